@@ -1,0 +1,127 @@
+"""Write the embedded semantic-role sample: English sentences with frames, in CoNLL-2012 columns.
+
+    python scripts/make_srl_sample.py --out data/srl_sample --seed 13 --train 2400 --dev 400 --test 600
+
+The sentences come from a small grammar (``srl_sample_grammar.py``) over word lists (``srl_sample_lexicon.py``),
+both written for this sample.  The same seed and sizes always give the same bytes.  Some nouns, names, modifiers
+and predicates are held out: they occur in dev and test but never in train.  A held-out verb belongs to a class
+whose other verbs train shows, so its frame can be told from the sentence around it.
+"""
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
+
+from srl_sample_grammar import Lexicon, Writer  # noqa: E402
+
+SPLITS = ("train", "dev", "test")
+DOCUMENT_SENTENCES = 100
+MAX_TRIES_PER_SENTENCE = 60
+
+
+def write_split(writer, count, seen):
+    """``count`` sentences that no split has yet; ``seen`` collects their words."""
+    sentences, tries = [], 0
+    while len(sentences) < count:
+        tries += 1
+        if tries > MAX_TRIES_PER_SENTENCE * count + 1000:
+            raise ValueError(f"The grammar made only {len(sentences)} different sentences, not {count}.")
+        made = writer.sentence()
+        key = " ".join(token.word for token in made[0]).lower() if made else None
+        if key and key not in seen:
+            seen.add(key)
+            sentences.append(made)
+    return sentences
+
+
+def bracket_column(spans, length):
+    """One predicate's column: ``(ARG0*`` opens a span, ``*)`` closes it."""
+    column = ["*"] * length
+    for start, end, label in spans:
+        column[start] = f"({label}*"
+        column[end] += ")"
+    return column
+
+
+def render(sentences, split):
+    """The text of a split: documents of sentences, one row a token, columns set apart by one space."""
+    lines = []
+    for number, (tokens, frames) in enumerate(sentences):
+        document = f"{split}{number // DOCUMENT_SENTENCES:02d}"
+        if number % DOCUMENT_SENTENCES == 0:
+            lines.append(f"#begin document ({document}); part 000")
+        predicates = {next(start for start, _, label in spans if label == "V"): (lemma, sense)
+                      for lemma, sense, spans in frames}
+        columns = [bracket_column(spans, len(tokens)) for _, _, spans in frames]
+        parse = bracket_column([(0, len(tokens) - 1, "TOP")], len(tokens))
+        for place, token in enumerate(tokens):
+            row = [document, "0", str(place), token.word, token.pos, parse[place]]
+            row += [*predicates.get(place, "--"), "-", "-", "*"]
+            lines.append(" ".join(row + [column[place] for column in columns] + ["-"]))
+        lines.append("")
+        if number % DOCUMENT_SENTENCES == DOCUMENT_SENTENCES - 1 or number == len(sentences) - 1:
+            lines.append("#end document")
+    return "\n".join(lines) + "\n"
+
+
+def make(seed, sizes):
+    """The sentences of every split, by name, from one generator seeded with ``seed``."""
+    rng = random.Random(seed)
+    words = Lexicon(rng)
+    seen = set()
+    return {split: write_split(Writer(rng, words, split == "train"), sizes[split], seen) for split in SPLITS}
+
+
+def table(made):
+    """A few counts of each split, as lines; ``unseen`` is the share that train does not have."""
+    lines = ["split   sentences  tokens  frames   roles  unseen nouns  unseen modifiers  unseen predicates"]
+    vocabulary = {token.word.lower() for tokens, _ in made["train"] for token in tokens}
+    lemmas = {lemma for _, frames in made["train"] for lemma, _, _ in frames}
+
+    def share(unseen, known):
+        unseen = list(unseen)
+        return f"{100 * sum(item not in known for item in unseen) / max(1, len(unseen)):.1f} %"
+
+    for split, sentences in made.items():
+        tokens = [token for tokens, _ in sentences for token in tokens]
+        frames = [frame for _, frames in sentences for frame in frames]
+        roles = sum(len(spans) - 1 for _, _, spans in frames)  # V is not a role
+        nouns = share((t.word.lower() for t in tokens if t.pos.startswith("NN")), vocabulary)
+        modifiers = share((t.word.lower() for t in tokens if t.pos in ("JJ", "RB")), vocabulary)
+        predicates = share((lemma for lemma, _, _ in frames), lemmas)
+        lines.append(f"{split:<7} {len(sentences):>9} {len(tokens):>7} {len(frames):>7} {roles:>7} {nouns:>13} "
+                     f"{modifiers:>17} {predicates:>18}")
+    return lines
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(
+        description="Write train, dev and test .gold_conll files of grammar-made sentences with roles.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--out", type=Path, default="data/srl_sample", help="folder for the three files")
+    parser.add_argument("--seed", type=int, default=13, help="the same seed and sizes give the same bytes")
+    for split, size in zip(SPLITS, (2400, 400, 600)):
+        parser.add_argument(f"--{split}", type=int, default=size, help=f"how many {split} sentences")
+    arguments = parser.parse_args(argv)
+    for split in SPLITS:
+        if getattr(arguments, split) < 1:
+            parser.error(f"--{split} must be at least 1.")
+    return arguments
+
+
+def main(argv=None):
+    arguments = parse_arguments(argv)
+    made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for split, sentences in made.items():
+        # newline="\n" keeps the bytes the same on every system.
+        with open(arguments.out / f"{split}.gold_conll", "w", encoding="utf-8", newline="\n") as handle:
+            handle.write(render(sentences, split))
+    print("\n".join(table(made)))
+
+
+if __name__ == "__main__":
+    main()

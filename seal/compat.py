@@ -1,0 +1,275 @@
+"""
+Every workaround that AllenNLP 2.10.1 needs on current libraries, and nothing else.
+
+`apply()` runs when `seal` is imported, so a config, a sub-command or a script that names `seal` has them all.
+Each mend is one small function. Its docstring gives the upstream name it mends, the symptom without it, and
+the condition under which it can go; `tests/test_compat.py` has a test for each that fails without it.
+AllenNLP is imported inside the functions, because the first mend silences warnings that AllenNLP's own
+imports raise.
+
+What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, how an uncaught mistake of the
+user is told in one sentence is in `seal/user_errors.py`.
+"""
+
+import functools
+import logging
+import multiprocessing
+import signal
+import sys
+import warnings
+from typing import Any, Callable, Dict, List, Union
+
+logger = logging.getLogger(__name__)
+
+# (message, category, module): each is noise that a user of seal can do nothing about.
+KNOWN_WARNINGS = [
+    # AllenNLP's trainer opens `torch.cuda.amp.autocast` around every batch, on or off.
+    (
+        r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
+        FutureWarning,
+        r"allennlp\.(training\.gradient_descent_trainer|nn\.parallel\.ddp_accelerator)$",
+    ),
+    # Raised while AllenNLP imports fairscale, and allennlp-models imports rouge.
+    (
+        r"`torch\.cuda\.amp\.custom_[fb]wd\(args\.\.\.\)` is deprecated",
+        FutureWarning,
+        r"fairscale\.experimental\.nn\.offload$",
+    ),
+    (r"`torch\.jit\.script` is deprecated", FutureWarning, r"torch\.jit\._script$"),
+    (r"pkg_resources is deprecated as an API", UserWarning, r"rouge\.rouge$"),
+]
+
+
+def replace_once(owner: Any, name: str, make: Callable[[Callable], Callable]) -> None:
+    """
+    Puts `make(original)` in the place of `owner.name`, once. The original stays reachable as `__wrapped__`,
+    which also lets `inspect.signature` (and so `FromParams`) see the original's parameters.
+    """
+    original = getattr(owner, name)
+    if getattr(original, "mended_by_seal", False):
+        return
+    mended = functools.wraps(original)(make(original))
+    mended.mended_by_seal = True
+    setattr(owner, name, mended)
+
+
+def silence_known_warnings() -> None:
+    """
+    Mends: nothing; hides `KNOWN_WARNINGS`, each by its message and the module that raises it.
+
+    Symptom: deprecation warnings of AllenNLP's own code in the middle of the progress bars. The `allennlp`
+    command imports AllenNLP before any plugin, so what those imports raise is hidden only where `seal` is
+    imported first; `make demo` hides it with `PYTHONWARNINGS`.
+
+    Can go: with AllenNLP.
+    """
+    for message, category, module in KNOWN_WARNINGS:
+        warnings.filterwarnings("ignore", message=message, category=category, module=module)
+
+
+def drop_tokenizer_constructor_keyword() -> None:
+    """
+    Mends: `allennlp.common.cached_transformers.get_tokenizer`.
+
+    Symptom: `AttributeError: add_special_tokens conflicts with the method add_special_tokens` for every
+    pretrained transformer tokenizer, with transformers >= 4.44. `PretrainedTransformerTokenizer` asks for one
+    tokenizer with `add_special_tokens=False` and one with `True`. The constructor never did anything with the
+    keyword (special tokens are added where `encode_plus` is told to, and AllenNLP says so in each call), so
+    it is dropped.
+
+    Can go: when AllenNLP no longer passes it.
+    """
+    from allennlp.common import cached_transformers
+
+    def make(original: Callable) -> Callable:
+        def get_tokenizer(model_name, **kwargs):
+            kwargs.pop("add_special_tokens", None)
+            return original(model_name, **kwargs)
+
+        return get_tokenizer
+
+    replace_once(cached_transformers, "get_tokenizer", make)
+
+
+def build_plateau_scheduler_without_verbose() -> None:
+    """
+    Mends: `allennlp.training.learning_rate_schedulers.ReduceOnPlateauLearningRateScheduler.__init__`.
+
+    Symptom: `TypeError: ReduceLROnPlateau.__init__() got an unexpected keyword argument 'verbose'` with torch
+    >= 2.7.
+
+    Can go: when AllenNLP no longer passes `verbose` to torch.
+    """
+    import torch
+    from allennlp.training.learning_rate_schedulers import pytorch_lr_schedulers as schedulers
+    from allennlp.training.optimizers import Optimizer
+
+    def make(original: Callable) -> Callable:
+        def __init__(
+            self,
+            optimizer: Optimizer,
+            mode: str = "min",
+            factor: float = 0.1,
+            patience: int = 10,
+            verbose: bool = False,
+            threshold_mode: str = "rel",
+            threshold: float = 1e-4,
+            cooldown: int = 0,
+            min_lr: Union[float, List[float]] = 0,
+            eps: float = 1e-8,
+        ) -> None:
+            if verbose:
+                logger.warning("'verbose' of the reduce_on_plateau scheduler has no effect with this torch.")
+            plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
+                optimizer=optimizer,
+                mode=mode,
+                factor=factor,
+                patience=patience,
+                threshold_mode=threshold_mode,
+                threshold=threshold,
+                cooldown=cooldown,
+                min_lr=min_lr,
+                eps=eps,
+            )
+            super(schedulers.ReduceOnPlateauLearningRateScheduler, self).__init__(plateau)
+
+        return __init__
+
+    replace_once(schedulers.ReduceOnPlateauLearningRateScheduler, "__init__", make)
+
+
+def _plain(value: Any) -> Any:
+    """`value` with every numpy scalar and 0-dimensional tensor in it made a Python number."""
+    import numpy
+    import torch
+
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(item) for item in value)
+    if isinstance(value, numpy.generic) or (isinstance(value, torch.Tensor) and value.dim() == 0):
+        return value.item()
+    return value
+
+
+def keep_tracked_metrics_plain() -> None:
+    """
+    Mends: `allennlp.training.metric_tracker.MetricTracker.state_dict`.
+
+    Symptom: a metric that returns a numpy scalar puts it in the training state. `torch.load` reads only plain
+    data by default since torch 2.6, so `allennlp train --recover` ends in an `UnpicklingError`. The state is
+    made plain when it is saved; loading stays as strict as torch made it.
+
+    Can go: when AllenNLP keeps the tracked values as Python numbers.
+    """
+    from allennlp.training.metric_tracker import MetricTracker
+
+    def make(original: Callable) -> Callable:
+        def state_dict(self) -> Dict[str, Any]:
+            return _plain(original(self))
+
+        return state_dict
+
+    replace_once(MetricTracker, "state_dict", make)
+
+
+def start_wandb_runs() -> None:
+    """
+    Mends: `allennlp.training.callbacks.WandBCallback.on_start`.
+
+    Symptom: `AttributeError: module 'wandb.util' has no attribute 'generate_id'` at the start of training,
+    and a warning that `anonymous` has no effect. wandb is imported only when the callback is used.
+
+    Can go: when AllenNLP asks the current wandb for a run id.
+    """
+    from allennlp.training.callbacks import WandBCallback
+
+    def make(original: Callable) -> Callable:
+        def on_start(self, trainer, is_primary: bool = True, **kwargs) -> None:
+            if is_primary:
+                import wandb.util
+                from wandb.sdk.lib import runid
+
+                if not hasattr(wandb.util, "generate_id"):
+                    wandb.util.generate_id = runid.generate_id
+                self._wandb_kwargs.pop("anonymous", None)
+            original(self, trainer, is_primary=is_primary, **kwargs)
+
+        return on_start
+
+    replace_once(WandBCallback, "on_start", make)
+
+
+def keep_undecodable_input_lines() -> None:
+    """
+    Mends: `allennlp.commands.predict.open_compressed` and `_PredictManager._get_json_data` (for standard
+    input).
+
+    Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line
+    it is on. With `errors="surrogateescape"` the line reaches the predictor's `load_line`, each bad byte as
+    one character U+DC80 to U+DCFF, and the predictor can report that one line.
+
+    Can go: when AllenNLP lets the predictor decide.
+    """
+    from allennlp.commands import predict
+
+    def make_open(original: Callable) -> Callable:
+        def open_compressed(*args, **kwargs):
+            kwargs.setdefault("errors", "surrogateescape")
+            return original(*args, **kwargs)
+
+        return open_compressed
+
+    def make_lines(original: Callable) -> Callable:
+        def _get_json_data(self):
+            # Not every stand-in for standard input (a notebook's, a test's) can be reconfigured.
+            if self._input_file == "-" and hasattr(sys.stdin, "reconfigure"):
+                sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+            return original(self)
+
+        return _get_json_data
+
+    replace_once(predict, "open_compressed", make_open)
+    replace_once(predict._PredictManager, "_get_json_data", make_lines)
+
+
+def end_data_workers_quietly() -> None:
+    """
+    Mends: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
+
+    Symptom: where one data-loading worker fails, AllenNLP ends the others by SIGTERM. They inherit the
+    command's handler, which raises, so each prints a traceback of its own beside the one sentence that names
+    the mistake.
+
+    Can go: when AllenNLP's workers reset the handler.
+    """
+    from allennlp.data.data_loaders import MultiProcessDataLoader
+
+    def make(original: Callable) -> Callable:
+        def worker(self, *args, **kwargs):
+            # Only in a worker process: called in the main one, it would take the command's own handler away.
+            if multiprocessing.parent_process() is not None:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            return original(self, *args, **kwargs)
+
+        return worker
+
+    replace_once(MultiProcessDataLoader, "_instance_worker", make)
+    replace_once(MultiProcessDataLoader, "_batch_worker", make)
+
+
+MENDS = (
+    silence_known_warnings,
+    drop_tokenizer_constructor_keyword,
+    build_plateau_scheduler_without_verbose,
+    keep_tracked_metrics_plain,
+    start_wandb_runs,
+    keep_undecodable_input_lines,
+    end_data_workers_quietly,
+)
+
+
+def apply() -> None:
+    """Applies every mend. Calling it again changes nothing."""
+    for mend in MENDS:
+        mend()

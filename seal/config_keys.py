@@ -1,0 +1,141 @@
+"""
+A wrong config ends in a sentence that names the key and its place, what was found and what was meant.
+
+AllenNLP's `FromParams` reads the config; the three functions here replace what it says, and one silence of
+it. Each docstring has the upstream name, the symptom without it and the condition under which it can go, as
+in `seal/compat.py`.
+"""
+
+import difflib
+import inspect
+import re
+from typing import Callable, Iterable
+
+from allennlp.common import from_params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.training.trainer import Trainer
+
+from seal.compat import replace_once
+
+
+def _suggest(wrong: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?`, or the known names where none is close and they are few."""
+    known = sorted(map(str, known))
+    close = difflib.get_close_matches(str(wrong), known, n=1)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    if 0 < len(known) <= 20:
+        return f"; choose from: {', '.join(known)}"
+    return ""
+
+
+def refuse_unknown_config_keys() -> None:
+    """
+    Mends: `allennlp.common.from_params.create_kwargs`.
+
+    Symptom: a misspelt key of a trainer (`num_epoch`) is swallowed by the trainer's `**kwargs` and training
+    runs with the default; elsewhere the message names neither the key's place in the config nor the key that
+    was meant, and a misspelt required key is reported as missing. Checked before anything is built.
+
+    Can go: when AllenNLP's trainer has no `**kwargs` and its message names the key's place.
+    """
+
+    def make(original: Callable) -> Callable:
+        def create_kwargs(constructor, cls, params, **extras):
+            parameters = from_params.infer_params(cls, constructor)
+            open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+            if open_ended and inspect.isclass(cls) and issubclass(cls, Trainer):
+                # The keys that the constructor hands on end in `__init__`; `run_sanity_checks` is the one old
+                # name that AllenNLP still looks for in its `**kwargs`.
+                parameters = {**from_params.infer_params(cls), **parameters, "run_sanity_checks": None}
+                open_ended = False
+            known = {name for name, p in parameters.items() if p is None or p.kind is not p.VAR_KEYWORD}
+            known -= {"self"}
+            unknown = [] if open_ended else [key for key in params if key not in known]
+            if unknown:
+                key = unknown[0]
+                raise ConfigurationError(
+                    f'config key "{params.history}{key}" is unknown to {cls.__name__}'
+                    + _suggest(key, known - set(extras))
+                )
+            return original(constructor, cls, params, **extras)
+
+        return create_kwargs
+
+    replace_once(from_params, "create_kwargs", make)
+
+
+# AllenNLP's words for what it expected, in plain ones.
+_KINDS = {"a int": "a whole number", "a bool": "true or false", "numeric": "a number"}
+
+
+def name_wrong_config_values() -> None:
+    """
+    Mends: `allennlp.common.from_params.pop_and_construct_arg`.
+
+    Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
+    found.
+
+    Can go: when AllenNLP's message says both.
+    """
+
+    def make(original: Callable) -> Callable:
+        def pop_and_construct_arg(class_name, argument_name, annotation, default, params, **extras):
+            found = params.params.get(argument_name)
+            try:
+                return original(class_name, argument_name, annotation, default, params, **extras)
+            except TypeError as error:
+                # Only the complaint about this very argument: one from deeper down names its own.
+                match = re.fullmatch(
+                    rf"Expected ({re.escape(argument_name)}(?:\.\w+)*) to be (.*?)\.?", str(error)
+                )
+                if match is None:
+                    raise
+                wanted = _KINDS.get(match[2], match[2])
+                raise ConfigurationError(
+                    f'config key "{params.history}{match[1]}" of {class_name} must be {wanted}, '
+                    f"found {found!r}"
+                ) from error
+
+        return pop_and_construct_arg
+
+    replace_once(from_params, "pop_and_construct_arg", make)
+
+
+def shorten_unknown_type_message() -> None:
+    """
+    Mends: `allennlp.common.params.Params.pop_choice`.
+
+    Symptom: a misspelt `type` is answered with the list of every registered name (about 60 for a model).
+
+    Can go: when AllenNLP suggests the name that was meant.
+    """
+
+    def make(original: Callable) -> Callable:
+        def pop_choice(self, key, choices, default_to_first_choice=False, allow_class_names=True):
+            value = self.params.get(key)
+            if value is not None and not isinstance(value, str):
+                raise ConfigurationError(f'config key "{self.history}{key}" must be a name, found {value!r}')
+            try:
+                return original(self, key, choices, default_to_first_choice, allow_class_names)
+            except ConfigurationError as error:
+                if "not in acceptable choices" not in error.message:
+                    raise
+                raise ConfigurationError(
+                    f'config key "{self.history}{key}": "{value}" is not a registered name'
+                    + _suggest(value, choices)
+                ) from None
+
+        return pop_choice
+
+    replace_once(Params, "pop_choice", make)
+
+
+MENDS = (refuse_unknown_config_keys, name_wrong_config_values, shorten_unknown_type_message)
+
+
+def apply() -> None:
+    """Applies all three. Calling it again changes nothing."""
+    for mend in MENDS:
+        mend()

@@ -1,0 +1,1 @@
+from seal.dataset_readers.srl import SrlReader

@@ -1,0 +1,198 @@
+"""
+The dataset reader for semantic role labelling.
+"""
+
+import itertools
+import logging
+import zlib
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from seal.dataset_readers.srl_files import read_srl_sentences
+from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+
+logger = logging.getLogger(__name__)
+
+
+@DatasetReader.register("seal_srl")
+class SrlReader(DatasetReader):
+    """
+    Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats
+    are described at [`read_srl_sentences`](./srl_files.md#read_srl_sentences).
+
+    There is one instance a frame and, with `predicate_instances`, one more a sentence (also for a sentence
+    without frames), which marks no predicate and trains the predicate finder. The fields of an instance:
+
+    - `tokens`: the words.
+    - `predicate`: 1 at the frame's predicate, 0 elsewhere; 0 everywhere in a sentence instance.
+    - `tags`: the BIO tags, vocabulary namespace `srl_tags`; `O` everywhere in a sentence instance.
+    - `is_predicate`: 1 at every predicate of the sentence, 0 elsewhere.
+    - `metadata`: a dictionary of `words`, `predicate` (its index, or `None` in a sentence instance), `tags`
+      (the strings, or `None` without gold) and `source` (`file:line` of the sentence, or `None`).
+
+    Without gold tags (prediction) `tags` and `is_predicate` are absent.
+
+    Registered as a `DatasetReader` with name "seal_srl".
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        How words become indices.
+    predicate_instances : `bool`, optional (default = `True`)
+        Whether to add the sentence instances.
+    fraction : `float`, optional (default = `1.0`)
+        The share of the sentences to keep, in (0, 1]. The choice is fixed: sentence `i` (counted from 0 over
+        all files of the path) is kept where `crc32(str(i)) < fraction * 2**32`. It is thus the same in every
+        run and every process, and a larger fraction keeps all that a smaller one keeps.
+    max_words : `Optional[int]`, optional (default = `None`)
+        Sentences with more words are skipped, and their number is logged. For training data only: a test
+        score without the long sentences is another score.
+    max_instances : `Optional[int]`, optional (default = `None`)
+        Stop after this many instances, over all processes together.
+    serialization_dir : `Optional[str]`, optional (default = `None`)
+        The folder of the training run, given by AllenNLP.
+
+    # Raises
+
+    `ConfigurationError`
+        Where `fraction` or `max_words` is out of range, or a file is malformed.
+    """
+
+    def __init__(
+        self,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        predicate_instances: bool = True,
+        fraction: float = 1.0,
+        max_words: Optional[int] = None,
+        max_instances: Optional[int] = None,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
+        super().__init__(
+            max_instances=max_instances,
+            manual_distributed_sharding=True,
+            manual_multiprocess_sharding=True,
+            serialization_dir=serialization_dir,
+        )
+        if not 0 < fraction <= 1:
+            raise ConfigurationError(f"fraction must be above 0 and at most 1, found {fraction}.")
+        if max_words is not None and max_words < 1:
+            raise ConfigurationError(f"max_words must be at least 1, found {max_words}.")
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._predicate_instances = predicate_instances
+        self._fraction = fraction
+        self._max_words = max_words
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for sentence, frame in self._shard(self._examples(file_path)):
+            yield self.text_to_instance(
+                words=sentence.words,
+                predicate=None if frame is None else frame.predicate,
+                tags=["O"] * len(sentence.words) if frame is None else frame.tags,
+                predicates=sentence.predicates,
+                source=sentence.source,
+            )
+
+    def _examples(self, file_path: str) -> Iterator[Tuple[SrlSentence, Optional[SrlFrame]]]:
+        too_long = 0
+        for index, sentence in enumerate(read_srl_sentences(file_path)):
+            if zlib.crc32(str(index).encode()) >= self._fraction * 2**32:
+                continue
+            if self._max_words is not None and len(sentence.words) > self._max_words:
+                too_long += 1
+                continue
+            for frame in sentence.frames:
+                yield sentence, frame
+            if self._predicate_instances:
+                yield sentence, None
+        if too_long:
+            logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
+
+    def _shard(self, examples: Iterable) -> Iterator:
+        # `shard_iterable` asks torch for the rank. A data-loading worker that was spawned, not forked, has no
+        # process group: there every rank would read the whole data set.
+        info = self.get_distributed_info()
+        if info is not None and not is_distributed():
+            examples = itertools.islice(examples, info.global_rank, None, info.world_size)
+        return self.shard_iterable(examples)
+
+    def text_to_instance(  # type: ignore[override]
+        self,
+        words: List[str],
+        predicate: Optional[int] = None,
+        tags: Optional[List[str]] = None,
+        predicates: Optional[List[int]] = None,
+        source: Optional[str] = None,
+    ) -> Instance:
+        """
+        One instance, without token indexers ([`apply_token_indexers`](#apply_token_indexers) adds them).
+
+        # Parameters
+
+        words : `List[str]`
+            The tokens, at least one.
+        predicate : `Optional[int]`
+            The predicate's index; `None` for a sentence instance.
+        tags : `Optional[List[str]]`
+            The gold BIO tags, one a word; `None` where there is no gold.
+        predicates : `Optional[List[int]]`
+            The indices of every predicate of the sentence, used where there are `tags`; by default
+            `predicate` alone.
+        source : `Optional[str]`
+            Where the sentence is from, for messages.
+
+        # Returns
+
+        `Instance`
+
+        # Raises
+
+        `ConfigurationError`
+            Where there are no words, an index is out of range, or the tags do not number the words.
+        """
+        where = f"{source}: " if source else ""
+        if not words:
+            raise ConfigurationError(f"{where}a sentence needs at least one word.")
+        if predicates is None:
+            predicates = [] if predicate is None else [predicate]
+        for index in predicates if predicate is None else [predicate, *predicates]:
+            if not 0 <= index < len(words):
+                raise ConfigurationError(
+                    f"{where}predicate {index} is not the index of a word, 0 to {len(words) - 1} here."
+                )
+        tokens = TextField([Token(word) for word in words])
+        fields: Dict[str, Field] = {
+            "tokens": tokens,
+            "predicate": _indicator([] if predicate is None else [predicate], tokens),
+        }
+        if tags is not None:
+            if len(tags) != len(words):
+                raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
+            fields["tags"] = SequenceLabelField(tags, tokens, label_namespace="srl_tags")
+            fields["is_predicate"] = _indicator(predicates, tokens)
+        fields["metadata"] = MetadataField(
+            {"words": words, "predicate": predicate, "tags": tags, "source": source}
+        )
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        """
+        Give the instance its token indexers. Data-loading workers send instances without them, so that large
+        indexers (a pretrained vocabulary) do not travel with every instance.
+
+        # Parameters
+
+        instance : `Instance`
+            An instance of this reader; changed in place.
+        """
+        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+
+def _indicator(indices: List[int], tokens: TextField) -> SequenceLabelField:
+    ones = set(indices)
+    return SequenceLabelField([int(index in ones) for index in range(len(tokens))], tokens)

@@ -1,0 +1,190 @@
+"""
+Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns and BIO JSON lines.
+
+Everything a user can get wrong in a file ends in a `ConfigurationError` of one sentence that starts with
+`file:line`.
+"""
+
+import gzip
+import json
+import os
+import zlib
+from typing import Any, Iterable, Iterator, List, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.bio import first_illegal
+from seal.dataset_readers.srl_conll import parse_conll2012
+from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+
+_ENDINGS = tuple(ending + gz for ending in ("_conll", ".conll", ".jsonl") for gz in ("", ".gz"))
+_JSON_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+
+
+def srl_data_files(path: str) -> List[str]:
+    """
+    The files a data path stands for.
+
+    # Parameters
+
+    path : `str`
+        A file, which stands for itself, or a folder, which stands for every file below it whose name ends in
+        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`.
+
+    # Returns
+
+    `List[str]`
+        Sorted by path, so that the order does not depend on the file system.
+
+    # Raises
+
+    `ConfigurationError`
+        Where the path does not exist, or is a folder without such a file.
+    """
+    path = os.fspath(path)
+    if os.path.isfile(path):
+        return [path]
+    if not os.path.isdir(path):
+        raise ConfigurationError(
+            f"{path}: there is no such file or folder; put the data there (CoNLL-2012 columns or BIO JSON "
+            "lines) or set the data path of the config to where it is."
+        )
+    files = sorted(
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(path)
+        for name in names
+        if name.endswith(_ENDINGS)
+    )
+    if not files:
+        raise ConfigurationError(
+            f"{path}: no file in this folder has a name that ends in _conll, .conll or .jsonl, or in one of "
+            "these and .gz."
+        )
+    return files
+
+
+def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
+    """
+    Stream the sentences of a file or folder (see [`srl_data_files`](#srl_data_files)).
+
+    A file whose name ends in `.jsonl` or `.json` (or these and `.gz`) holds one JSON object a line:
+    `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma`
+    and `sense` may be left out and other keys are ignored. Every other file holds CoNLL-2012 columns,
+    separated by ASCII white space: the word is column 3 (from 0), lemma 6, frameset 7, one column of roles a
+    predicate from column 11 on, and coreference last. Both are UTF-8.
+
+    In columns the n-th row with a frameset owns the n-th role column. Where the two counts differ, or the
+    column's `(V` opens on another row, the row of the column's first `(V` is its predicate.
+
+    # Parameters
+
+    path : `str`
+        The file or folder.
+
+    # Returns
+
+    `Iterator[SrlSentence]`
+        In the order of the (sorted) files.
+
+    # Raises
+
+    `ConfigurationError`
+        At the first thing in a file that is not as above.
+    """
+    for file_path in srl_data_files(path):
+        parse = parse_json_lines if file_path.endswith(_JSON_ENDINGS) else parse_conll2012
+        empty = True
+        for sentence in parse(file_path, _lines(file_path)):
+            empty = False
+            yield sentence
+        if empty:
+            raise ConfigurationError(f"{file_path}:1: the file holds no sentence.")
+
+
+def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[SrlSentence]:
+    """
+    Stream sentences from BIO JSON lines; the keys are described at
+    [`read_srl_sentences`](#read_srl_sentences).
+
+    # Parameters
+
+    path : `str`
+        The file's name, for messages.
+    lines : `Iterable[Tuple[int, str]]`
+        The file's lines with their numbers, counted from 1; empty lines are skipped.
+
+    # Returns
+
+    `Iterator[SrlSentence]`
+
+    # Raises
+
+    `ConfigurationError`
+        With `file:line`, at the first line that is no such object.
+    """
+    for number, line in lines:
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise ConfigurationError(f"{where}: invalid JSON ({error}).") from error
+        words, frames = _value(where, record, "words"), _value(where, record, "frames")
+        if not isinstance(words, list) or not words or not all(isinstance(w, str) and w for w in words):
+            raise ConfigurationError(f"{where}: 'words' must be a list of one or more non-empty strings.")
+        if not isinstance(frames, list):
+            raise ConfigurationError(f"{where}: 'frames' must be a list, found {json.dumps(frames)[:60]}.")
+        yield SrlSentence(words, [_frame(where, frame, len(words)) for frame in frames], where)
+
+
+def _lines(path: str) -> Iterator[Tuple[int, str]]:
+    number = 0
+    try:
+        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                # Some editors put a byte order mark before the first line.
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigurationError(
+            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
+        ) from error
+
+
+def _value(where: str, record: Any, key: str) -> Any:
+    if not isinstance(record, dict):
+        raise ConfigurationError(f"{where}: expected a JSON object, found {json.dumps(record)[:60]}.")
+    if key not in record:
+        raise ConfigurationError(f"{where}: the key {key!r} is missing; found {sorted(record)}.")
+    return record[key]
+
+
+def _frame(where: str, record: Any, length: int) -> SrlFrame:
+    predicate, tags = _value(where, record, "pred"), _value(where, record, "tags")
+    # A JSON `true` is a Python int.
+    if not isinstance(predicate, int) or isinstance(predicate, bool) or not 0 <= predicate < length:
+        raise ConfigurationError(
+            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found "
+            f"{json.dumps(predicate)[:60]}."
+        )
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
+    if len(tags) != length:
+        raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
+    illegal = first_illegal(tags)
+    if illegal is not None:
+        raise ConfigurationError(
+            f"{where}: tag {illegal} of predicate {predicate} is {tags[illegal]!r}, not legal there: a tag "
+            "is 'O', 'B-X' or 'I-X', and 'I-X' may only follow 'B-X' or 'I-X'."
+        )
+    for key in ("lemma", "sense"):
+        if not isinstance(record.get(key), (str, type(None))):
+            raise ConfigurationError(
+                f"{where}: {key!r} must be a string or null, found {json.dumps(record[key])[:60]}."
+            )
+    return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))

@@ -1,0 +1,54 @@
+"""
+The plain records that semantic-role files are read into.
+"""
+
+from dataclasses import dataclass, field
+from typing import List, Optional
+
+
+@dataclass
+class SrlFrame:
+    """
+    One predicate with its arguments.
+
+    # Parameters
+
+    predicate : `int`
+        The predicate's token index.
+    tags : `List[str]`
+        A legal BIO sequence with PropBank's names (`B-ARG0`, `I-C-ARG1`, `B-R-ARG0`, `B-V`), one tag a word.
+    lemma : `Optional[str]`
+        The predicate's lemma, where the file gives one.
+    sense : `Optional[str]`
+        The predicate's sense (frameset) number, where the file gives one.
+    """
+
+    predicate: int
+    tags: List[str]
+    lemma: Optional[str] = None
+    sense: Optional[str] = None
+
+
+@dataclass
+class SrlSentence:
+    """
+    A sentence and its frames.
+
+    # Parameters
+
+    words : `List[str]`
+        The tokens.
+    frames : `List[SrlFrame]`
+        In the order of the file; empty for a sentence without predicates.
+    source : `str`
+        `file:line` of the sentence's first line, for messages.
+    """
+
+    words: List[str]
+    frames: List[SrlFrame] = field(default_factory=list)
+    source: str = ""
+
+    @property
+    def predicates(self) -> List[int]:
+        """The token indices of all predicates, ascending and without duplicates."""
+        return sorted({frame.predicate for frame in self.frames})

@@ -1,0 +1,4 @@
+from seal.energies.energy import Energy
+from seal.energies.linear_chain import LinearChainEnergy
+from seal.energies.local import LocalEnergy
+from seal.energies.self_attention import SelfAttentionEnergy

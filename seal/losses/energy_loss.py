@@ -1,0 +1,41 @@
+from typing import Optional
+
+import torch
+from allennlp.common import Registrable
+
+from seal.output_spaces import Candidates, OutputSpace
+
+
+class EnergyLoss(torch.nn.Module, Registrable):
+    """
+    `L_E`, which trains the loss-net: it compares the energies of an instance's candidates with that of gold.
+    Candidates are constants here; the only gradients are those of the energies.
+    """
+
+    #: True where the loss is only right with `log P_N` of every candidate.
+    needs_noise_log_prob: bool = False
+
+    def forward(
+        self,
+        gold_energy: torch.Tensor,
+        energy: torch.Tensor,
+        candidates: Candidates,
+        gold: torch.Tensor,
+        output_space: OutputSpace,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        gold_energy : `torch.Tensor`, `(batch,)`
+        energy : `torch.Tensor`, `(batch, samples)`
+        candidates : `Candidates`
+            What the energies belong to, with their noise log-probabilities and weights.
+        gold : `torch.Tensor`, `(batch, *output)`
+        mask : `torch.BoolTensor`, optional
+
+        # Returns
+
+        `torch.Tensor`, `(batch,)`: the loss of each instance, before the mean over the batch.
+        """
+        raise NotImplementedError

@@ -1,0 +1,39 @@
+from typing import Optional
+
+import torch
+
+from seal.losses.energy_loss import EnergyLoss
+from seal.output_spaces import Candidates, OutputSpace
+from seal.scores import Cost, L1Cost
+
+
+@EnergyLoss.register("margin")
+class MarginLoss(EnergyLoss):
+    """
+    The margin-rescaled hinge, `[Delta(y', y) - E(x, y') + E(x, y)]_+` summed over the candidates `y'` (SEAL,
+    NeurIPS 2022, Eq. 6; Tu, Pang & Gimpel 2020, Eq. 4; LE1). One candidate, the task-net's output, in the papers.
+
+    # Parameters
+
+    cost : `Cost`, optional (default = `L1Cost()`)
+        `Delta`, how unlike gold a candidate is.
+    """
+
+    def __init__(self, cost: Optional[Cost] = None) -> None:
+        super().__init__()
+        self._cost = cost or L1Cost()
+
+    def forward(
+        self,
+        gold_energy: torch.Tensor,
+        energy: torch.Tensor,
+        candidates: Candidates,
+        gold: torch.Tensor,
+        output_space: OutputSpace,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        cost = self._cost(output_space, candidates.outputs, gold, mask)
+        hinge = torch.relu(cost - energy + gold_energy.unsqueeze(1))
+        if candidates.log_count is not None:
+            hinge = hinge * candidates.log_count.exp()
+        return hinge.sum(dim=1)

@@ -1,0 +1,53 @@
+from typing import Optional
+
+import torch
+
+from seal.losses.energy_loss import EnergyLoss
+from seal.output_spaces import Candidates, OutputSpace
+
+
+@EnergyLoss.register("ranking")
+class RankingLoss(EnergyLoss):
+    """
+    `-log( exp(r_0) / sum_{k=0..K} exp(r_k) )` with `r_k = -E(x, y_k)` and gold at `k = 0` (SEAL, ICLR 2022
+    submission, Eq. 10, with gold in the sum; LE7). At the optimum the energy is the gap between the truth and the
+    sampler's distribution, `E = -log P + log P_N + const`.
+
+    A candidate drawn `n` times counts `n` times, also where it equals gold.
+    """
+
+    def forward(
+        self,
+        gold_energy: torch.Tensor,
+        energy: torch.Tensor,
+        candidates: Candidates,
+        gold: torch.Tensor,
+        output_space: OutputSpace,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        gold_rank, rank = self._ranks(gold_energy, energy, candidates)
+        if candidates.log_count is not None:
+            rank = rank + candidates.log_count
+        return torch.cat([gold_rank.unsqueeze(1), rank], dim=1).logsumexp(dim=1) - gold_rank
+
+    def _ranks(self, gold_energy, energy, candidates):
+        return -gold_energy, -energy
+
+
+@EnergyLoss.register("nce_ranking")
+class NceRankingLoss(RankingLoss):
+    """
+    The ranking form of noise-contrastive estimation, `r_k = -E(x, y_k) - log P_N(y_k | x)` (SEAL, NeurIPS 2022,
+    Eq. 8-9 with gold in the sum, after Ma & Collins 2018; LE6). Consistent: at the optimum
+    `exp(-E) / sum_y exp(-E) = P(y | x)`.
+
+    The candidates must be draws from `P_N`, with their log-probability and that of gold.
+    """
+
+    needs_noise_log_prob = True
+
+    def _ranks(self, gold_energy, energy, candidates):
+        return (
+            -gold_energy - candidates.gold_noise_log_prob,
+            -energy - candidates.noise_log_prob,
+        )

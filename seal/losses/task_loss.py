@@ -1,0 +1,53 @@
+from typing import Optional
+
+import torch
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+
+
+class TaskLoss(Registrable):
+    """
+    `L_F = energy_weight * E(x, F(x)) + cross_entropy_weight * CE(F(x), y)`, the mean over the batch (SEAL, NeurIPS
+    2022, Eq. 1; SE1). It trains the task-net; the loss-net is a constant in it.
+
+    # Parameters
+
+    energy_weight : `float`, optional (default = `1.0`)
+        `lambda_1`. With 0 training is cross-entropy training, step for step.
+    cross_entropy_weight : `float`, optional (default = `1.0`)
+        `lambda_2`.
+
+    # Raises
+
+    `ConfigurationError` if a weight is negative or both are 0.
+    """
+
+    default_implementation = "weighted"
+
+    def __init__(self, energy_weight: float = 1.0, cross_entropy_weight: float = 1.0) -> None:
+        if energy_weight < 0 or cross_entropy_weight < 0 or energy_weight == cross_entropy_weight == 0:
+            raise ConfigurationError(
+                f"task_loss: energy_weight ({energy_weight}) and cross_entropy_weight ({cross_entropy_weight}) "
+                "must be at least 0, and one of them above it."
+            )
+        self.energy_weight = energy_weight
+        self.cross_entropy_weight = cross_entropy_weight
+
+    def __call__(self, cross_entropy: torch.Tensor, energy: Optional[torch.Tensor]) -> torch.Tensor:
+        """
+        # Parameters
+
+        cross_entropy, energy : `torch.Tensor`, `(batch,)`
+            In nats, summed over each instance's structure. `energy` is `None` where there is no loss-net.
+
+        # Returns
+
+        `torch.Tensor`, a scalar.
+        """
+        loss = self.cross_entropy_weight * cross_entropy.mean()
+        if energy is not None and self.energy_weight > 0:
+            loss = loss + self.energy_weight * energy.mean()
+        return loss
+
+
+TaskLoss.register("weighted")(TaskLoss)

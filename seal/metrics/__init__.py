@@ -1,0 +1,1 @@
+from seal.metrics.srl_score import SrlScore

@@ -1,0 +1,189 @@
+"""
+Span F1 and uniqueness of core roles for semantic role labelling.
+"""
+
+from collections import Counter
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import torch.distributed as dist
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.training.metrics import Metric
+
+from seal.common.bio import Span, bio_to_spans
+
+CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
+"""The core roles, of which a predicate has each at most once; PropBank's names and CoNLL-2005's."""
+
+
+@Metric.register("srl_score")
+class SrlScore(Metric):
+    """
+    Precision, recall and F1 of arguments as the CoNLL-2005 program `srl-eval.pl` counts them, and the share
+    of predicates that violate the uniqueness of core roles (UCR).
+
+    An argument is correct where its role, its borders and, for an argument in several pieces, the borders of
+    every piece are those of a gold argument of the same predicate. A span `C-X` is a further piece of the
+    last argument `X` to its left; without one it is itself an argument `X`. `R-X` is a role of its own. The
+    predicate itself (`V`, with its `C-V`) is not counted.
+
+    UCR is the percentage of predicates whose predicted tags contain some core role (`ARG0` to `ARG5`, `ARGA`;
+    also `A0` to `A5`, `AA`) in more than one span. `C-` and `R-` spans and longer names such as `ARG1-DSP` do
+    not count. The denominator, which the literature does not state, is the number of predicates.
+
+    Counts are kept in each process and summed over distributed workers in `get_metric`, which every worker
+    must then call, as AllenNLP's trainer does.
+
+    Registered as a `Metric` with name "srl_score".
+
+    # Parameters
+
+    by_role : `bool`, optional (default = `False`)
+        Whether to report the F1 of every role too.
+    """
+
+    supports_distributed = True
+
+    def __init__(self, by_role: bool = False) -> None:
+        self._by_role = by_role
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything counted so far."""
+        self._frames = 0
+        self._violations = 0
+        self._duplicates = 0
+        # By role.
+        self._correct: Counter = Counter()
+        self._predicted: Counter = Counter()
+        self._gold: Counter = Counter()
+
+    def __call__(  # type: ignore[override]
+        self,
+        predicted: Sequence[Sequence[str]],
+        gold: Sequence[Sequence[str]],
+        predicate: Optional[Sequence[Optional[int]]] = None,
+    ) -> None:
+        """
+        Count a batch of frames.
+
+        # Parameters
+
+        predicted : `Sequence[Sequence[str]]`
+            The predicted BIO tags of each frame, without padding. An `I-X` that continues nothing starts a
+            span.
+        gold : `Sequence[Sequence[str]]`
+            The gold BIO tags of each frame.
+        predicate : `Optional[Sequence[Optional[int]]]`
+            The index of each frame's predicate. Entries with `None` are no frames (a reader's sentence
+            instances) and are not counted. By default every entry is a frame.
+
+        # Raises
+
+        `ConfigurationError`
+            Where the arguments, or a frame's two tag sequences, differ in length.
+        """
+        if len(predicted) != len(gold) or (predicate is not None and len(predicate) != len(gold)):
+            raise ConfigurationError(
+                f"SrlScore needs as many predicted as gold frames and predicates, found {len(predicted)}, "
+                f"{len(gold)} and {None if predicate is None else len(predicate)}."
+            )
+        for index, (predicted_tags, gold_tags) in enumerate(zip(predicted, gold)):
+            if predicate is None or predicate[index] is not None:
+                if len(predicted_tags) != len(gold_tags):
+                    raise ConfigurationError(
+                        f"SrlScore found {len(predicted_tags)} predicted and {len(gold_tags)} gold tags for "
+                        f"frame {index} of the batch."
+                    )
+                self._count(predicted_tags, gold_tags)
+
+    def _count(self, predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> None:
+        spans = bio_to_spans(predicted_tags)
+        self._frames += 1
+        core = [span[0] for span in spans if span[0] in CORE_ROLES]
+        if len(core) != len(set(core)):
+            self._violations += 1
+            self._duplicates += sum(count > 1 for count in Counter(core).values())
+
+        predicted = _arguments(spans)
+        gold = _arguments(bio_to_spans(gold_tags))
+        # Arguments of one frame never share their first token, so none is lost in the sets.
+        for counter, arguments in (
+            (self._predicted, predicted),
+            (self._gold, gold),
+            (self._correct, set(predicted).intersection(gold)),
+        ):
+            for argument in arguments:
+                counter[argument[0]] += 1
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """
+        The scores of all frames counted since the last reset, on all distributed workers together.
+
+        # Parameters
+
+        reset : `bool`, optional (default = `False`)
+            Whether to forget the counts of this process afterwards.
+
+        # Returns
+
+        `Dict[str, float]`
+            - `precision`, `recall`, `f1`: over all roles but `V`, in percent (0 to 100).
+            - `ucr`: the predicates that violate the uniqueness of core roles, in percent (0 to 100).
+            - `duplicates`: the number of core roles used more than once, summed over predicates; a role used
+              three times by one predicate counts once.
+            - `f1-<role>` with `by_role`, in percent, for every role that was predicted or is in the gold
+              tags.
+
+            A ratio with nothing in its denominator is 0.
+        """
+        totals = (self._frames, self._violations, self._duplicates)
+        by_role = (self._correct, self._predicted, self._gold)
+        if is_distributed():
+            # Workers have seen different roles, so tensors of counts would not line up.
+            workers: List = [None] * dist.get_world_size()
+            dist.all_gather_object(workers, (totals, by_role))
+            totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
+            by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
+        frames, violations, duplicates = totals
+        correct, predicted, gold = by_role
+
+        precision, recall, f1 = _scores(sum(correct.values()), sum(predicted.values()), sum(gold.values()))
+        metrics = {
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+            "ucr": 100.0 * violations / frames if frames else 0.0,
+            "duplicates": float(duplicates),
+        }
+        if self._by_role:
+            for role in sorted(predicted.keys() | gold.keys()):
+                metrics[f"f1-{role}"] = _scores(correct[role], predicted[role], gold[role])[2]
+        if reset:
+            self.reset()
+        return metrics
+
+
+def _arguments(spans: List[Span]) -> List[Tuple]:
+    """Spans with every `C-X` joined: tuples `(role, first, last, first of piece 2, last of piece 2, ...)`."""
+    if not any(span[0][:2] == "C-" for span in spans):
+        return [span for span in spans if span[0] != "V"]
+    arguments: List[Tuple] = []
+    latest: Dict[str, int] = {}
+    for role, start, end in spans:
+        if role[:2] == "C-":
+            role = role[2:]
+            if role in latest:
+                arguments[latest[role]] += (start, end)
+                continue
+        latest[role] = len(arguments)
+        arguments.append((role, start, end))
+    return [argument for argument in arguments if argument[0] != "V"]
+
+
+def _scores(correct: int, predicted: int, gold: int) -> Tuple[float, float, float]:
+    precision = 100.0 * correct / predicted if predicted else 0.0
+    recall = 100.0 * correct / gold if gold else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+    return precision, recall, f1

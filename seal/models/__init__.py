@@ -1,0 +1,2 @@
+from seal.models.seal_model import SealModel, TaskState
+from seal.models.srl import SrlModel

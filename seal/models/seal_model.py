@@ -1,0 +1,217 @@
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.training.metrics import Average
+
+from seal.losses import EnergyLoss, TaskLoss
+from seal.nets import LossNet, TaskNet
+from seal.output_spaces import Candidates, OutputSpace
+from seal.samplers import Sampler, SamplingProblem
+
+
+@dataclass
+class TaskState:
+    """
+    The task-net's view of a batch. Everything the two losses share, so that one pass of the task-net serves both.
+
+    # Parameters
+
+    inputs : `Dict[str, Any]`
+        The tensors that encoders read.
+    logits : `torch.Tensor`, `(batch, *structure)`
+        With the task-net's graph.
+    hidden : `torch.Tensor`, `(batch, ..., size)`
+    mask : `torch.BoolTensor`, optional
+    gold : `torch.Tensor`, `(batch, *output)`, optional
+    auxiliary_loss : `torch.Tensor`, a scalar, optional
+        The loss of further heads of the task-net.
+    """
+
+    inputs: Dict[str, Any]
+    logits: torch.Tensor
+    hidden: torch.Tensor
+    mask: Optional[torch.Tensor] = None
+    gold: Optional[torch.Tensor] = None
+    auxiliary_loss: Optional[torch.Tensor] = None
+
+
+class SealModel(Model):
+    """
+    A task-net, and what trains it: a loss-net with its sampler and loss. A subclass a task says how a batch becomes
+    a `TaskState` (`task_state`) and adds metrics and decoding; trainers call the losses below, a player at a time.
+
+    Called as a stock AllenNLP model it is the task-net alone, with its cross-entropy as `loss`.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    output_space : `OutputSpace`
+    task_net : `TaskNet`
+    loss_net : `LossNet`, optional (default = `None`)
+        `None`: cross-entropy training.
+    sampler : `Sampler`, optional
+        The loss-net's candidates. Needed with a loss-net.
+    energy_loss : `EnergyLoss`, optional
+        Trains the loss-net. Needed with a loss-net.
+    task_loss : `TaskLoss`, optional (default = `TaskLoss()`)
+        Trains the task-net.
+
+    # Raises
+
+    `ConfigurationError` if a loss-net lacks its sampler or its loss, or the loss needs the log-probability of
+    candidates that the sampler cannot give.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        task_net: Lazy[TaskNet],
+        loss_net: Optional[Lazy[LossNet]] = None,
+        sampler: Optional[Sampler] = None,
+        energy_loss: Optional[EnergyLoss] = None,
+        task_loss: Optional[TaskLoss] = None,
+    ) -> None:
+        super().__init__(vocab)
+        self.output_space = output_space
+        # The task-net is built first, so that its random start is the same with a loss-net and without.
+        self.task_net = task_net.construct(output_space=output_space)
+        self.loss_net: Optional[LossNet] = None
+        self.sampler, self.energy_loss = sampler, energy_loss
+        self.task_loss = task_loss or TaskLoss()
+        if loss_net is not None:
+            _check_loss_net_parts(sampler, energy_loss)
+            self.loss_net = loss_net.construct(
+                output_space=output_space, task_net_dim=self.task_net.get_output_dim()
+            )
+        self._monitors: Dict[str, Average] = {}
+
+    # What a subclass says.
+
+    def task_state(self, **batch: Any) -> TaskState:
+        """Runs the task-net on a batch, with its graph."""
+        raise NotImplementedError
+
+    # What trainers call.
+
+    def task_net_parameters(self) -> List[torch.nn.Parameter]:
+        """`Phi`: everything but the loss-net."""
+        theirs = {id(parameter) for parameter in self.loss_net_parameters()}
+        return [parameter for parameter in self.parameters() if id(parameter) not in theirs]
+
+    def loss_net_parameters(self) -> List[torch.nn.Parameter]:
+        """`Theta`; empty without a loss-net."""
+        return [] if self.loss_net is None else list(self.loss_net.parameters())
+
+    def draw(self, state: TaskState) -> Candidates:
+        """Candidates for the loss-net from the task-net as it is; constants."""
+        features: List[Any] = []
+
+        def energy(outputs: torch.Tensor) -> torch.Tensor:
+            if not features:
+                features.append(self.frozen_features(state))
+            return self.loss_net(features[0], outputs, state.mask)
+
+        logits = state.logits.detach()
+        with constant(self.loss_net):
+            return self.sampler(
+                SamplingProblem(logits, state.gold, state.mask, self.output_space, energy)
+            )
+
+    def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
+        """`L_E`, the mean over the batch: a scalar with a graph into the loss-net only."""
+        if len(state.gold) == 0:
+            return no_loss(self.loss_net_parameters())
+        features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
+        outputs = self.output_space.stack(state.gold.unsqueeze(1), candidates.outputs)
+        energy = self.loss_net(features, outputs, state.mask)
+        gold_energy, energy = energy[:, 0], energy[:, 1:]
+        loss = self.energy_loss(
+            gold_energy, energy, candidates, state.gold, self.output_space, state.mask
+        ).mean()
+        self.monitor("loss_net_loss", loss)
+        self.monitor("energy_gold", gold_energy.mean())
+        return loss
+
+    def frozen_features(self, state: TaskState) -> List[Any]:
+        """What the loss-net keeps of the input, as constants."""
+        with constant(self.loss_net), torch.no_grad():
+            return self.loss_net.encode(state.inputs, state.hidden, state.mask)
+
+    def task_net_loss(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
+        """
+        `L_F` and the loss of further heads: a scalar with a graph into the task-net only.
+
+        # Parameters
+
+        features : optional
+            `frozen_features`, where the energy's weight is not 0.
+        """
+        if len(state.gold) == 0:
+            loss = no_loss(self.task_net_parameters())
+        else:
+            cross_entropy = self.output_space.cross_entropy(state.logits, state.gold, state.mask)
+            energy = None
+            if features is not None:
+                with constant(self.loss_net):
+                    relaxed = self.output_space.relax(state.logits, state.mask)
+                    energy = self.loss_net(features, relaxed, state.mask).squeeze(1)
+                self.monitor("energy_prediction", energy.mean())
+            loss = self.task_loss(cross_entropy, energy)
+            self.monitor("cross_entropy", cross_entropy.mean())
+        if state.auxiliary_loss is not None:
+            loss = loss + state.auxiliary_loss
+        self.monitor("task_net_loss", loss)
+        return loss
+
+    def monitor(self, name: str, value: torch.Tensor) -> None:
+        """Adds to the running mean that `get_metrics` reports under `name`."""
+        self._monitors.setdefault(name, Average())(float(value.detach()))
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        metrics = {name: average.get_metric(reset) for name, average in self._monitors.items()}
+        if reset:
+            self._monitors.clear()
+        return metrics
+
+
+@contextmanager
+def constant(module: Optional[torch.nn.Module]):
+    """Inside, `module` gets no gradient and no dropout; gradients still pass through it to its inputs."""
+    if module is None:
+        yield
+        return
+    training = module.training
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
+    module.eval()
+    try:
+        yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
+        module.train(training)
+
+
+def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
+    """The loss of a batch without an instance: 0, with gradients of 0."""
+    return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))
+
+
+def _check_loss_net_parts(sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
+    if sampler is None or energy_loss is None:
+        missing = "model.sampler" if sampler is None else "model.energy_loss"
+        raise ConfigurationError(f"{missing}: a model with a loss_net needs it; see training_configs.")
+    if energy_loss.needs_noise_log_prob and not sampler.gives_log_prob:
+        raise ConfigurationError(
+            f"model.energy_loss: {type(energy_loss).__name__} needs the log-probability of every candidate, and "
+            f"model.sampler, {type(sampler).__name__}, gives none: take the sampler 'discrete', or the loss "
+            "'ranking'."
+        )

@@ -1,0 +1,190 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.nn.util import get_text_field_mask
+from allennlp.training.metrics import FBetaMeasure
+from torch.nn import functional as F
+
+from seal.losses import EnergyLoss, TaskLoss
+from seal.metrics import SrlScore
+from seal.models.seal_model import SealModel, TaskState
+from seal.nets import LossNet, TaskNet
+from seal.output_spaces import OutputSpace, TagSequence
+from seal.samplers import Sampler
+
+
+@Model.register("seal_srl")
+class SrlModel(SealModel):
+    """
+    Semantic role labelling: BIO tags of one predicate's roles, a row of the batch each (`seal_srl` reader). A row
+    without a predicate is a sentence, and trains or runs the predicate finder: a linear head on the task-net's
+    vectors that says of each word whether it is a predicate. The loss-net never sees those rows.
+
+    # Parameters
+
+    As for `SealModel`, and
+
+    by_role : `bool`, optional (default = `False`)
+        Report span F1 of each role.
+    """
+
+    default_predictor = "seal_srl"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        task_net: Lazy[TaskNet],
+        loss_net: Optional[Lazy[LossNet]] = None,
+        sampler: Optional[Sampler] = None,
+        energy_loss: Optional[EnergyLoss] = None,
+        task_loss: Optional[TaskLoss] = None,
+        by_role: bool = False,
+    ) -> None:
+        if not isinstance(output_space, TagSequence):
+            raise ConfigurationError(
+                "model.output_space.type: 'seal_srl' predicts tag sequences: 'tag_sequence' or 'crf_tag_sequence'."
+            )
+        super().__init__(vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss)
+        self._predicate_head = torch.nn.Linear(self.task_net.get_output_dim(), 1)
+        self._labels = output_space.labels
+        self._score = SrlScore(by_role=by_role)
+        self._predicate_score = FBetaMeasure(average=None, labels=[1])
+        #: Set to also give the energy of each decoded frame.
+        self.with_energy = False
+
+    def task_state(
+        self,
+        tokens: TextFieldTensors,
+        predicate: torch.Tensor,
+        tags: Optional[torch.Tensor] = None,
+        is_predicate: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> TaskState:
+        """
+        The state of the rows with a predicate; the others are in its `auxiliary_loss`.
+        """
+        mask = get_text_field_mask(tokens)
+        inputs = {"tokens": tokens, "predicate": predicate}
+        logits, hidden = self.task_net(inputs)
+        state = TaskState(inputs, logits, hidden, mask, tags)
+        frames = predicate.any(dim=1)
+        if bool(frames.all()):
+            return state
+        if is_predicate is not None:
+            rest = ~frames
+            loss = F.binary_cross_entropy_with_logits(
+                self.predicate_logits(hidden[rest]), is_predicate[rest].float(), reduction="none"
+            )
+            state.auxiliary_loss = (loss * mask[rest]).sum(dim=1).mean()
+            self.monitor("predicate_loss", state.auxiliary_loss)
+        rows = frames.nonzero().squeeze(1)
+        return TaskState(
+            inputs=select_rows(inputs, rows),
+            logits=logits[rows],
+            hidden=hidden[rows],
+            mask=mask[rows],
+            gold=None if tags is None else tags[rows],
+            auxiliary_loss=state.auxiliary_loss,
+        )
+
+    def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """`(rows, words)`: the log-odds that a word is a predicate, from vectors of rows without one."""
+        return self._predicate_head(hidden).squeeze(-1)
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        predicate: torch.Tensor,
+        tags: Optional[torch.Tensor] = None,
+        is_predicate: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        tokens : `TextFieldTensors`
+        predicate : `torch.LongTensor`, `(rows, words)`
+            1 at the word whose frame is asked for; a row of zeros asks for the sentence's predicates.
+        tags : `torch.LongTensor`, `(rows, words)`, optional
+        is_predicate : `torch.LongTensor`, `(rows, words)`, optional
+            1 at every predicate of the sentence.
+        metadata : `List[Dict[str, Any]]`, optional
+
+        # Returns
+
+        tags : `torch.LongTensor`, `(rows, words)`
+            The most probable legal tags; without meaning in a row without a predicate.
+        log_prob : `torch.FloatTensor`, `(rows,)`
+            Of those tags, in nats.
+        predicate_prob : `torch.FloatTensor`, `(rows, words)`
+            That a word is a predicate; without meaning in a row with a predicate.
+        energy : `torch.FloatTensor`, `(rows,)`
+            Of those tags, where `with_energy` is set.
+        loss : `torch.Tensor`, a scalar
+            Cross-entropy, where gold is given: summed over words, averaged over rows with a predicate; and the
+            predicate finder's, likewise over the others.
+        """
+        mask = get_text_field_mask(tokens)
+        inputs = {"tokens": tokens, "predicate": predicate}
+        logits, hidden = self.task_net(inputs)
+        predicate_logits = self.predicate_logits(hidden)
+        output = {"predicate_prob": predicate_logits.sigmoid() * mask}
+        frames = predicate.any(dim=1)
+        if tags is not None:
+            cross_entropy = self.output_space.cross_entropy(logits, tags, mask)
+            found = F.binary_cross_entropy_with_logits(predicate_logits, is_predicate.float(), reduction="none")
+            output["loss"] = mean_of(cross_entropy, frames) + mean_of((found * mask).sum(dim=1), ~frames)
+        if not self.training:
+            output["tags"] = self.output_space.decode(logits, mask)
+            output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
+            if self.with_energy and self.loss_net is not None:
+                features = self.loss_net.encode(inputs, hidden, mask)
+                output["energy"] = self.loss_net(features, output["tags"].unsqueeze(1), mask).squeeze(1)
+            if tags is not None:
+                self._update_metrics(output, frames, is_predicate, mask, metadata)
+        return output
+
+    def _update_metrics(self, output, frames, is_predicate, mask, metadata) -> None:
+        # A gold tag that training never saw is an error, not a frame less: the strings are compared.
+        decoded = output["tags"].tolist()
+        rows = frames.nonzero().squeeze(1).tolist()
+        predicted = [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
+        self._score(predicted, [metadata[i]["tags"] for i in rows])
+        rest = ~frames
+        if bool(rest.any()):
+            found = output["predicate_prob"][rest]
+            self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate[rest], mask[rest])
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        output_dict["tags"] = [[self._labels[t] for t in row] for row in output_dict["tags"].tolist()]
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """
+        `f1`, `precision`, `recall` (percent, as srl-eval.pl), `ucr` (percent of predicates with a core role more than
+        once), `predicate_f1` (percent), and the means of the training losses.
+        """
+        metrics = super().get_metrics(reset)
+        if not self.training:
+            metrics.update(self._score.get_metric(reset))
+            found = self._predicate_score
+            if found._true_positive_sum is not None:
+                metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]
+        return metrics
+
+
+def select_rows(inputs: Any, rows: torch.Tensor) -> Any:
+    """The given rows of every tensor of a nested dictionary."""
+    if isinstance(inputs, dict):
+        return {name: select_rows(value, rows) for name, value in inputs.items()}
+    return inputs[rows]
+
+
+def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """The mean of `values` over the rows marked True; 0 where there is none."""
+    return (values * rows).sum() / rows.sum().clamp(min=1)

@@ -1,0 +1,3 @@
+from seal.nets.encoders import Encoder, Seq2SeqPredicateEncoder, TransformerPredicateEncoder
+from seal.nets.loss_net import LossNet
+from seal.nets.task_net import TaskNet, TaskNetOutput

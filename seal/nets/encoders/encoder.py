@@ -1,0 +1,20 @@
+from typing import Any, Dict
+
+import torch
+from allennlp.common import Registrable
+
+
+class Encoder(torch.nn.Module, Registrable):
+    """
+    A feature network: `T_F` of the task-net or `T_E` of the loss-net (SEAL, NeurIPS 2022, section 4; EN3).
+
+    `inputs` are the model's input tensors by name. Which names it reads is part of each encoder's documentation;
+    the model of the task gives them.
+    """
+
+    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+        """Hidden vectors: `(batch, size)`, or `(batch, tokens, size)` for sequences."""
+        raise NotImplementedError
+
+    def get_output_dim(self) -> int:
+        raise NotImplementedError

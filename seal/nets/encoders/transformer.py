@@ -1,0 +1,107 @@
+from typing import Any, Dict, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+
+from seal.nets.encoders.encoder import Encoder
+
+
+@Encoder.register("transformer")
+class TransformerPredicateEncoder(Encoder):
+    """
+    A pretrained transformer over wordpieces, one vector a word: that of its first piece. The predicate, where there
+    is one, is marked as in BERT-SRL (Shi & Lin 2019): its wordpieces have token type 1.
+
+    Reads `tokens` (a text field with one `pretrained_transformer_mismatched` indexer of the same `model_name`) and,
+    where it is given, `predicate (batch, words)` in {0, 1}.
+
+    # Parameters
+
+    model_name : `str`
+        A model of the hub, or a local folder.
+    max_length : `int`, optional (default = `512`)
+        The most wordpieces the transformer takes at once. A longer sentence is cut into windows of this length that
+        are encoded apart, so that every word has a vector. The reader's indexer must have the same value.
+    train_parameters : `bool`, optional (default = `True`)
+    load_weights : `bool`, optional (default = `True`)
+        `False`: the architecture of `model_name` with random weights.
+    gradient_checkpointing : `bool`, optional (default = `None`)
+
+    # Raises
+
+    `ConfigurationError` if the transformer has no token types to mark a predicate with.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        max_length: Optional[int] = 512,
+        train_parameters: bool = True,
+        load_weights: bool = True,
+        gradient_checkpointing: Optional[bool] = None,
+    ) -> None:
+        super().__init__()
+        try:
+            self._embedder = PretrainedTransformerMismatchedEmbedder(
+                model_name,
+                max_length=max_length,
+                train_parameters=train_parameters,
+                load_weights=load_weights,
+                gradient_checkpointing=gradient_checkpointing,
+                sub_token_mode="first",
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
+                f"can be had from the hub here ({str(error).splitlines()[0]})"
+            ) from error
+        transformer = self._embedder._matched_embedder.transformer_model
+        _ensure_two_token_types(transformer, model_name)
+
+    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+        (pieces,) = inputs["tokens"].values()
+        arguments = {name: pieces[name] for name in ("token_ids", "mask", "offsets", "wordpiece_mask")}
+        arguments["segment_concat_mask"] = pieces.get("segment_concat_mask")
+        if inputs.get("predicate") is not None:
+            arguments["type_ids"] = predicate_pieces(
+                inputs["predicate"], pieces["offsets"], pieces["token_ids"].shape[1]
+            )
+        return self._embedder(**arguments)
+
+    def get_output_dim(self) -> int:
+        return self._embedder.get_output_dim()
+
+
+def predicate_pieces(predicate: torch.Tensor, offsets: torch.Tensor, num_pieces: int) -> torch.Tensor:
+    """
+    `predicate (batch, words)` in {0, 1} as a mark on wordpieces, `(batch, num_pieces)` in {0, 1}; `offsets
+    (batch, words, 2)` are the first and last piece of each word.
+    """
+    position = torch.arange(num_pieces, device=offsets.device)
+    first, last = offsets[..., 0].unsqueeze(-1), offsets[..., 1].unsqueeze(-1)
+    # shape: (batch, words, num_pieces)
+    inside = (position >= first) & (position <= last) & (predicate.unsqueeze(-1) > 0)
+    return inside.any(dim=1).long()
+
+
+def _ensure_two_token_types(transformer: torch.nn.Module, model_name: str) -> None:
+    """
+    RoBERTa has the embedding of token types but only one type: it gets a second that starts as a copy, so that a
+    predicate is told from other words once training moves the two apart.
+    """
+    embeddings = getattr(transformer, "embeddings", None)
+    types = getattr(embeddings, "token_type_embeddings", None)
+    if types is None:
+        raise ConfigurationError(
+            f"encoder.model_name: '{model_name}' has no token types to mark the predicate with; take a BERT- or "
+            "RoBERTa-style model."
+        )
+    if types.num_embeddings < 2:
+        wider = torch.nn.Embedding(2, types.embedding_dim)
+        with torch.no_grad():
+            wider.weight.copy_(types.weight[:1].expand(2, -1))
+            wider.weight[1] += 0.02 * torch.randn(types.embedding_dim)
+        wider.weight.requires_grad_(types.weight.requires_grad)
+        embeddings.token_type_embeddings = wider
+        transformer.config.type_vocab_size = 2

@@ -1,0 +1,87 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy, Registrable
+from allennlp.common.checks import ConfigurationError
+
+from seal.energies import Energy
+from seal.nets.encoders import Encoder
+from seal.output_spaces import OutputSpace
+
+
+class LossNet(torch.nn.Module, Registrable):
+    """
+    The loss-net `E_Theta(x, y)`: an encoder `T_E` and the sum of energy terms (SEAL, NeurIPS 2022, Eq. 2). Low is
+    good. `encode` looks at the input, once a batch; calling the net evaluates any number of candidates against
+    what it returned.
+
+    # Parameters
+
+    energies : `List[Energy]`
+    encoder : `Encoder`, optional (default = `None`)
+        `None` shares the task-net's encoder: the loss-net sees its vectors as constants and trains its own terms
+        alone.
+    dropout : `float`, optional (default = `0.0`)
+        On the encoder's vectors.
+    output_space : `OutputSpace`
+        Given by the model.
+    task_net_dim : `int`
+        The size of the task-net's vectors. Given by the model.
+
+    # Raises
+
+    `ConfigurationError` without any energy.
+    """
+
+    default_implementation = "sum_of_energies"
+
+    def __init__(
+        self,
+        energies: List[Lazy[Energy]],
+        output_space: OutputSpace,
+        task_net_dim: int,
+        encoder: Optional[Encoder] = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not energies:
+            raise ConfigurationError("loss_net.energies: give at least one energy.")
+        self.encoder = encoder
+        self._dropout = torch.nn.Dropout(dropout)
+        input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
+        self.energies = torch.nn.ModuleList(
+            energy.construct(input_dim=input_dim, output_space=output_space) for energy in energies
+        )
+
+    @property
+    def shares_encoder(self) -> bool:
+        return self.encoder is None
+
+    def encode(
+        self, inputs: Dict[str, Any], task_hidden: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> List[Any]:
+        """
+        # Parameters
+
+        inputs : the model's input tensors.
+        task_hidden : `torch.Tensor`, `(batch, ..., size)`
+            The task-net's vectors; used, without gradient, where the encoder is shared.
+
+        # Returns
+
+        What each term keeps of the input.
+        """
+        hidden = task_hidden.detach() if self.encoder is None else self.encoder(inputs)
+        hidden = self._dropout(hidden)
+        return [energy.condition(hidden, mask) for energy in self.energies]
+
+    def forward(
+        self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """`E(x, y)` of `outputs (batch, samples, *output)`: `(batch, samples)`."""
+        return sum(
+            energy(condition, outputs, mask) for energy, condition in zip(self.energies, features)
+        )
+
+
+LossNet.register("sum_of_energies")(LossNet)

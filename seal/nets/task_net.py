@@ -1,0 +1,58 @@
+from typing import Any, Dict, NamedTuple
+
+import torch
+from allennlp.common import Registrable
+
+from seal.nets.encoders import Encoder
+from seal.output_spaces import OutputSpace
+
+
+class TaskNetOutput(NamedTuple):
+    """
+    # Parameters
+
+    logits : `torch.Tensor`, `(batch, *structure)`
+    hidden : `torch.Tensor`, `(batch, ..., size)`
+        The encoder's vectors, for further heads and for a loss-net that shares them.
+    """
+
+    logits: torch.Tensor
+    hidden: torch.Tensor
+
+
+class TaskNet(torch.nn.Module, Registrable):
+    """
+    The task-net `F_Phi(x) = G T_F(x)`: an encoder and a linear layer to logits (SEAL, NeurIPS 2022, section 4). The
+    relaxation is the output space's. At prediction time nothing else runs.
+
+    # Parameters
+
+    encoder : `Encoder`
+    output_space : `OutputSpace`
+        Given by the model.
+    dropout : `float`, optional (default = `0.0`)
+        On the encoder's vectors.
+    bias : `bool`, optional (default = `True`)
+        Of the linear layer. The papers' label embeddings `G` have none.
+    """
+
+    default_implementation = "linear"
+
+    def __init__(
+        self, encoder: Encoder, output_space: OutputSpace, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self._dropout = torch.nn.Dropout(dropout)
+        self._head = torch.nn.Linear(encoder.get_output_dim(), output_space.num_labels, bias=bias)
+
+    def forward(self, inputs: Dict[str, Any]) -> TaskNetOutput:
+        hidden = self._dropout(self.encoder(inputs))
+        return TaskNetOutput(self._head(hidden), hidden)
+
+    def get_output_dim(self) -> int:
+        """The size of `hidden`."""
+        return self.encoder.get_output_dim()
+
+
+TaskNet.register("linear")(TaskNet)

@@ -1,0 +1,26 @@
+from dataclasses import dataclass
+from typing import Optional
+
+import torch
+
+
+@dataclass
+class Candidates:
+    """
+    The outputs that a loss-net is trained to tell from gold; constants, without gradient.
+
+    # Parameters
+
+    outputs : `torch.Tensor`, `(batch, samples, *output)`
+    noise_log_prob : `torch.Tensor`, `(batch, samples)`, optional
+        `log P_N` of each candidate in nats, where the sampler draws from a distribution it can evaluate.
+    gold_noise_log_prob : `torch.Tensor`, `(batch,)`, optional
+        `log P_N` of gold.
+    log_count : `torch.Tensor`, `(batch, samples)`, optional
+        The logarithm of how many draws a candidate stands for; `-inf` for a filler. `None`: one each.
+    """
+
+    outputs: torch.Tensor
+    noise_log_prob: Optional[torch.Tensor] = None
+    gold_noise_log_prob: Optional[torch.Tensor] = None
+    log_count: Optional[torch.Tensor] = None

@@ -1,0 +1,56 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules import ConditionalRandomField
+
+from seal.output_spaces.output_space import OutputSpace
+from seal.output_spaces.tag_sequence import TagSequence
+from seal.output_spaces.viterbi import viterbi
+
+
+@OutputSpace.register("crf_tag_sequence")
+class CrfTagSequence(TagSequence):
+    """
+    Tag sequences under a linear-chain conditional random field (AllenNLP's module), the BERT-CRF and BiLSTM-CRF
+    baselines: `P(y | x) = exp(sum_t logits_t[y_t] + transitions[y_{t-1}, y_t]) / Z(x)` with learned start, end and
+    pair scores, trained by its likelihood and decoded by Viterbi. The transitions belong to the task-net.
+
+    It is a baseline and has no sampler: a loss-net is trained against `tag_sequence`.
+
+    # Parameters
+
+    As for `tag_sequence`. The encoding rules out illegal paths in decoding; the likelihood is over all paths.
+    """
+
+    def __init__(
+        self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO"
+    ) -> None:
+        super().__init__(vocab, namespace, encoding)
+        self.crf = ConditionalRandomField(self.num_labels)
+
+    def sample(self, logits, num_samples, mask=None):
+        raise ConfigurationError(
+            "output_space: 'crf_tag_sequence' has no sampler; use 'tag_sequence' with a loss-net."
+        )
+
+    def log_prob(
+        self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        if outputs.is_floating_point():
+            raise ConfigurationError("output_space: 'crf_tag_sequence' gives no probability of relaxed outputs.")
+        if mask is None:
+            mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
+        # The module's public forward sums over the batch; its two parts are kept apart here, an instance each.
+        pairs = self.crf.transitions
+        log_z = self.crf._input_likelihood(logits, pairs, mask)
+        joint = [self.crf._joint_likelihood(logits, pairs, tags, mask) for tags in outputs.unbind(dim=1)]
+        return torch.stack(joint, dim=1) - log_z.unsqueeze(1)
+
+    def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        crf = self.crf
+        transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
+        if self._transitions is not None:
+            transitions, starts = transitions + self._transitions, starts + self._starts
+        return viterbi(logits, transitions, starts, ends, mask)

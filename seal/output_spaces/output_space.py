@@ -1,0 +1,82 @@
+from typing import Optional, Tuple
+
+import torch
+from allennlp.common import Registrable
+
+
+class OutputSpace(torch.nn.Module, Registrable):
+    """
+    What an output is: its relaxation, its distribution `P(y | x; Phi)` under the task-net's logits, its
+    comparison with gold and its decoding (the table of the methods' common part: SEAL, NeurIPS 2022, section 2).
+
+    Energies, samplers, scores and losses only speak to outputs through this class, so each of them serves label
+    sets, tag sequences and images alike.
+
+    Shapes. `logits` is `(batch, *structure)`. *Outputs* are candidates `(batch, samples, *output)`. Gold is one
+    output an instance, `(batch, *output)`, always discrete. A space may hold discrete outputs in a compact form
+    (tag indices in place of one-hot rows); its methods take either form. `mask` marks the real positions of a
+    batch of unequal sizes and is `None` where every instance has the same size; padding adds nothing to any sum.
+    """
+
+    num_labels: int
+    #: The L1 distance that one wrong variable makes between discrete outputs.
+    l1_per_error: float = 1.0
+
+    def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The relaxed output, `(batch, 1, *structure)`, in [0, 1], differentiable; 0 at padding."""
+        raise NotImplementedError
+
+    def sample(
+        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """Independent draws from `P(y | x; Phi)`, discrete, without gradient: `(batch, num_samples, *output)`."""
+        raise NotImplementedError
+
+    def log_prob(
+        self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """`log P(y | x; Phi)` of each candidate in nats, `(batch, samples)`; computed from logits."""
+        raise NotImplementedError
+
+    def cross_entropy(
+        self, logits: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """`-log P(gold | x; Phi)` in nats, summed over the structure: `(batch,)`."""
+        return -self.log_prob(logits, gold.unsqueeze(1), mask).squeeze(1)
+
+    def inner(
+        self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """The inner product of `scores (batch, *structure)` with each candidate: `(batch, samples)`."""
+        raise NotImplementedError
+
+    def overlap(
+        self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """
+        `I = sum_i min(y'_i, y_i)` and `U = sum_i max(y'_i, y_i)` over all output variables, each
+        `(batch, samples)`: soft F1, soft IoU and the L1 cost are functions of the two.
+        """
+        raise NotImplementedError
+
+    def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The best discrete output, `(batch, *output)`."""
+        raise NotImplementedError
+
+    def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
+        """Joins sets of candidates along `samples`, bringing them to one form."""
+        return torch.cat(outputs, dim=1)
+
+    def distinct(
+        self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """
+        Merges equal candidates of an instance. A loss that sums over draws is unchanged when each distinct draw
+        carries the logarithm of its count, and a confident task-net repeats itself often.
+
+        # Returns
+
+        `(outputs, log_count)`, with as many samples as the instance with the most distinct ones has; the others
+        are filled up with repeats whose `log_count` is `-inf`.
+        """
+        return outputs, outputs.new_zeros(outputs.shape[:2], dtype=torch.float)

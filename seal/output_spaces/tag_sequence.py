@@ -1,0 +1,153 @@
+from typing import Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from torch.nn import functional as F
+
+from seal.common.bio import allowed_transitions
+from seal.output_spaces.output_space import OutputSpace
+from seal.output_spaces.viterbi import viterbi
+
+
+@OutputSpace.register("tag_sequence")
+class TagSequence(OutputSpace):
+    """
+    One tag for each token, `P(y | x) = prod_t Categorical(y_t; softmax(logits_t))`.
+
+    `logits` is `(batch, tokens, tags)`. A relaxed output is a simplex a token, `(batch, samples, tokens, tags)`,
+    floating; a discrete output is a tag index a token, `(batch, samples, tokens)`, integer. Every method takes
+    both and tells them apart by their type; 400 draws of 30 tokens over 120 tags are 12,000 integers an instance
+    in place of 1.4 million floats.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    namespace : `str`, optional (default = `"tags"`)
+        The vocabulary's namespace of the tags.
+    encoding : `str`, optional (default = `"BIO"`)
+        `"BIO"`: decoding returns the most probable sequence in which each `I-X` continues a `B-X` or an `I-X`.
+        `None`: the most probable tag of each token.
+
+    # Raises
+
+    `ConfigurationError` if the namespace holds no tags or the encoding is unknown.
+    """
+
+    l1_per_error = 2.0
+
+    def __init__(
+        self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO"
+    ) -> None:
+        super().__init__()
+        self.num_labels = vocab.get_vocab_size(namespace)
+        if self.num_labels == 0:
+            raise ConfigurationError(
+                f"output_space.namespace: the vocabulary has no tags in '{namespace}'; name the namespace the "
+                "dataset reader gives its tags."
+            )
+        self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]
+        transitions = starts = None
+        if encoding == "BIO":
+            transitions, starts = (penalty(allowed) for allowed in allowed_transitions(self.labels))
+        elif encoding is not None:
+            raise ConfigurationError(f"output_space.encoding: 'BIO' or null, not '{encoding}'.")
+        # Not saved: they follow from the vocabulary.
+        self.register_buffer("_transitions", transitions, persistent=False)
+        self.register_buffer("_starts", starts, persistent=False)
+
+    def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        probabilities = logits.softmax(dim=-1)
+        if mask is not None:
+            probabilities = probabilities * mask.unsqueeze(-1)
+        return probabilities.unsqueeze(1)
+
+    @torch.no_grad()
+    def sample(
+        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        batch, tokens, tags = logits.shape
+        probabilities = logits.float().softmax(dim=-1).view(batch * tokens, tags)
+        # shape: (batch, tokens, samples)
+        drawn = torch.multinomial(probabilities, num_samples, replacement=True).view(batch, tokens, -1)
+        if mask is not None:
+            drawn = drawn * mask.unsqueeze(-1)
+        return drawn.transpose(1, 2)
+
+    def log_prob(
+        self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        return self.inner(logits.log_softmax(dim=-1), outputs, mask)
+
+    def inner(
+        self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        if outputs.is_floating_point():
+            if mask is not None:
+                scores = scores * mask.unsqueeze(-1)
+            return torch.einsum("btc,bktc->bk", scores, outputs)
+        # Gathered with the samples last, the backward pass fills (batch, tokens, tags) and not samples times that.
+        # shape: (batch, tokens, samples)
+        chosen = scores.gather(2, outputs.transpose(1, 2))
+        if mask is not None:
+            chosen = chosen * mask.unsqueeze(-1)
+        return chosen.sum(dim=1)
+
+    def overlap(
+        self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        if mask is None:
+            mask = torch.ones_like(gold, dtype=torch.bool)
+        if outputs.is_floating_point():
+            intersection = self.inner(self.one_hot(gold).to(outputs), outputs, mask)
+        else:
+            intersection = ((outputs == gold.unsqueeze(1)) & mask.unsqueeze(1)).sum(dim=-1).float()
+        # A row of gold and a row of the output each sum to 1: min and max sum to 2 a token.
+        return intersection, 2 * mask.sum(dim=1, keepdim=True) - intersection
+
+    def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        if self._transitions is None:
+            return logits.argmax(dim=-1)
+        return viterbi(logits.float().log_softmax(dim=-1), self._transitions, self._starts, mask=mask)
+
+    def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
+        relaxed = [candidates for candidates in outputs if candidates.is_floating_point()]
+        if relaxed and len(relaxed) < len(outputs):
+            outputs = tuple(
+                candidates if candidates.is_floating_point() else self.one_hot(candidates).to(relaxed[0])
+                for candidates in outputs
+            )
+        return super().stack(*outputs)
+
+    @torch.no_grad()
+    def distinct(
+        self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        if outputs.is_floating_point():
+            raise TypeError("TagSequence.distinct merges discrete outputs; these are relaxed.")
+        batch, samples, tokens = outputs.shape
+        if mask is not None:
+            outputs = outputs * mask.unsqueeze(1)
+        owner = torch.arange(batch, device=outputs.device).repeat_interleave(samples)
+        rows = torch.cat([owner.unsqueeze(1), outputs.reshape(batch * samples, tokens)], dim=1)
+        rows, counts = torch.unique(rows, dim=0, return_counts=True)
+        owner = rows[:, 0]
+        per_instance = torch.bincount(owner, minlength=batch)
+        # The rows are sorted by instance: a row's place is its distance from the instance's first row.
+        first = per_instance.cumsum(0) - per_instance
+        place = torch.arange(len(rows), device=rows.device) - first[owner]
+        width = int(per_instance.max())
+        distinct = outputs[:, :1].expand(batch, width, tokens).clone()
+        log_count = torch.full((batch, width), float("-inf"), device=outputs.device)
+        distinct[owner, place] = rows[:, 1:]
+        log_count[owner, place] = counts.float().log()
+        return distinct, log_count
+
+    def one_hot(self, tags: torch.Tensor) -> torch.Tensor:
+        """`(..., tokens)` tag indices to `(..., tokens, tags)`."""
+        return F.one_hot(tags, self.num_labels)
+
+
+def penalty(allowed: torch.Tensor) -> torch.Tensor:
+    """0 where allowed, -10,000 where not: added to log-probabilities it rules a path out and stays finite."""
+    return torch.zeros(allowed.shape).masked_fill(~allowed, -1e4)

@@ -1,0 +1,6 @@
+from seal.samplers.discrete import DiscreteSampler
+from seal.samplers.gaussian import GaussianPerturbation
+from seal.samplers.gold import GoldSampler
+from seal.samplers.sampler import Sampler, SamplingProblem
+from seal.samplers.stack import StackedSampler
+from seal.samplers.task_net_output import TaskNetOutputSampler

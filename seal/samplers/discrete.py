@@ -1,0 +1,42 @@
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import Candidates
+from seal.samplers.sampler import Sampler, SamplingProblem
+
+
+@Sampler.register("discrete")
+class DiscreteSampler(Sampler):
+    """
+    Independent discrete draws from the task-net's distribution `P(y | x; Phi)`, with their log-probability (SEAL,
+    NeurIPS 2022, section 2.3; SA5). Draws that equal gold stay.
+
+    # Parameters
+
+    num_samples : `int`, optional (default = `20`)
+    merge : `bool`, optional (default = `True`)
+        Equal draws of an instance become one candidate that carries their count. The losses are the same; the
+        energies of repeats are not computed again.
+    """
+
+    gives_log_prob = True
+
+    def __init__(self, num_samples: int = 20, merge: bool = True) -> None:
+        super().__init__()
+        if num_samples < 1:
+            raise ConfigurationError(f"sampler.num_samples: at least 1, not {num_samples}.")
+        self.num_samples = num_samples
+        self.merge = merge
+
+    @torch.no_grad()
+    def forward(self, problem: SamplingProblem) -> Candidates:
+        space, logits, mask = problem.output_space, problem.logits, problem.mask
+        outputs, log_count = space.sample(logits, self.num_samples, mask), None
+        if self.merge:
+            outputs, log_count = space.distinct(outputs, mask)
+        return Candidates(
+            outputs=outputs,
+            noise_log_prob=space.log_prob(logits, outputs, mask),
+            gold_noise_log_prob=space.log_prob(logits, problem.gold.unsqueeze(1), mask).squeeze(1),
+            log_count=log_count,
+        )

@@ -1,0 +1,41 @@
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+import torch
+from allennlp.common import Registrable
+
+from seal.output_spaces import Candidates, OutputSpace
+
+
+@dataclass
+class SamplingProblem:
+    """
+    What a sampler may look at.
+
+    # Parameters
+
+    logits : `torch.Tensor`, `(batch, *structure)`
+        The task-net's, before its update, without gradient.
+    gold : `torch.Tensor`, `(batch, *output)`
+    mask : `torch.BoolTensor`, optional
+    output_space : `OutputSpace`
+    energy : `Callable[[torch.Tensor], torch.Tensor]`
+        `E(x, .)` under the present loss-net: candidates `(batch, samples, *output)` to `(batch, samples)`. The
+        input is encoded at the first call only.
+    """
+
+    logits: torch.Tensor
+    gold: torch.Tensor
+    mask: Optional[torch.Tensor]
+    output_space: OutputSpace
+    energy: Optional[Callable[[torch.Tensor], torch.Tensor]] = None
+
+
+class Sampler(torch.nn.Module, Registrable):
+    """Where the loss-net's candidate outputs come from."""
+
+    #: True where `Candidates` carry `log P_N`.
+    gives_log_prob: bool = False
+
+    def forward(self, problem: SamplingProblem) -> Candidates:
+        raise NotImplementedError

@@ -1,0 +1,43 @@
+from typing import List
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import Candidates
+from seal.samplers.sampler import Sampler, SamplingProblem
+
+
+@Sampler.register("stack")
+class StackedSampler(Sampler):
+    """
+    The candidates of several samplers together.
+
+    It gives no noise log-probability: draws from a mixture of samplers are not draws from any one of them.
+
+    # Parameters
+
+    samplers : `List[Sampler]`
+    """
+
+    def __init__(self, samplers: List[Sampler]) -> None:
+        super().__init__()
+        if not samplers:
+            raise ConfigurationError("sampler.samplers: a stack needs at least one sampler.")
+        self.samplers = torch.nn.ModuleList(samplers)
+
+    def forward(self, problem: SamplingProblem) -> Candidates:
+        parts = [sampler(problem) for sampler in self.samplers]
+        log_count = None
+        if any(part.log_count is not None for part in parts):
+            log_count = torch.cat(
+                [
+                    part.log_count
+                    if part.log_count is not None
+                    else torch.zeros(part.outputs.shape[:2], device=part.outputs.device)
+                    for part in parts
+                ],
+                dim=1,
+            )
+        return Candidates(
+            problem.output_space.stack(*(part.outputs for part in parts)), log_count=log_count
+        )

@@ -1,0 +1,68 @@
+from typing import Optional
+
+import torch
+from allennlp.common import Registrable
+
+from seal.output_spaces import OutputSpace
+from seal.scores.score import Score
+
+
+class Cost(Registrable):
+    """
+    `Delta(y', y)`: how unlike gold an output is. At least 0, and 0 where equal. Differentiable in relaxed outputs.
+    """
+
+    def __call__(
+        self,
+        output_space: OutputSpace,
+        outputs: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        outputs : `torch.Tensor`, `(batch, samples, *output)`
+        gold : `torch.Tensor`, `(batch, *output)`
+
+        # Returns
+
+        `torch.Tensor`, `(batch, samples)`
+        """
+        raise NotImplementedError
+
+
+@Cost.register("l1")
+class L1Cost(Cost):
+    """
+    `sum_i |y'_i - y_i| = U - I` (Tu, Pang & Gimpel 2020, section 2; SC3). A wrong token of a tag sequence counts
+    twice, once for the tag that stands and once for the one that is missing: the range is [0, 2 tokens].
+    """
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        intersection, union = output_space.overlap(outputs, gold, mask)
+        return union - intersection
+
+
+@Cost.register("hamming")
+class HammingCost(L1Cost):
+    """The number of wrong variables of a discrete output (SC4): of tokens, labels or pixels."""
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        return super().__call__(output_space, outputs, gold, mask) / output_space.l1_per_error
+
+
+@Cost.register("one_minus")
+class OneMinusScore(Cost):
+    """`1 - score(y', y)`, in [0, 1] (SC5).
+
+    # Parameters
+
+    score : `Score`
+    """
+
+    def __init__(self, score: Score) -> None:
+        self._score = score
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        return 1 - self._score(output_space, outputs, gold, mask)

@@ -1,0 +1,74 @@
+from typing import Optional
+
+import torch
+from allennlp.common import Registrable
+
+from seal.output_spaces import OutputSpace
+
+
+class Score(Registrable):
+    """
+    How like gold an output is: in [0, 1], 1 where equal. Differentiable in relaxed outputs.
+    """
+
+    def __call__(
+        self,
+        output_space: OutputSpace,
+        outputs: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        outputs : `torch.Tensor`, `(batch, samples, *output)`
+        gold : `torch.Tensor`, `(batch, *output)`
+
+        # Returns
+
+        `torch.Tensor`, `(batch, samples)`
+        """
+        raise NotImplementedError
+
+
+def _ratio(numerator: torch.Tensor, denominator: torch.Tensor, zero_division: float) -> torch.Tensor:
+    empty = denominator == 0
+    return torch.where(empty, zero_division, numerator / denominator.masked_fill(empty, 1.0))
+
+
+@Score.register("soft_f1")
+class SoftF1(Score):
+    """
+    `2 I / (I + U)` with `I = sum min(y', y)` and `U = sum max(y', y)` (Gygli et al. 2017; SEAL, footnote 2; SC1).
+    On discrete outputs it is the F1 of the set; on tag sequences the share of equal tokens.
+
+    # Parameters
+
+    zero_division : `float`, optional (default = `1.0`)
+        The score where both the output and gold are empty; 1 makes the cost of gold against itself 0.
+    """
+
+    def __init__(self, zero_division: float = 1.0) -> None:
+        self._zero_division = zero_division
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        intersection, union = output_space.overlap(outputs, gold, mask)
+        return _ratio(2 * intersection, intersection + union, self._zero_division)
+
+
+@Score.register("soft_iou")
+class SoftIoU(Score):
+    """
+    `I / U` with `I = sum min(y', y)` and `U = sum max(y', y)` (SEAL, NeurIPS 2022, Eq. 10; SC2).
+
+    # Parameters
+
+    zero_division : `float`, optional (default = `1.0`)
+    """
+
+    def __init__(self, zero_division: float = 1.0) -> None:
+        self._zero_division = zero_division
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        intersection, union = output_space.overlap(outputs, gold, mask)
+        return _ratio(intersection, union, self._zero_division)

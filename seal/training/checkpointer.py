@@ -1,0 +1,26 @@
+import logging
+import os
+import zipfile
+from typing import Optional, Tuple
+
+from allennlp.training import Checkpointer
+
+logger = logging.getLogger(__name__)
+
+
+@Checkpointer.register("resumable")
+class ResumableCheckpointer(Checkpointer):
+    """
+    AllenNLP's checkpointer, which passes over a checkpoint that a kill left half-written and recovers from the one
+    before it. The default of seal's trainers. Parameters as AllenNLP's.
+    """
+
+    def find_latest_checkpoint(self) -> Optional[Tuple[str, str]]:
+        for checkpoint in sorted(self._find_all_checkpoints(), reverse=True):
+            paths = self._model_state_path(*checkpoint), self._training_state_path(*checkpoint)
+            # torch writes zip archives, whose directory comes last: a torn file is not one.
+            if all(os.path.exists(path) and zipfile.is_zipfile(path) for path in paths):
+                return paths
+            logger.warning("passing over the incomplete checkpoint %s", paths[0])
+            self._remove_checkpoint(*checkpoint)
+        return None

@@ -1,0 +1,67 @@
+import random
+from contextlib import contextmanager
+from typing import Any, Dict, List, Optional
+
+import numpy
+import torch
+
+
+def torch_state() -> List[torch.Tensor]:
+    """The states of torch's generators: the CPU's, and the current GPU's where CUDA is in use."""
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states.append(torch.cuda.get_rng_state())
+    return states
+
+
+def set_torch_state(states: List[torch.Tensor]) -> None:
+    torch.set_rng_state(states[0].cpu())
+    if len(states) > 1 and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states[1].cpu())
+
+
+def python_state() -> Dict[str, Any]:
+    """The states of Python's and numpy's generators, which order the data, as plain values."""
+    name, keys, position, has_gauss, gauss = numpy.random.get_state()
+    version, internal, gauss_next = random.getstate()
+    return {
+        "python": [version, list(internal), gauss_next],
+        "numpy": [name, keys.tolist(), int(position), int(has_gauss), float(gauss)],
+    }
+
+
+def set_python_state(state: Dict[str, Any]) -> None:
+    version, internal, gauss_next = state["python"]
+    random.setstate((version, tuple(internal), gauss_next))
+    name, keys, position, has_gauss, gauss = state["numpy"]
+    numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, gauss))
+
+
+class RandomStream:
+    """
+    A stream of torch's randomness of its own. The loss-net's draws and dropout come from one, so that the task-net's
+    dropout is the same with a loss-net and without: runs with and without it are paired, and an energy weight of 0
+    is cross-entropy training, bit for bit.
+
+    # Parameters
+
+    seed : `int`
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.state: Optional[List[torch.Tensor]] = None
+
+    @contextmanager
+    def active(self):
+        """Inside, torch draws from this stream."""
+        outside = torch_state()
+        if self.state is None:
+            torch.manual_seed(self._seed)
+        else:
+            set_torch_state(self.state)
+        try:
+            yield
+        finally:
+            self.state = torch_state()
+            set_torch_state(outside)

@@ -1,0 +1,80 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+
+
+class TwoPlayerOptimizer:
+    """
+    One optimizer a player, and whose turn it is. To a trainer it is an optimizer like any other; `step` and
+    `zero_grad` touch only the player whose turn it is, so that each player keeps its own learning rate, momentum and
+    count of steps.
+
+    # Parameters
+
+    players : `Dict[str, torch.optim.Optimizer]`
+    """
+
+    def __init__(self, players: Dict[str, torch.optim.Optimizer]) -> None:
+        self.players = players
+        self.turn = next(iter(players))
+
+    @property
+    def param_groups(self) -> List[Dict[str, Any]]:
+        return [group for optimizer in self.players.values() for group in optimizer.param_groups]
+
+    @property
+    def current(self) -> torch.optim.Optimizer:
+        return self.players[self.turn]
+
+    def parameters(self) -> List[torch.nn.Parameter]:
+        """The parameters of the player whose turn it is."""
+        return [parameter for group in self.current.param_groups for parameter in group["params"]]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for optimizer in self.players.values():
+            optimizer.zero_grad(set_to_none=set_to_none)
+
+    def step(self, closure=None) -> None:
+        self.current.step(closure)
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {name: optimizer.state_dict() for name, optimizer in self.players.items()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        for name, optimizer in self.players.items():
+            optimizer.load_state_dict(state[name])
+
+
+class TwoPlayerScheduler:
+    """
+    One learning-rate scheduler a player, each counting batches and epochs as AllenNLP's do, whatever the number of
+    steps a batch.
+
+    # Parameters
+
+    players : `Dict[str, LearningRateScheduler]`
+    """
+
+    def __init__(self, players: Dict[str, LearningRateScheduler]) -> None:
+        self.players = players
+        self._last_batch: Optional[int] = None
+
+    def step(self, metric: Optional[float] = None) -> None:
+        for scheduler in self.players.values():
+            scheduler.step(metric)
+
+    def step_batch(self, batch_num_total: Optional[int] = None) -> None:
+        """Before the first update of a batch; asked again for the same batch it does nothing."""
+        if batch_num_total is not None and batch_num_total == self._last_batch:
+            return
+        self._last_batch = batch_num_total
+        for scheduler in self.players.values():
+            scheduler.step_batch(batch_num_total)
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {name: scheduler.state_dict() for name, scheduler in self.players.items()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        for name, scheduler in self.players.items():
+            scheduler.load_state_dict(state[name])

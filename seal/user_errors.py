@@ -1,0 +1,186 @@
+"""
+A user's mistake on the command line ends in one sentence on standard error and exit status 1, not in a
+traceback.
+
+The sentence is `error: ...`. The traceback still goes to the run's `out.log`; set `SEAL_TRACEBACK=1` to see
+it on the console too. Only exceptions that leave the `allennlp` command are touched: a script or a notebook
+that imports `seal` keeps Python's tracebacks.
+"""
+
+import logging
+import os
+import re
+import sys
+import tarfile
+import textwrap
+import traceback
+from types import TracebackType
+from typing import Iterator, Optional, Tuple, Type
+
+from allennlp.common import logging as allennlp_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
+from torch.multiprocessing import ProcessRaisedException
+
+logger = logging.getLogger(__name__)
+
+TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
+
+# Where AllenNLP reads a config: a built-in error raised in these modules is about the config's text.
+_CONFIG_MODULES = ("allennlp.common.params", "allennlp.common.from_params", "_jsonnet")
+
+
+def _frames(error: BaseException) -> Iterator[Tuple[str, str, dict]]:
+    """(module, function, local variables) of each frame the error passed, outermost first."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        yield frame.f_globals.get("__name__", ""), frame.f_code.co_name, frame.f_locals
+
+
+def _one_line(text: str) -> str:
+    return " ".join(str(text).split())
+
+
+def _configuration(error: ConfigurationError) -> str:
+    sentence = _one_line(error)
+    # For an argument that may be of several types AllenNLP hides why each failed in the chain of causes.
+    if sentence.startswith("Failed to construct argument") and error.__cause__ is not None:
+        sentence = f"{sentence.rstrip('.')}: {_one_line(error.__cause__)}"
+    return sentence
+
+
+def _jsonnet(text: str) -> str:
+    """`file:line:column: message` from jsonnet's report (the message, then one line a stack frame)."""
+    kind, _, message = text.partition(": ")
+    if kind == "RUNTIME ERROR":
+        message, _, stack = message.partition("\n")
+        place = stack.split("\n")[0].strip().split("\t")[0]
+        message = f"{place}: {message}" if place else message
+    # Text that came from the command line has no file name before its line number.
+    if re.match(r":?\d+:\d+", message):
+        message = f"--overrides, at {message.lstrip(':')}"
+    return _one_line(message)
+
+
+def _unexpected_keyword(error: TypeError) -> Optional[str]:
+    """A config key that only the constructor itself refused, because it hands its `**kwargs` on."""
+    match = re.search(r"(\w+)?\.?__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    if match is None:
+        return None
+    for module, _, variables in _frames(error):
+        if module == "allennlp.common.from_params" and match[2] in (variables.get("kwargs") or {}):
+            place = getattr(variables.get("params"), "history", "")
+            return f'config key "{place}{match[2]}" is unknown to {variables["cls"].__name__}'
+    return None
+
+
+def _from_worker(text: str) -> Optional[str]:
+    """The sentence of a user error that reached this process only as the text of a worker's traceback."""
+    # The last unindented `module.Class: message` is the error that ended the worker.
+    endings = list(re.finditer(r"^([A-Za-z_][\w.]*): (.*)", text, flags=re.MULTILINE))
+    if not endings:
+        return None
+    module, _, name = endings[-1][1].rpartition(".")
+    kind = getattr(sys.modules.get(module or "builtins"), name, None)
+    if isinstance(kind, type) and issubclass(kind, (ConfigurationError, FileNotFoundError)):
+        return _one_line(text[endings[-1].start(2) :])
+    return None
+
+
+def describe(error: BaseException) -> Optional[str]:
+    """
+    The sentence for a mistake that the user can mend: in a config, a file's name or place, or an archive.
+
+    # Parameters
+
+    error : `BaseException`
+        What was raised.
+
+    # Returns
+
+    sentence : `Optional[str]`     One line without the leading `error: `, or `None` where the error is not
+    the user's and needs its traceback.
+    """
+    if isinstance(error, ConfigurationError):
+        return _configuration(error)
+    if isinstance(error, ProcessRaisedException):
+        return _from_worker(str(error))
+    if isinstance(error, WorkerError):
+        return _from_worker(textwrap.dedent(str(error).partition("\n\n")[2]))
+    frames = list(_frames(error))
+    if isinstance(error, tarfile.ReadError):
+        archives = [v["archive_file"] for _, name, v in frames if name == "load_archive"]
+        return f"{archives[0]} is not a model archive (.tar.gz)" if archives else None
+    if isinstance(error, ModuleNotFoundError):
+        named = [v["package_name"] for _, name, v in frames if name == "import_module_and_submodules"]
+        return f"--include-package {error.name}: there is no such package" if error.name in named else None
+    innermost = frames[-1][0] if frames else ""
+    if isinstance(error, OSError):
+        if error.filename is not None:
+            return f"{error.filename}: {error.strerror or _one_line(error)}"
+        if isinstance(error, FileNotFoundError) or innermost.startswith("transformers."):
+            return _one_line(error)
+        return None
+    if isinstance(error, TypeError):
+        sentence = _unexpected_keyword(error)
+        if sentence is not None:
+            return sentence
+    if innermost in _CONFIG_MODULES and isinstance(error, (RuntimeError, TypeError, ValueError)):
+        return _jsonnet(str(error)) if "ERROR: " in str(error)[:20] else _one_line(error)
+    if innermost in _CONFIG_MODULES and isinstance(error, KeyError):
+        return f"config key {error} is missing"
+    return None
+
+
+def _in_allennlp_command(error: BaseException) -> bool:
+    return any(module == "allennlp.commands" and name == "main" for module, name, _ in _frames(error))
+
+
+def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> bool:
+    """Prints the sentence for a user's mistake. `False` where there is none and the traceback is due."""
+    if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
+        return False
+    sentence = describe(error) if _in_allennlp_command(error) else None
+    if sentence is None:
+        return False
+    record = logger.makeRecord(
+        logger.name, logging.CRITICAL, __file__, 0, "Uncaught exception", (), (kind, error, trace)
+    )
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handle(record)
+    # A progress bar that the error cut short has left the cursor in the middle of a line.
+    start = "\n" if sys.stderr.isatty() else ""
+    print(f"{start}error: {sentence}", file=sys.stderr, flush=True)
+    return True
+
+
+def _put_on_top() -> None:
+    previous = sys.excepthook
+    if getattr(previous, "tells_user_errors", False):
+        return
+
+    def excepthook(kind, error, trace) -> None:
+        if not _tell(kind, error, trace):
+            previous(kind, error, trace)
+
+    excepthook.tells_user_errors = True
+    sys.excepthook = excepthook
+
+
+def install() -> None:
+    """
+    Puts the sentence before whatever hook is there. `allennlp train` sets a hook of its own when it opens its
+    logs (`allennlp.common.logging.prepare_global_logging`), so ours goes on top again after that. Safe to
+    call twice.
+    """
+    _put_on_top()
+    original = allennlp_logging.prepare_global_logging
+    if getattr(original, "tells_user_errors", False):
+        return
+
+    def prepare_global_logging(*args, **kwargs) -> None:
+        original(*args, **kwargs)
+        _put_on_top()
+
+    prepare_global_logging.tells_user_errors = True
+    allennlp_logging.prepare_global_logging = prepare_global_logging

@@ -1,0 +1,41 @@
+"""What every test gets: the repository on the path, no model hub, few threads."""
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Before torch and transformers are imported, and inherited by the commands that tests start.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("WANDB_MODE", "disabled")
+
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
+
+import logging  # noqa: E402
+
+import pytest  # noqa: E402
+
+
+@pytest.fixture
+def allennlp_logging(monkeypatch):
+    """
+    For a test that trains in this process: puts back what `prepare_global_logging` takes over for good (the
+    root logger's handlers and level, and the hook for uncaught exceptions).
+    """
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)

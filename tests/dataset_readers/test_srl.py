@@ -1,0 +1,218 @@
+import json
+import os
+from collections import Counter
+
+import pytest
+import torch
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
+
+from seal.dataset_readers.srl import SrlReader
+
+FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
+COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
+EWT = os.path.join("data", "ewt_propbank_srl")
+
+
+def sentences_file(path, lengths):
+    with open(path, "w") as file:
+        for number, length in enumerate(lengths):
+            words = [f"w{number}"] * length
+            frames = [
+                {"pred": i, "tags": ["O"] * i + ["B-V"] + ["O"] * (length - i - 1)} for i in range(number % 3)
+            ]
+            file.write(json.dumps({"words": words, "frames": frames}) + "\n")
+    return str(path)
+
+
+def index_of(source):
+    return int(source.rsplit(":", 1)[1]) - 1
+
+
+def key(instance):
+    return instance["metadata"]["source"], instance["metadata"]["predicate"]
+
+
+def test_fields_of_frames_and_sentences():
+    instances = list(SrlReader().read(COLUMNS))
+    assert [instance["metadata"]["predicate"] for instance in instances] == [3, 8, None, None, 1, 5, 8, None]
+
+    frame = instances[1]
+    words = "The old cook gave her a knife and left .".split()
+    tags = ["B-ARG0", "I-ARG0", "I-ARG0"] + ["O"] * 5 + ["B-V", "O"]
+    assert [token.text for token in frame["tokens"]] == words
+    assert frame["predicate"].labels == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]
+    assert frame["is_predicate"].labels == [0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
+    assert frame["tags"].labels == tags
+    assert frame["metadata"].metadata == {
+        "words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2"
+    }
+
+    sentence = instances[2]
+    assert sentence["predicate"].labels == [0] * 10
+    assert sentence["is_predicate"].labels == frame["is_predicate"].labels
+    assert sentence["tags"].labels == ["O"] * 10
+
+    rain = instances[3]
+    assert rain["is_predicate"].labels == [0, 0] and rain["predicate"].labels == [0, 0]
+
+
+def test_without_sentence_instances():
+    instances = list(SrlReader(predicate_instances=False).read(COLUMNS))
+    assert [instance["metadata"]["predicate"] for instance in instances] == [3, 8, 1, 5, 8]
+
+
+def test_vocabulary_and_tensors():
+    instances = list(SrlReader().read(COLUMNS))
+    vocab = Vocabulary.from_instances(instances)
+    names = set(vocab.get_token_to_index_vocabulary("srl_tags"))
+    # No padding or unknown entry, and the indicators do not go through the vocabulary.
+    assert names == {
+        "O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-ARG2", "B-C-ARG1", "I-C-ARG1"
+    }
+    assert vocab.get_vocab_size("labels") == 0
+    instances[0].index_fields(vocab)
+    tensors = instances[0].as_tensor_dict()
+    assert tensors["predicate"].tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+    assert tensors["tags"].shape == tensors["tokens"]["tokens"]["tokens"].shape == (10,)
+
+
+def test_prediction_instances_have_no_gold_fields():
+    instance = SrlReader().text_to_instance(["we", "go"], predicate=1)
+    assert set(instance.fields) == {"tokens", "predicate", "metadata"}
+    assert instance["predicate"].labels == [0, 1]
+    assert instance["metadata"].metadata == {
+        "words": ["we", "go"], "predicate": 1, "tags": None, "source": None
+    }
+    assert SrlReader().text_to_instance(["we", "go"])["predicate"].labels == [0, 0]
+
+
+def test_gold_without_predicates_takes_the_frame_s_own():
+    instance = SrlReader().text_to_instance(["we", "go"], 1, ["B-ARG0", "B-V"])
+    assert instance["is_predicate"].labels == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"words": []}, "at least one word"),
+        ({"words": ["a"], "predicate": 1}, "predicate 1 is not the index of a word"),
+        ({"words": ["a"], "predicates": [-1]}, "predicate -1 is not the index of a word"),
+        ({"words": ["a"], "tags": ["O", "O"]}, "found 2 tags for 1 words"),
+    ],
+)
+def test_text_to_instance_refuses(arguments, message):
+    with pytest.raises(ConfigurationError, match=f"here:7: .*{message}"):
+        SrlReader().text_to_instance(source="here:7", **arguments)
+
+
+def test_text_to_instance_leaves_token_indexers_to_the_main_process():
+    reader = SrlReader()
+    instance = reader.text_to_instance(["a"])
+    assert instance["tokens"]._token_indexers is None
+    reader.apply_token_indexers(instance)
+    assert set(instance["tokens"].token_indexers) == {"tokens"}
+
+
+def test_from_params():
+    reader = DatasetReader.from_params(
+        Params({"type": "seal_srl", "max_instances": 4, "token_indexers": {"t": {"type": "single_id"}}}),
+        serialization_dir="run",
+    )
+    assert isinstance(reader, SrlReader)
+    assert reader.max_instances == 4 and reader.serialization_dir == "run"
+    assert set(reader._token_indexers) == {"t"}
+
+
+@pytest.mark.parametrize("misspelt", ["fractoin", "max_instance", "manual_distributed_sharding"])
+def test_a_misspelt_key_is_refused(misspelt):
+    with pytest.raises(ConfigurationError, match=misspelt):
+        DatasetReader.from_params(Params({"type": "seal_srl", misspelt: 1}))
+
+
+@pytest.mark.parametrize("fraction", [0, -0.5, 1.01, float("nan")])
+def test_fraction_out_of_range(fraction):
+    with pytest.raises(ConfigurationError, match="fraction must be above 0 and at most 1"):
+        SrlReader(fraction=fraction)
+
+
+def test_max_words_out_of_range():
+    with pytest.raises(ConfigurationError, match="max_words must be at least 1"):
+        SrlReader(max_words=0)
+
+
+def test_fraction_is_fixed_nested_and_close(tmp_path):
+    path = sentences_file(tmp_path / "x.jsonl", [2] * 2000)
+    kept = {}
+    for fraction in (0.1, 0.25, 0.5, 1.0):
+        instances = list(SrlReader(fraction=fraction).read(path))
+        counts = Counter(key(instance)[0] for instance in instances)
+        kept[fraction] = set(counts)
+        assert len(kept[fraction]) / 2000 == pytest.approx(fraction, abs=0.02)
+        # Whole sentences: with all their frames, and the sentence instance.
+        assert all(count == 1 + index_of(source) % 3 for source, count in counts.items())
+    assert kept[0.1] < kept[0.25] < kept[0.5] < kept[1.0]
+    # The choice itself, so that results stay comparable from release to release.
+    assert sorted(map(index_of, kept[0.25]))[:4] == [2, 6, 13, 17]
+
+
+def test_max_words_skips_and_says_so(tmp_path, caplog):
+    path = sentences_file(tmp_path / "x.jsonl", [2, 5, 3, 9])
+    instances = list(SrlReader(max_words=3).read(path))
+    assert [len(instance["tokens"]) for instance in instances] == [2, 3, 3, 3]
+    assert "skipped 2 sentences of over 3 words" in caplog.text
+
+
+def shards(path, ranks, workers, **kwargs):
+    found = []
+    for rank in range(ranks):
+        for worker in range(workers):
+            reader = SrlReader(**kwargs)
+            if ranks > 1:
+                reader._set_distributed_info(DistributedInfo(ranks, rank))
+            if workers > 1:
+                reader._set_worker_info(WorkerInfo(workers, worker))
+            found.append([key(instance) for instance in reader.read(path)])
+    return found
+
+
+@pytest.mark.parametrize("ranks, workers", [(1, 3), (2, 1), (2, 2), (3, 2)])
+def test_shards_are_even_and_complete(tmp_path, ranks, workers):
+    path = sentences_file(tmp_path / "x.jsonl", [3] * 50)
+    everything = [key(instance) for instance in SrlReader().read(path)]
+    parts = shards(path, ranks, workers)
+    assert sorted(sum(parts, []), key=str) == sorted(everything, key=str)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.parametrize("ranks, workers", [(1, 1), (1, 3), (2, 2)])
+def test_max_instances_is_a_total(tmp_path, ranks, workers):
+    path = sentences_file(tmp_path / "x.jsonl", [3] * 50)
+    found = sum(shards(path, ranks, workers, max_instances=7), [])
+    assert len(found) == len(set(found)) == 7
+
+
+def test_loads_in_worker_processes(tmp_path):
+    path = sentences_file(tmp_path / "x.jsonl", [3] * 20)
+    reader = SrlReader()
+    everything = list(reader.read(path))
+    loader = MultiProcessDataLoader(
+        reader, path, batch_size=4, num_workers=2, max_instances_in_memory=8, quiet=True
+    )
+    loader.index_with(Vocabulary.from_instances(everything))
+    batches = list(loader)
+    loaded = [(m["source"], m["predicate"]) for batch in batches for m in batch["metadata"]]
+    assert sorted(loaded, key=str) == sorted(map(key, everything), key=str)
+    assert all(batch["tokens"]["tokens"]["tokens"].dtype == torch.long for batch in batches)
+
+
+@pytest.mark.skipif(not os.path.isdir(EWT), reason=f"the PropBank EWT data is not in {EWT}")
+def test_instances_of_the_ewt_data():
+    instances = list(SrlReader().read(os.path.join(EWT, "dev.gold_conll")))
+    frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
+    assert len(frames) == 4960 and len(instances) - len(frames) == 1966
+    assert all(sum(instance["predicate"].labels) == 1 for instance in frames)

@@ -1,0 +1,101 @@
+"""A wrong config key, type or value is named with its place, what was found and what was meant."""
+
+import pytest
+from allennlp.common import FromParams, Lazy, Params, Registrable
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import GradientDescentTrainer, Trainer
+from allennlp.training.optimizers import Optimizer
+
+import seal  # noqa: F401  (puts the checks in place)
+
+
+class Part(Registrable):
+    """What the configs of these tests build."""
+
+
+@Part.register("small")
+class Small(Part):
+    def __init__(self, width: int, share: float = 0.5, on: bool = False, name: str = "x") -> None:
+        self.width = width
+
+
+@Part.register("open")
+class Open(Part):
+    def __init__(self, **kwargs) -> None:
+        self.kwargs = kwargs
+
+
+class Whole(FromParams):
+    def __init__(self, part: Part, parts: list[Part] = None, later: Lazy[Part] = None) -> None:
+        self.part = part
+        self.later = None if later is None else later.construct()
+
+
+def build(**part):
+    return Whole.from_params(Params({"part": {"type": "small", "width": 1, **part}}))
+
+
+def test_a_right_config_is_built():
+    assert build().part.width == 1
+    # A class that takes any key still does.
+    assert Whole.from_params(Params({"part": {"type": "open", "any": 1}})).part.kwargs == {"any": 1}
+
+
+@pytest.mark.parametrize(
+    "part, sentence",
+    [
+        ({"widht": 2}, 'config key "part.widht" is unknown to Small; did you mean "width"?'),
+        ({"zzz": 2}, 'config key "part.zzz" is unknown to Small; choose from: name, on, share, width'),
+        ({"type": "smal"}, 'config key "part.type": "smal" is not a registered name; did you mean "small"?'),
+        ({"type": 3}, 'config key "part.type" must be a name, found 3'),
+        ({"width": "2"}, "config key \"part.width\" of Small must be a whole number, found '2'"),
+        ({"share": "2"}, "config key \"part.share\" of Small must be a number, found '2'"),
+        ({"on": "yes"}, "config key \"part.on\" of Small must be true or false, found 'yes'"),
+        ({"name": 1}, 'config key "part.name" of Small must be a string, found 1'),
+    ],
+)
+def test_a_wrong_one_is_named(part, sentence):
+    with pytest.raises(ConfigurationError) as error:
+        build(**part)
+    assert str(error.value) == sentence
+
+
+def test_a_misspelt_required_key_is_unknown_rather_than_missing():
+    with pytest.raises(ConfigurationError, match='"part.widht" is unknown'):
+        Whole.from_params(Params({"part": {"type": "small", "widht": 1}}))
+
+
+def test_lazily_built_parts_keep_their_place():
+    part = {"type": "small", "width": 1}
+    params = Params({"part": part, "later": {**part, "onn": True}})
+    with pytest.raises(ConfigurationError, match='"later.onn" is unknown to Small; did you mean "on"'):
+        Whole.from_params(params)
+
+
+def test_unknown_keys_of_the_trainer_are_refused():
+    """AllenNLP swallows them: `GradientDescentTrainer` takes any keyword and looks at one."""
+    params = Params({"trainer": {"num_epoch": 3}})["trainer"]
+    with pytest.raises(ConfigurationError, match='"trainer.num_epoch" is unknown .* mean "num_epochs"'):
+        Trainer.from_params(params, model=None, data_loader=None, serialization_dir="unused")
+
+
+def test_keys_that_a_trainer_of_ours_adds_are_known():
+    class Ours(GradientDescentTrainer):
+        def __init__(self, *args, turns: int = 1, **kwargs) -> None:
+            self.turns = turns
+
+    from allennlp.common import from_params
+
+    def check(**keys):
+        constructor = Ours.from_partial_objects
+        given = {"model": None, "data_loader": None, "serialization_dir": "unused"}
+        return from_params.create_kwargs(constructor, Ours, Params(keys), **given)
+
+    assert check(turns=2, num_epochs=3)["turns"] == 2
+    with pytest.raises(ConfigurationError, match='"turn" is unknown to Ours; did you mean "turns"'):
+        check(turn=2)
+
+
+def test_optimizer_keys_are_checked():
+    with pytest.raises(ConfigurationError, match='"lrr" is unknown to AdamOptimizer; did you mean "lr"'):
+        Optimizer.from_params(Params({"type": "adam", "lrr": 0.1}), model_parameters=[])

@@ -1,0 +1,168 @@
+"""The lock, the packaging and the plugin file say the same, and an install from them works."""
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "requirements.txt"
+
+# What AllenNLP and allennlp-models declare and no supported Python can meet: the caps that --no-deps steps
+# over.
+CAPPED = {
+    "allennlp": {
+        "torch",
+        "torchvision",
+        "cached-path",
+        "spacy",
+        "transformers",
+        "filelock",
+        "termcolor",
+        "wandb",
+        "protobuf",
+    },
+    "allennlp-models": {"torch", "conllu"},
+}
+# Declared by AllenNLP, imported by nothing.
+LEFT_OUT = {"traitlets"}
+
+
+def _lines(path: Path) -> list:
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _locked() -> dict:
+    requirements = [Requirement(line) for line in _lines(LOCK)]
+    return {canonicalize_name(r.name): r for r in requirements}
+
+
+def _needs(name: str, extras: frozenset) -> list:
+    """What an installed package asks for on this machine, with the extras it was asked for itself."""
+    needs = []
+    for line in importlib.metadata.requires(name) or []:
+        need = Requirement(line)
+        if need.marker is None or any(need.marker.evaluate({"extra": e}) for e in extras | {""}):
+            needs.append(need)
+    return needs
+
+
+@pytest.mark.parametrize("path", [LOCK, ROOT / "requirements-measure.txt"], ids=lambda path: path.name)
+def test_every_line_pins_one_package_and_names_no_index(path):
+    names = []
+    for line in _lines(path):
+        assert not line.startswith("-") and "://" not in line and "@" not in line, line
+        requirement = Requirement(line)
+        assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), f"not pinned: {line}"
+        names.append(canonicalize_name(requirement.name))
+    assert len(names) == len(set(names)), "named twice"
+
+
+def test_linux_only_packages_say_so():
+    for name, requirement in _locked().items():
+        if name.startswith(("nvidia-", "cuda-", "triton")):
+            assert requirement.marker.evaluate({"platform_system": "Linux", "platform_machine": "x86_64"})
+            assert not requirement.marker.evaluate({"platform_system": "Darwin", "platform_machine": "arm64"})
+        else:
+            assert requirement.marker is None, name
+
+
+def test_the_lock_is_complete_consistent_and_holds_nothing_else():
+    locked = _locked()
+    wanted = [(need.name, frozenset(need.extras)) for need in _setup_requirements()]
+    wanted += [("pytest", frozenset()), ("hypothesis", frozenset())]
+    seen = set()
+    while wanted:
+        name, extras = wanted.pop()
+        name = canonicalize_name(name)
+        if (name, extras) in seen or name in LEFT_OUT:
+            continue
+        seen.add((name, extras))
+        assert name in locked, f"{name} is needed and not in requirements.txt"
+        for need in _needs(name, extras):
+            needed = canonicalize_name(need.name)
+            wanted.append((needed, frozenset(need.extras)))
+            if needed in locked and needed not in CAPPED.get(name, ()):
+                version = next(iter(locked[needed].specifier)).version
+                fits = need.specifier.contains(version, prereleases=True)
+                assert fits, f"{name} needs {need}, not {version}"
+    unneeded = {
+        name for name, r in locked.items() if r.marker is None or r.marker.evaluate()
+    } - {name for name, _ in seen}
+    assert not unneeded, f"nothing needs {sorted(unneeded)}"
+
+
+def test_the_caps_are_still_there():
+    """When AllenNLP lifts one, `CAPPED` (and the note in requirements.txt) should lose it."""
+    locked = _locked()
+    for name, capped in CAPPED.items():
+        for need in _needs(name, frozenset()):
+            if canonicalize_name(need.name) in capped:
+                version = next(iter(locked[canonicalize_name(need.name)].specifier)).version
+                assert not need.specifier.contains(version), f"{name} allows {need.name} {version} now"
+
+
+def _setup_requirements() -> list:
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    block = re.search(r"install_requires=\[(.*?)\]", text, flags=re.DOTALL)[1]
+    return [Requirement(line) for line in re.findall(r'"([^"]+)"', block)]
+
+
+def test_the_lock_meets_what_setup_py_asks_for():
+    locked = _locked()
+    for need in _setup_requirements():
+        version = next(iter(locked[canonicalize_name(need.name)].specifier)).version
+        assert need.specifier.contains(version), f"setup.py needs {need}, requirements.txt has {version}"
+
+
+def test_setup_py_tells_name_version_and_python(tmp_path):
+    import seal
+
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--name", "--version", "--classifiers"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    told = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert "seal" in told and seal.__version__ in told
+    assert "Programming Language :: Python :: 3.12" in told
+    assert 'python_requires=">=3.11,<3.13"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+
+
+def test_the_plugin_file_names_seal():
+    assert (ROOT / ".allennlp_plugins").read_text(encoding="utf-8").split() == ["seal"]
+
+
+def test_allennlp_test_install_finds_the_plugin():
+    done = subprocess.run(
+        [sys.executable, "-m", "allennlp", "test-install"],
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "ALLENNLP_LOG_LEVEL": "INFO"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Plugin seal available" in done.stderr
+    assert "could not be loaded" not in done.stderr
+
+
+def test_every_module_registers_itself_at_import():
+    """A plugins file imports `seal` and nothing below it."""
+    import seal
+
+    files = [p for p in Path(seal.__file__).parent.rglob("*.py") if p.name != "__init__.py"]
+    root = Path(seal.__file__).parents[1]
+    for file in files:
+        module = ".".join(file.relative_to(root).with_suffix("").parts)
+        assert module in sys.modules, f"{module} was not imported (is an __init__.py missing?)"

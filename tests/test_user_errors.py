@@ -1,0 +1,205 @@
+"""A user's mistake in the `allennlp` command: one sentence on standard error, exit status 1, no traceback."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from allennlp.commands import main
+from allennlp.common.checks import ConfigurationError
+
+from seal import user_errors
+
+ROOT = Path(__file__).resolve().parents[1]
+
+CONFIG = """{
+  dataset_reader: {type: 'sequence_tagging'},
+  train_data_path: '%s',
+  model: {
+    type: 'simple_tagger',
+    text_field_embedder: {token_embedders: {tokens: {type: 'embedding', embedding_dim: 4}}},
+    encoder: {type: 'lstm', input_size: 4, hidden_size: 5},
+  },
+  data_loader: {batch_size: 2},
+  trainer: {num_epochs: 1, cuda_device: -1, optimizer: 'adam'},
+}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    (tmp_path / "train.tsv").write_text("the###D dog###N\na###D cat###N\n", encoding="utf-8")
+    path = tmp_path / "config.jsonnet"
+    path.write_text(CONFIG % (tmp_path / "train.tsv"), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path, allennlp_logging):
+    """Runs the command in this process and hands what it raises to the hook for uncaught exceptions."""
+    monkeypatch.delenv(user_errors.TRACEBACK_VARIABLE, raising=False)
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    user_errors.install()
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
+        with pytest.raises(Exception) as error:
+            main(prog="allennlp")
+        capsys.readouterr()
+        sys.excepthook(error.type, error.value, error.tb)
+        return capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "overrides, sentence",
+    [
+        ('{"trainer.num_epoch": 3}', 'config key "trainer.num_epoch" is unknown to GradientDescentTrainer'),
+        ('{"model.type": "simple_tager"}', 'config key "model.type": "simple_tager" is not a registered name'),
+        # Only the reader's base class refuses this one: readers hand their `**kwargs` on.
+        ('{"dataset_reader.max_instance": 3}', 'config key "dataset_reader.max_instance" is unknown'),
+        ('{"train_data_path": "none.tsv"}', "file none.tsv not found"),
+        # Read by another process, whose error arrives as text.
+        ('{"train_data_path": "none.tsv", "data_loader.num_workers": 1}', "file none.tsv not found"),
+        ('{"trainer.nothing.here": 3}', "overrides dict contains unused keys: ['trainer.nothing.here']"),
+        ('{"a": 1', "--overrides, at 1:"),
+        ('{"vocabulary": {"type": "from_files", "directory": "none"}}', "file none not found"),
+    ],
+)
+def test_train(command, config, tmp_path, overrides, sentence):
+    told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
+    assert told.startswith(f"error: {sentence}")
+    assert told.count("\n") == 1
+
+
+def test_the_traceback_is_in_the_log_of_the_run(command, config, tmp_path):
+    command("train", config, "-s", str(tmp_path / "run"), "-o", '{"model.type": "simple_tager"}')
+    log = (tmp_path / "run" / "out.log").read_text()
+    assert "Traceback" in log and "simple_tager" in log
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("{\n  a: error 'set the data path',\n}", ":2:6-31: set the data path"),
+        ("{\n  a: nothing,\n}", ":2:6-13: Unknown variable: nothing"),
+        ("{\n  a: ,\n}", ":2:6: unexpected: \",\""),
+    ],
+)
+def test_a_config_that_jsonnet_refuses_is_named_with_its_line(command, tmp_path, text, sentence):
+    path = tmp_path / "bad.jsonnet"
+    path.write_text(text, encoding="utf-8")
+    told = command("train", str(path), "-s", str(tmp_path / "run"))
+    assert told.startswith(f"error: {path}{sentence}")
+    assert told.count("\n") == 1
+
+
+def test_files_that_are_not_there_or_no_archives(command, tmp_path):
+    run = str(tmp_path / "run")
+    assert command("train", "none.jsonnet", "-s", run) == "error: file none.jsonnet not found\n"
+    assert command("evaluate", "none.tar.gz", "x") == "error: file none.tar.gz not found\n"
+    assert command("predict", "none.tar.gz", "x") == "error: file none.tar.gz not found\n"
+    no_archive = tmp_path / "model.tar.gz"
+    no_archive.write_text("nothing")
+    told = command("evaluate", str(no_archive), "x")
+    assert told == f"error: {no_archive} is not a model archive (.tar.gz)\n"
+    told = command("train", "none.jsonnet", "-s", run, "--include-package", "no_such_package")
+    assert told == "error: --include-package no_such_package: there is no such package\n"
+
+
+def test_a_model_name_that_is_nowhere_is_one_sentence(command, config, tmp_path):
+    indexers = {"tokens": {"type": "pretrained_transformer", "model_name": "no/such-model"}}
+    overrides = json.dumps({"dataset_reader.token_indexers": indexers})
+    told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
+    assert told.startswith("error: ") and told.count("\n") == 1
+
+
+def test_an_error_that_is_not_the_users_keeps_its_traceback(command, config, tmp_path, monkeypatch):
+    from allennlp.commands import train
+
+    def broken(*_, **__):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(train, "train_model", broken)
+    told = command("train", config, "-s", str(tmp_path / "run"))
+    assert "Traceback" in told and "RuntimeError: a defect" in told and "error: " not in told.splitlines()[0]
+
+
+def test_the_traceback_comes_back_on_request(command, monkeypatch):
+    monkeypatch.setenv(user_errors.TRACEBACK_VARIABLE, "1")
+    assert "Traceback" in command("evaluate", "none.tar.gz", "x")
+
+
+def test_outside_the_command_nothing_changes(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    user_errors.install()
+    try:
+        raise ConfigurationError("wrong")
+    except ConfigurationError:
+        sys.excepthook(*sys.exc_info())
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_causes_of_a_failed_union_are_told():
+    error = ConfigurationError("Failed to construct argument x with type int or bool.")
+    error.__cause__ = ConfigurationError('config key "x" must be\n a number')
+    told = user_errors.describe(error)
+    assert told == 'Failed to construct argument x with type int or bool: config key "x" must be a number'
+
+
+def test_installing_twice_tells_once(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    user_errors.install()
+    once = sys.excepthook
+    user_errors.install()
+    assert sys.excepthook is once
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess:
+    """The command as a user runs it in the repository, where `.allennlp_plugins` names seal."""
+    environment = {**os.environ, "ALLENNLP_LOG_LEVEL": "WARNING"}
+    return subprocess.run(
+        [sys.executable, "-m", "allennlp", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_the_command_itself_ends_with_status_1(config, tmp_path):
+    done = _run("train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}')
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    "wrong, sentence",
+    [
+        ({"model.encoder.hidden": 3}, 'error: config key "model.encoder.hidden" is unknown to'),
+        ({}, None),
+    ],
+)
+def test_two_processes(config, tmp_path, wrong, sentence):
+    overrides = json.dumps({"distributed": {"cuda_devices": [-1, -1]}, **wrong})
+    done = _run("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
+    assert "Traceback" not in done.stderr + done.stdout
+    if sentence is None:
+        assert done.returncode == 0
+        assert (tmp_path / "run" / "model.tar.gz").is_file()
+    else:
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith(sentence)
+
+
+def test_handlers_of_other_kinds_do_not_get_the_traceback(command, capsys):
+    stream = logging.StreamHandler(sys.stdout)
+    logging.getLogger().addHandler(stream)
+    assert command("evaluate", "none.tar.gz", "x").count("\n") == 1
+    assert "Traceback" not in capsys.readouterr().out

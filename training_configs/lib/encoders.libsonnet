@@ -1,0 +1,47 @@
+// Feature networks. Each has the token indexers its reader needs and the settings of `Encoder`.
+{
+  // Word embeddings, character n-grams and a BiLSTM; nothing is downloaded.
+  bilstm(word_dim=64, hidden=96, layers=1, predicate_dim=16, dropout=0.3): {
+    local char_filters = 24,
+    indexers: {
+      tokens: { type: 'single_id', lowercase_tokens: true },
+      characters: { type: 'characters', min_padding_length: 4 },
+    },
+    vocabulary: { min_count: { tokens: 2 } },
+    // A word that only dev has must stay unknown.
+    vocabulary_from: ['train'],
+    settings: {
+      type: 'seq2seq',
+      predicate_dim: predicate_dim,
+      dropout: dropout,
+      embedder: {
+        token_embedders: {
+          tokens: { type: 'embedding', embedding_dim: word_dim },
+          characters: {
+            type: 'character_encoding',
+            embedding: { embedding_dim: 12, vocab_namespace: 'token_characters' },
+            encoder: { type: 'cnn', embedding_dim: 12, num_filters: char_filters, ngram_filter_sizes: [3, 4] },
+          },
+        },
+      },
+      encoder: {
+        type: 'lstm',
+        bidirectional: true,
+        input_size: word_dim + 2 * char_filters + predicate_dim,
+        hidden_size: hidden,
+        num_layers: layers,
+      },
+    },
+  },
+
+  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder.
+  transformer(model_name, max_length=512): {
+    indexers: {
+      tokens: { type: 'pretrained_transformer_mismatched', model_name: model_name, max_length: max_length },
+    },
+    vocabulary: {},
+    // Words have no vocabulary here; a tag that only dev has is known and scored, not an error.
+    vocabulary_from: ['train', 'validation'],
+    settings: { type: 'transformer', model_name: model_name, max_length: max_length },
+  },
+}

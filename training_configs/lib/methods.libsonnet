@@ -1,0 +1,28 @@
+// How the task-net is trained. Each method is the part of `model` that names its loss-net; `energies` are the terms of
+// the task's energy. `share_encoder` lets the loss-net read the task-net's vectors in place of an encoder of its own.
+local dynamic(energy_loss, sampler, energy_weight, share_encoder) =
+  function(encoder, energies) {
+    loss_net: { energies: energies, [if !share_encoder then 'encoder']: encoder },
+    sampler: sampler,
+    energy_loss: energy_loss,
+    task_loss: { energy_weight: energy_weight },
+  };
+
+{
+  cross_entropy(): function(encoder, energies) {},
+
+  // A conditional random field over the task-net's logits.
+  crf(): function(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
+
+  // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9).
+  nce(num_samples=20, energy_weight=0.5, share_encoder=false):
+    dynamic({ type: 'nce_ranking' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
+
+  // SEAL-dynamic with plain ranking (ICLR 2022 submission, Eq. 10).
+  ranking(num_samples=20, energy_weight=0.5, share_encoder=false):
+    dynamic({ type: 'ranking' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
+
+  // SEAL-dynamic with the margin loss (Eq. 6).
+  margin(energy_weight=0.1, cost='l1', share_encoder=false):
+    dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),
+}

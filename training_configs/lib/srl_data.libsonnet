@@ -1,0 +1,19 @@
+// Where SRL data lies, relative to the working directory. To add a set: one line here.
+{
+  sample: {
+    train: 'data/srl_sample/train.gold_conll',
+    dev: 'data/srl_sample/dev.gold_conll',
+    test: 'data/srl_sample/test.gold_conll',
+  },
+  ewt: {
+    train: 'data/ewt_propbank_srl/train.gold_conll',
+    dev: 'data/ewt_propbank_srl/dev.gold_conll',
+    test: null,
+  },
+  // Folders of the CoNLL-2012 split of OntoNotes 5; every file below them whose name ends in gold_conll is read.
+  conll2012: {
+    train: 'data/conll2012/train',
+    dev: 'data/conll2012/development',
+    test: 'data/conll2012/test',
+  },
+}
