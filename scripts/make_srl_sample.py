@@ -2,10 +2,10 @@
 
     python scripts/make_srl_sample.py --out data/srl_sample --seed 13 --train 2400 --dev 400 --test 600
 
-The sentences come from a small grammar (``srl_sample_grammar.py``) over word lists (``srl_sample_lexicon.py``),
-both written for this sample.  The same seed and sizes always give the same bytes.  Some nouns, names, modifiers
-and predicates are held out: they occur in dev and test but never in train.  A held-out verb belongs to a class
-whose other verbs train shows, so its frame can be told from the sentence around it.
+A small grammar (``srl_sample_grammar.py``) makes the sentences from word lists (``srl_sample_lexicon.py``);
+both were written for this sample.  The same seed and sizes always give the same bytes.  Some nouns, names,
+modifiers and predicates are held out: they occur in dev and test but never in train.  A held-out verb belongs
+to a class whose other verbs train shows, so its frame can be told from the sentence around it.
 """
 
 import argparse
@@ -92,8 +92,8 @@ def table(made):
         nouns = share((t.word.lower() for t in tokens if t.pos.startswith("NN")), vocabulary)
         modifiers = share((t.word.lower() for t in tokens if t.pos in ("JJ", "RB")), vocabulary)
         predicates = share((lemma for lemma, _, _ in frames), lemmas)
-        lines.append(f"{split:<7} {len(sentences):>9} {len(tokens):>7} {len(frames):>7} {roles:>7} {nouns:>13} "
-                     f"{modifiers:>17} {predicates:>18}")
+        lines.append(f"{split:<7} {len(sentences):>9} {len(tokens):>7} {len(frames):>7} {roles:>7} "
+                     f"{nouns:>13} {modifiers:>17} {predicates:>18}")
     return lines
 
 

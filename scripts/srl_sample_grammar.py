@@ -1,8 +1,8 @@
 """The grammar of the embedded SRL sample: how a frame of ``srl_sample_lexicon`` becomes a sentence.
 
 ``Lexicon`` divides the words into what train may show and what it may not.  ``Writer`` makes the sentences of
-one split: it plans a verb with a frame and a voice, and turns the plan into a clause (tense, relative clauses,
-questions, fronting, control, reported speech), noting which tokens fill which role.
+one split: it plans a verb with a frame and a voice, and turns the plan into a clause (tense, questions,
+fronting, relative clauses, control, reported speech), noting which tokens fill which role.
 """
 
 from collections import Counter
@@ -177,7 +177,7 @@ def inflect(lemma, form):
             return lemma[:-1] + "ies"
         return lemma + ("es" if lemma.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
     if form in ("past", "en") and lemma in lexicon.IRREGULAR:
-        return lexicon.IRREGULAR[lemma].split()[form == "en"]
+        return lexicon.IRREGULAR[lemma][form == "en"]
     stem = lemma + lemma[-1] if lemma in lexicon.DOUBLING else lemma
     if form == "ing":
         if lemma.endswith("ie"):
@@ -288,7 +288,9 @@ class Writer:
                     and not any(slot.control == "ARG0" for slot in complements)
                     and self.chance(passive)):
                 agent = [Slot("ARG0", "by", subject.kind)] if self.chance(0.5) else []
-                place = len(complements) if self.chance(0.5) else 1  # before or after the other complements
+                # The agent may come before the other complements, but not before a bare one.
+                early = all(slot.prep for slot in complements[1:]) and self.chance(0.5)
+                place = 1 if early else len(complements)
                 rest = complements[1:]
                 rest[place - 1:place - 1] = agent
                 plan = Plan(name, lemma, plan.sense, first, rest, passive=True)
@@ -299,7 +301,7 @@ class Writer:
     # ---- noun phrases --------------------------------------------------------------------------------------
 
     def np(self, kind, case="obj", depth=0, avoid=None, bare=False):
-        """A noun phrase.  An object must ``avoid`` the pronoun of the subject; a bare one gets no modifiers."""
+        """A noun phrase.  An object must ``avoid`` the subject's pronoun; a bare one has no modifiers."""
         if kind == "money":
             return Phrase([Token(self.rng.choice(NUMBERS), "CD"), Token("dollars", "NNS")], kind, plural=True)
         if kind == "percent":
@@ -309,7 +311,10 @@ class Writer:
         if kind == "adj":
             return Phrase([Token(self.modifier("result"), "JJ")], kind)
         if kind == "indef":
-            return Phrase(say(f"a_DT {self.modifier('person')}_JJ {self.noun('person')[0]}_NN"), kind)
+            singular, plural, _, _ = self.noun("person")
+            many = avoid is not None and avoid.plural  # "we became rich lawyers"
+            noun = f"{plural}_NNS" if many else f"{singular}_NN"
+            return Phrase(say(f"{'' if many else 'a_DT'} {self.modifier('person')}_JJ {noun}"), kind)
         if kind in ("title", "subject"):
             word = self.noun(kind)[0]
             return Phrase([Token(word, "NNP" if word[0].isupper() else "NN")], kind)
@@ -366,7 +371,7 @@ class Writer:
             tokens = [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
         elif roll < 0.42 and not mass:
             several = "two_CD three_CD four_CD several_JJ many_JJ some_DT"
-            tokens = say(self.one_of(several if many else "a_DT a_DT a_DT a_DT a_DT every_DT another_DT"))
+            tokens = say(self.one_of(several if many else "a_DT a_DT a_DT a_DT a_DT a_DT a_DT a_DT every_DT another_DT"))
         elif roll < 0.46:
             tokens = [Token(self.rng.choice(["these", "those"] if many else ["this", "that"]), "DT")]
         else:
@@ -397,11 +402,11 @@ class Writer:
             # Some only in a subject: after an object they would be taken for an adjunct of the verb.
             line = {"person": "from/city", "text": "about/topic about/event about/city",
                     "thing": "with/part from/city", "topic": "of/org", "container": "with/part of/stuff",
-                    "fragile": "with/part", "vehicle": "from/city", "place": "of/org near/waterside", "surface": "of/place",
-                    "opening": "of/place"}.get(kind, "")
-            line += {"person": " with/thing in/place near/waterside", "org": " in/city", "rolling": " on/place",
-                     "fragile": " on/surface in/place", "event": " in/city", "amount": " of/org",
-                     "opening": " near/waterside"}.get(kind, "") if subject else ""
+                    "fragile": "with/part", "vehicle": "from/city", "surface": "of/place",
+                    "place": "of/org near/waterside", "opening": "of/place"}.get(kind, "")
+            line += {"person": " with/thing in/place near/waterside", "org": " in/city",
+                     "rolling": " on/place", "fragile": " on/surface in/place", "event": " in/city",
+                     "amount": " of/org", "opening": " near/waterside"}.get(kind, "") if subject else ""
             choices = line.split()
             if choices and not (kind != "person" and not subject and self.chance(0.4)):
                 prep, _, inner = self.rng.choice(choices).partition("/")
@@ -412,7 +417,7 @@ class Writer:
         """A relative clause: with a subject, object or prepositional gap, ``where``, or a bare participle."""
         core, kind, human = list(head), head.kind, head.kind == "person"
         antecedent = Phrase(core, kind, head.plural)
-        styles = {"subject": 5, "object": 4, "oblique": 2, "reduced": 3, "where": 3 * (kind == "place")}
+        styles = {"subject": 5, "object": 4, "oblique": 2, "reduced": 3, "where": 8 * (kind == "place")}
         style = self.weighted(styles)
         if style in ("subject", "reduced"):
             voice = 1.0 if style == "reduced" else 0.2
@@ -576,7 +581,7 @@ class Writer:
         return tokens
 
     def finish(self, plan, frame, subject, depth, adjuncts=()):
-        """What follows the verb: complements, then adjuncts; a long object may move behind the next phrase."""
+        """What follows the verb: complements, then adjuncts.  A long object may come later."""
         parts = [(slot, self.fill(slot, frame, depth, subject)) for slot in plan.complements]
         if (len(parts) > 1 and not plan.passive and not parts[0][0].prep and parts[1][0].prep
                 and parts[0][0].kind not in BARE_KINDS and len(parts[0][1]) > 3 and self.chance(0.4)):
@@ -585,7 +590,7 @@ class Writer:
         for role, tokens in adjuncts:
             frame.add(role, tokens)
             # A short manner phrase may also stand between the object and what follows it.
-            between = role == "ARGM-MNR" and len(phrases) > 1 and self.chance(0.5)
+            between = role == "ARGM-MNR" and len(parts) > 1 and parts[1][0].prep and self.chance(0.5)
             phrases.insert(1, tokens) if between else phrases.append(tokens)
         return [token for tokens in phrases for token in tokens]
 
@@ -600,7 +605,7 @@ class Writer:
                   or {"place", "city"} & {*plan.kinds(), plan.subject.kind})
         weights = {"ARGM-MNR": 9 * deliberate, "ARGM-LOC": 0 if placed or plan.name in STATIVE else 9,
                    "ARGM-TMP": 0 if "ARGM-TMP" in roles else 18, "ARGM-CAU": 4,
-                   "ARGM-PRP": 4 * (deliberate and depth == 0), "ARGM-ADV": 4 * (depth == 0)}
+                   "ARGM-PRP": 8 * (deliberate and depth == 0), "ARGM-ADV": 4 * (depth == 0)}
         count = self.weighted({0: 40, 1: 45, 2: 15} if depth == 0 else {0: 78, 1: 22})
         chosen = []
         for _ in range(count):
@@ -628,7 +633,8 @@ class Writer:
             order = say("in_IN order_NN") if self.chance(0.25) else []
             return order + self.infinitive(controller, depth)
         if role == "ARGM-ADV":
-            return say(self.one_of("if_IN although_IN unless_IN while_IN")) + self.clause(depth + 1, tense=embedded(tense)).tokens()
+            word = say(self.one_of("if_IN although_IN unless_IN while_IN"))
+            return word + self.clause(depth + 1, tense=embedded(tense)).tokens()
         return self.time(tense, depth)
 
     def time(self, tense, depth):
@@ -697,7 +703,7 @@ class Writer:
         return Clause(front, subject, rest)
 
     def front_complement(self, plan, frame, subject):
-        """``To Mary the teacher gave the book``, ``This vase the boy broke``: a complement before the subject."""
+        """``To Mary the boy gave the book``, ``This vase the boy broke``: a complement in front."""
         slot = self.rng.choice(plan.complements)
         if not slot.nominal() or slot.role.startswith("C-") or slot.prep == "by":
             return []
@@ -933,9 +939,9 @@ class Writer:
                 elif tag == "JJ":
                     word = self.modifier(kind)
                 else:
-                    singular, plural, _, only = self.noun(kind)
-                    word = singular if tag != "NNS" or only else plural
-                    word = singular if tag == "NNS" and singular[-1] not in "s" else word
+                    singular, plural, mass, only = self.noun(kind)
+                    tag = "NN" if tag == "NNS" and mass else tag
+                    word = plural if tag == "NNS" and not only else singular
                 tokens.append(Token(word, tag))
             else:
                 word, _, tag = item.partition("_")

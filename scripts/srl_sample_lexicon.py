@@ -39,94 +39,81 @@ NOUNS = {
     "food": """cake pie sandwich/sandwiches omelet soup~ stew~ bread~ cheese~ salad pudding pancake apple
         pear cookie pizza dumpling muffin biscuit noodles+ rice~ roast chowder~ tart waffle porridge~
         lasagna""",
-    "container": ""box/boxes crate basket barrel jar bucket sack suitcase trunk drawer bottle tray pot chest
+    "container": """box/boxes crate basket barrel jar bucket sack suitcase trunk drawer bottle tray pot chest
         cabinet cupboard bag canister hamper pail""",
-    "vehicle":
-        "truck cart wagon van ship boat train bus/buses car trailer ferry/ferries tractor barge sled jeep "
-               "canoe lorry/lorries",
-    "surface":
-        "wall table shelf/shelves floor desk bench/benches counter roof door fence sidewalk bed windowsill "
-               "ceiling platform stage staircase doorstep",
+    "vehicle": """truck cart wagon van ship boat train bus/buses car trailer ferry/ferries tractor barge
+        sled jeep canoe lorry/lorries""",
+    "surface": """wall table shelf/shelves floor desk bench/benches counter roof door fence sidewalk bed
+        windowsill ceiling platform stage staircase doorstep""",
     "stuff": """hay~ sand~ gravel~ flour~ sugar~ paint~ butter~ honey~ mud~ water~ oil~ salt~ glue~ coal~
         wheat~ apples+ bricks+ potatoes+ books+ tools+ clothes+ oranges+ bottles+ boxes+ crates+ barrels+
         sacks+ onions+ stones+ leaves+ cement~ manure~ plaster~ walnuts+ tiles+""",
     "fragile": """vase window mirror plate cup glass/glasses bowl bottle jar egg dish/dishes pot lamp statue
         branch/branches stick chair toy clock bone stone pane goblet pitcher teapot saucer figurine""",
-    "opening":
-        "door gate window drawer box/boxes lid curtain trunk cage hatch/hatches suitcase shutter safe vault",
+    "opening": """door gate window drawer box/boxes lid curtain trunk cage hatch/hatches suitcase shutter
+        safe vault""",
     "rolling": "ball barrel wheel coin stone tire log marble cart bucket hoop wagon boulder",
-    "tool":
-        "hammer stone knife/knives stick rock axe/axes wrench/wrenches brick saw spade crowbar shovel chisel "
-            "drill ball branch/branches pole mallet hatchet",
+    "tool": """hammer stone knife/knives stick rock axe/axes wrench/wrenches brick saw spade crowbar
+        shovel chisel drill ball branch/branches pole mallet hatchet""",
     "blade": "knife/knives razor saw axe/axes sword cleaver dagger scythe",
-    "cuttable":
-        "bread~ cheese~ rope cake cloth~ log meat~ branch/branches apple ribbon onion wire melon carrot",
-    "animal":
-        "dog cat horse cow goat sheep/sheep rabbit fox/foxes wolf/wolves bear parrot monkey donkey duck "
-              "rooster otter badger ferret falcon",
-    "swarm":
-        "bees+ ants+ tourists+ shoppers+ flies+ children+ rats+ reporters+ mosquitoes+ pilgrims+ spiders+ "
-             "wasps+ beetles+ gulls+",
+    "cuttable": """bread~ cheese~ rope cake cloth~ log meat~ branch/branches apple ribbon onion wire melon
+        carrot""",
+    "animal": """dog cat horse cow goat sheep/sheep rabbit fox/foxes wolf/wolves bear parrot monkey donkey
+        duck rooster otter badger ferret falcon""",
+    "swarm": """bees+ ants+ tourists+ shoppers+ flies+ children+ rats+ reporters+ mosquitoes+ pilgrims+
+        spiders+ wasps+ beetles+ gulls+""",
     "event": """meeting storm war trip wedding concert flood fire accident strike party/parties lecture
         race election dinner trial festival parade earthquake exam picnic rehearsal funeral
         ceremony/ceremonies auction hurricane eclipse tournament avalanche""",
     "topic": """plan proposal idea budget law tax/taxes policy/policies project rule schedule reform price
         mistake problem risk delay result method theory/theories question scandal rumour treaty/treaties
         merger regulation loan crisis/crises deadline ban""",
-    "amount": "price output rent salary/salaries demand traffic~ production~ pressure~ temperature profit "
-              "unemployment~ debt speed revenue tariff",
-    "subject":
-        "history~ chess~ music~ algebra~ grammar~ Latin~ biology~ carpentry~ drawing~ geometry~ poetry~ Greek~",
-    "quality":
-        "care~ patience~ pride~ joy~ skill~ caution~ difficulty~ anger~ enthusiasm~ ease~ grace~ effort~ "
-               "courage~ delight~ reluctance~",
-    "garment":
-        "scarf/scarves coat jacket shirt curtain blanket dress/dresses glove sweater vest costume skirt "
-               "apron quilt sock shawl tablecloth robe",
+    "amount": """price output rent salary/salaries demand traffic~ production~ pressure~ temperature
+        profit unemployment~ debt speed revenue tariff""",
+    "subject": """history~ chess~ music~ algebra~ grammar~ Latin~ biology~ carpentry~ drawing~ geometry~
+        poetry~ Greek~""",
+    "quality": """care~ patience~ pride~ joy~ skill~ caution~ difficulty~ anger~ enthusiasm~ ease~ grace~
+        effort~ courage~ delight~ reluctance~""",
+    "garment": """scarf/scarves coat jacket shirt curtain blanket dress/dresses glove sweater vest costume
+        skirt apron quilt sock shawl tablecloth robe""",
     "noise": "bang crash/crashes thud creak click rattle groan",
     "part": "handle lid wheel lock label scratch/scratches crack strap hinge knob rim",
     "month": "January February March April May June July August September October November December",
     "day": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
-    "city":
-        "Paris Rome Boston Lisbon Cairo Vienna Oslo Dublin Denver Kyoto Madrid Athens Prague Lima Geneva "
-            "Toronto Seville Naples Havana Bergen Krakow Tunis Quito Malmo",
+    "city": """Paris Rome Boston Lisbon Cairo Vienna Oslo Dublin Denver Kyoto Madrid Athens Prague Lima
+        Geneva Toronto Seville Naples Havana Bergen Krakow Tunis Quito Malmo""",
     "part_of_day": "morning afternoon evening day",
     "first": """Mary John Anna Peter Susan David Laura Thomas Clara Henry Alice Martin Julia Oscar Nina
         Victor Emma Samuel Rosa Felix Helen Simon Greta Hugo Irene Walter Diana Carlos Lucy Arthur Naomi
         Leon Amelia Boris Fatima Edgar Sonia Ivan Priya Omar Yuki Bruno Ingrid Kofi Mabel Rafael Zelda Tariq
         Winifred Dmitri""",
-    "last":
-        "Hale Doyle Brandt Keller Moreno Okafor Lind Petrov Tanaka Walsh Novak Farrell Quinn Ibarra Sato "
-            "Whitlock Ferreira Ahlgren Baxter Umar Caldwell Zimmer",
-    "title":
-        "president captain chairman treasurer secretary mayor director spokeswoman chancellor conductor "
-             "ambassador foreman",
+    "last": """Hale Doyle Brandt Keller Moreno Okafor Lind Petrov Tanaka Walsh Novak Farrell Quinn Ibarra
+        Sato Whitlock Ferreira Ahlgren Baxter Umar Caldwell Zimmer""",
+    "title": """president captain chairman treasurer secretary mayor director spokeswoman chancellor
+        conductor ambassador foreman""",
 }
 
 ADJECTIVES = {
-    "person": "old young tall quiet friendly honest tired rich poor famous clever lazy angry brave polite "
-              "elderly impatient nervous cheerful stubborn shy careless retired eager absent-minded "
-              "generous bald anxious gloomy talkative",
-    "thing":
-        "old new small large heavy red green expensive cheap broken beautiful ugly strange wooden dusty "
-             "empty shiny rusty enormous ancient useful tiny yellow elegant grey purple foreign plain crooked "
-             "delicate",
-    "topic": "new recent bold controversial important early unusual serious difficult simple final strange "
-             "unpopular annual sudden expensive ambitious secret minor lengthy",
-    "result":
-        "false wrong true incomplete excellent ridiculous unfair dangerous late boring accurate useless "
-              "brilliant misleading absurd premature",
+    "person": """old young tall quiet friendly honest tired rich poor famous clever lazy angry brave
+        polite elderly impatient nervous cheerful stubborn shy careless retired eager absent-minded
+        generous bald anxious gloomy talkative""",
+    "thing": """old new small large heavy red green expensive cheap broken beautiful ugly strange wooden
+        dusty empty shiny rusty enormous ancient useful tiny yellow elegant grey purple foreign plain
+        crooked delicate""",
+    "topic": """new recent bold controversial important early unusual serious difficult simple final
+        strange unpopular annual sudden expensive ambitious secret minor lengthy""",
+    "result": """false wrong true incomplete excellent ridiculous unfair dangerous late boring accurate
+        useless brilliant misleading absurd premature""",
 }
 
 ADVERBS = {
     "manner": """quickly slowly carefully quietly suddenly gently angrily proudly secretly gladly nervously
         eagerly politely calmly loudly roughly boldly cleverly patiently silently reluctantly hastily
         bravely neatly awkwardly cheerfully firmly clumsily briskly stealthily graciously""",
-    "change": "sharply slowly quickly suddenly steadily slightly dramatically rapidly gradually abruptly",
     "discourse": "however therefore moreover nevertheless meanwhile instead",
 }
 
-# name -> (verbs, frames).  "verb.02" names a frameset other than 01; "verb=prep" gives the word for PREP below.
+# name -> (verbs, frames).  "verb.02": a frameset other than 01; "verb=prep": the word that PREP stands for.
 VERB_CLASSES = {
     "give": ("give hand lend offer pass show sell award loan grant", [
         "3 ARG0:person|org ARG2:person|org ARG1:thing|text|money",
@@ -196,7 +183,7 @@ VERB_CLASSES = {
         "4 ARG0:person ARGM-DIR:to,toward,into/place|org|city", "2 ARG0:person ARGM-TMP:time",
         "1 ARG0:person ARGM-LOC:in/place|city", "1 ARG0:animal ARGM-DIR:into,toward/place|waterside"]),
     "arrive": ("arrive vanish appear disappear fall emerge collapse", [
-        "3 ARG1:person|animal|vehicle ARGM-LOC?:in,at,near/place|city",
+        "3 ARG1:person|animal|vehicle ARGM-LOC?:in,near/place|city",
         "1 ARG1:thing ARGM-LOC:in,near/place"]),
     "carry": ("carry drag lead guide push pull move haul escort", [
         "3 ARG0:person ARG1:thing|container|animal ARGM-DIR:to,into,toward/place|org",
@@ -206,11 +193,11 @@ VERB_CLASSES = {
         "wait=for search=for listen=to look=at object=to rely=on depend=on complain=about laugh=at apply=for "
              "respond=to stare=at", [
         "3 ARG0:person ARG1:PREP/person|event|text", "2 ARG0:person ARG1:PREP/topic|event|org"]),
-    "work": ("sleep work sing dance wait rest swim stay kneel practice", [
+    "work": ("sleep work sing dance wait rest swim stay kneel practise", [
         "3 ARG0:person ARGM-TMP:time", "2 ARG0:person ARGM-TMP:for/time",
         "2 ARG0:person ARGM-LOC:in,near/place|city"]),
     "waste": ("waste spend lose squander", [
-        "4 ARG0:person ARG1:time ARGM-LOC?:in,at/place|city", "2 ARG0:person ARG1:money"]),
+        "4 ARG0:person ARG1:time ARGM-LOC?:in/place|city", "2 ARG0:person ARG1:money"]),
     "read": ("read write paint study copy recite", [
         "3 ARG0:person ARG1:text ARGM-TMP?:time", "3 ARG0:person ARGM-TMP:time",
         "1 ARG0:person ARG1:text ARG2:to,for/person"]),
@@ -252,18 +239,18 @@ VERB_CLASSES = {
     "consider": ("consider find.02 call deem", ["4 ARG0:person|org ARG1:topic|text|event ARG2:adj"]),
     "turn": ("turn transform convert develop", [
         "3 ARG0:person|org ARG1:org|place ARG2:into/org|place",
-        "3 ARG1:org|place|event ARG2:into/org|place|event"]),
+        "3 ARG1:org|place ARG2:into/org|place"]),
     "replace": ("replace=with exchange=for compare=with swap=for confuse=with trade=for", [
         "4 ARG0:person ARG1:thing ARG2:PREP/thing"]),
     "be": ("be become remain", ["2 ARG1:topic|text|event ARG2:adj", "1 ARG1:person ARG2:indef"]),
 }
 
-# Nominal predicates: name -> (noun<lemma, frames).  The slot 's is a possessor, V the noun; what follows is spelt
-# as for verbs.  A frame without a possessor starts with "the".
+# Nominal predicates: name -> (noun<lemma, frames).  The slot 's is a possessor, V the noun; what follows is
+# spelt as for verbs.  A frame without a possessor starts with "the".
 NOMINAL_CLASSES = {
     "decision": (
         "decision<decide opinion<opine complaint<complain warning<warn statement<state argument<argue "
-                 "speculation~<speculate", ["3 ARG0:'s/person|org V ARG1:about,on/topic|event"]),
+        "speculation~<speculate", ["3 ARG0:'s/person|org V ARG1:about,on/topic|event"]),
     "gift": ("gift<give donation<donate loan<loan sale<sell delivery/deliveries<deliver return<return", [
         "2 ARG0:'s/person|org V ARG1:of/thing|stuff ARG2:to/person|org",
         "1 the V ARG1:of/thing|stuff ARG2:to/person|org"]),
@@ -290,43 +277,38 @@ ADJECTIVE_CLASSES = {
     "hard": ("hard easy impossible difficult", ["ARG1:person|thing|topic|text C-ARG1:tough@ARG1"]),
 }
 
-# lemma: past, past participle
-IRREGULAR = {
-    "give": "gave given", "lend": "lent lent", "show": "showed shown", "sell": "sold sold", "send":
-        "sent sent",
-    "bring": "brought brought", "knit": "knitted knitted", "sew": "sewed sewn", "weave": "wove woven",
-    "make": "made made", "buy": "bought bought", "break": "broke broken", "split": "split split",
-    "burst": "burst burst", "shut": "shut shut", "slide": "slid slid", "spin": "spun spun", "shrink":
-        "shrank shrunk",
-    "begin": "began begun", "spread": "spread spread", "put": "put put", "set": "set set", "lay":
-        "laid laid",
-    "hang": "hung hung", "hide": "hid hidden", "feed": "fed fed", "teach": "taught taught", "forgive":
-    "forgave forgiven", "steal": "stole stolen", "take": "took taken", "run": "ran run", "ride":
-        "rode ridden",
-    "fall": "fell fallen", "lead": "led led", "sleep": "slept slept", "sing": "sang sung", "swim":
-        "swam swum",
-    "kneel": "knelt knelt", "spend": "spent spent", "lose": "lost lost", "read": "read read", "write":
-    "wrote written", "eat": "ate eaten", "cut": "cut cut", "saw": "sawed sawn", "see": "saw seen", "find":
-    "found found", "meet": "met met", "bite": "bit bitten", "say": "said said", "tell": "told told",
-        "speak":
-    "spoke spoken", "be": "was been", "become": "became become",
-}
+# lemma, past, past participle
+IRREGULAR = {verb.split()[0]: verb.split()[1:] for verb in """
+    give gave given, lend lent lent, show showed shown, sell sold sold, send sent sent,
+    bring brought brought, knit knitted knitted, sew sewed sewn, weave wove woven, make made made,
+    buy bought bought, break broke broken, split split split, burst burst burst, shut shut shut,
+    slide slid slid, spin spun spun, shrink shrank shrunk, begin began begun, spread spread spread,
+    put put put, set set set, lay laid laid, hang hung hung, hide hid hidden, feed fed fed,
+    teach taught taught, forgive forgave forgiven, steal stole stolen, take took taken, run ran run,
+    ride rode ridden, fall fell fallen, lead led led, sleep slept slept, sing sang sung,
+    swim swam swum, kneel knelt knelt, spend spent spent, lose lost lost, read read read,
+    write wrote written, eat ate eaten, cut cut cut, saw sawed sawn, see saw seen, find found found,
+    meet met met, bite bit bitten, say said said, tell told told, speak spoke spoken, be was been,
+    become became become""".split(",")}
 
 # Verbs that double their last letter before -ed and -ing.
-DOUBLING = """ship submit transfer snap stop cram hug drop chop trim admit plan wrap jog drag split shut
-        spin begin travel compel cancel put set run swim cut knit hum chat swap strip jam scrub""".split()
+DOUBLING = """submit ship transfer snap stop cram drop chop trim admit plan jog drag split shut spin begin
+        travel compel cancel put set run swim cut knit hum chat swap strip jam""".split()
 
 # Sentences without a predicate: {TAG:kind} is a word to draw, word_TAG a fixed one.
 FRAGMENTS = [
     "Good_JJ {NN:part_of_day} ,_, {NNP:first} !_.",
-        "Chapter_NN {CD:number} :_: The_DT {JJ:thing} {NN:thing}",
-    "The_DT {JJ:person} {NN:person} of_IN {NNP:city}", "No_DT {NNS:stuff} ,_, no_DT {NN:food} ._.",
-    "{NNP:city} ,_, {NNP:month} {CD:number}", "What_WDT a_DT {JJ:thing} {NN:thing} !_.",
+    "Chapter_NN {CD:number} :_: The_DT {JJ:thing} {NN:thing}",
+    "The_DT {JJ:person} {NN:person} of_IN {NNP:city}",
+    "No_DT {NNS:stuff} ,_, no_DT {NN:food} ._.",
+    "{NNP:city} ,_, {NNP:month} {CD:number}",
+    "What_WDT a_DT {JJ:thing} {NN:thing} !_.",
     "Not_RB the_DT {NN:event} again_RB ,_, {NNP:first} ._.",
-        "Yes_UH ,_, {NNP:first} ,_, on_IN {NNP:day} ._.",
+    "Yes_UH ,_, {NNP:first} ,_, on_IN {NNP:day} ._.",
     "Only_RB {CD:number} {NNS:swarm} for_IN the_DT {NN:person} ._.",
-        "The_DT {NN:person} 's_POS {JJ:thing} {NN:thing}",
-    "A_DT {JJ:topic} {NN:topic} for_IN {NNP:city}", "No_DT {NN:event} in_IN {NNP:month} ._.",
+    "The_DT {NN:person} 's_POS {JJ:thing} {NN:thing}",
+    "a_DT {JJ:topic} {NN:topic} for_IN {NNP:city}",
+    "No_DT {NN:event} in_IN {NNP:month} ._.",
     "{NNP:first} {NNP:last} ,_, {NN:person} ,_, {NNP:city}",
-        "So_RB many_JJ {NNS:swarm} in_IN one_CD {NN:place} !_.",
+    "So_RB many_JJ {NNS:swarm} in_IN one_CD {NN:place} !_.",
 ]

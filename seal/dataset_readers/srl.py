@@ -13,6 +13,7 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
@@ -173,7 +174,7 @@ class SrlReader(DatasetReader):
         if tags is not None:
             if len(tags) != len(words):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
-            fields["tags"] = SequenceLabelField(tags, tokens, label_namespace="srl_tags")
+            fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags", source)
             fields["is_predicate"] = _indicator(predicates, tokens)
         fields["metadata"] = MetadataField(
             {"words": words, "predicate": predicate, "tags": tags, "source": source}

@@ -111,6 +111,8 @@ class SealModel(Model):
 
     def draw(self, state: TaskState) -> Candidates:
         """Candidates for the loss-net from the task-net as it is; constants."""
+        if len(state.gold) == 0:
+            return Candidates(state.gold.unsqueeze(1))
         features: List[Any] = []
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
@@ -141,6 +143,8 @@ class SealModel(Model):
 
     def frozen_features(self, state: TaskState) -> List[Any]:
         """What the loss-net keeps of the input, as constants."""
+        if len(state.logits) == 0:
+            return []
         with constant(self.loss_net), torch.no_grad():
             return self.loss_net.encode(state.inputs, state.hidden, state.mask)
 

@@ -1,0 +1,42 @@
+from typing import List, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields import SequenceField, SequenceLabelField
+
+
+class KnownLabelsField(SequenceLabelField):
+    """
+    A `SequenceLabelField` of strings that says where a label stands that the vocabulary lacks. Label namespaces have
+    no unknown entry, and AllenNLP's message is a `KeyError` without the file.
+
+    # Parameters
+
+    labels : `List[str]`
+    sequence_field : `SequenceField`
+    label_namespace : `str`
+    source : `str`, optional
+        Where the labels are from, `file:line`.
+    """
+
+    def __init__(
+        self,
+        labels: List[str],
+        sequence_field: SequenceField,
+        label_namespace: str,
+        source: Optional[str] = None,
+    ) -> None:
+        super().__init__(labels, sequence_field, label_namespace)
+        self._source = source
+
+    def index(self, vocab: Vocabulary) -> None:
+        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        for label in self.labels:
+            if label not in known:
+                where = f"{self._source}: " if self._source else ""
+                raise ConfigurationError(
+                    f"{where}the label '{label}' is not in the model's vocabulary ('{self._label_namespace}'), which "
+                    "comes from its training data: correct the label, or train with data that has it (the config's "
+                    "datasets_for_vocab_creation says which files count)."
+                )
+        super().index(vocab)

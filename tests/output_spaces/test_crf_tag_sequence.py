@@ -1,0 +1,95 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import CrfTagSequence
+from tests.spine import LABELS, all_sequences, is_legal, mask_of, vocabulary
+
+
+def crf_space(labels=("O", "B-A", "I-A"), encoding="BIO", seed=0):
+    torch.manual_seed(seed)
+    space = CrfTagSequence(vocabulary(labels), encoding=encoding).double()
+    with torch.no_grad():
+        for parameter in space.crf.parameters():
+            parameter.normal_(std=1.5)
+    return space
+
+
+def path_score(space, logits, tags):
+    """The printed sum, in Python floats."""
+    crf = space.crf
+    score = sum(float(logits[t, tag]) for t, tag in enumerate(tags))
+    score += sum(float(crf.transitions[a, b]) for a, b in zip(tags, tags[1:]))
+    return score + float(crf.start_transitions[tags[0]]) + float(crf.end_transitions[tags[-1]])
+
+
+def test_the_likelihood_is_over_all_paths():
+    space = crf_space()
+    logits = torch.randn(2, 3, 3, dtype=torch.double)
+    outputs = all_sequences(3, 3)
+    log_prob = space.log_prob(logits, outputs.expand(2, -1, -1))
+    assert torch.allclose(log_prob.exp().sum(dim=1), torch.ones(2, dtype=torch.double))
+    for i in range(2):
+        scores = torch.tensor([path_score(space, logits[i], tags) for tags in outputs.tolist()]).double()
+        assert log_prob[i].tolist() == pytest.approx((scores - scores.logsumexp(0)).tolist(), abs=1e-5)
+
+
+def test_different_lengths():
+    space, lengths = crf_space(), [4, 1, 2]
+    mask, logits = mask_of(lengths), torch.randn(3, 4, 3, dtype=torch.double)
+    outputs = torch.randint(3, (3, 5, 4))
+    log_prob = space.log_prob(logits, outputs, mask)
+    for i, n in enumerate(lengths):
+        every = all_sequences(3, n).tolist()
+        log_z = torch.tensor([path_score(space, logits[i, :n], tags) for tags in every]).double().logsumexp(0)
+        expected = [path_score(space, logits[i, :n], tags) - float(log_z) for tags in outputs[i, :, :n].tolist()]
+        assert log_prob[i].tolist() == pytest.approx(expected, abs=1e-5)
+        alone = space.log_prob(logits[i, None, :n], outputs[i, None, :, :n])
+        assert torch.allclose(alone[0], log_prob[i])
+    assert torch.allclose(space.cross_entropy(logits, outputs[:, 2], mask), -log_prob[:, 2])
+
+
+def test_gradient():
+    space, mask = crf_space(), mask_of([3, 2])
+    logits = torch.randn(2, 3, 3, dtype=torch.double, requires_grad=True)
+    outputs = torch.randint(3, (2, 2, 3))
+    crf = space.crf
+    # gradcheck changes the parameters in place.
+    inputs = (logits, crf.transitions, crf.start_transitions, crf.end_transitions)
+    assert torch.autograd.gradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
+
+
+@pytest.mark.parametrize("encoding", ["BIO", None])
+def test_decode_equals_enumeration(encoding):
+    space, lengths = crf_space(LABELS, encoding), [4, 3, 1] * 5
+    mask, logits = mask_of(lengths), torch.randn(15, 4, 5, dtype=torch.double)
+    decoded, overruled = space.decode(logits, mask), 0
+    for i, n in enumerate(lengths):
+        every = all_sequences(5, n).tolist()
+        legal = [tags for tags in every if encoding is None or is_legal([LABELS[t] for t in tags])]
+
+        def score(tags):
+            return path_score(space, logits[i], tags)
+
+        # The best path of the batch's n real tokens: the score stops where the tags do.
+        assert decoded[i].tolist() == max(legal, key=score) + [0] * (4 - n)
+        assert torch.equal(space.decode(logits[i, None, :n])[0], decoded[i, :n])
+        overruled += max(legal, key=score) != max(every, key=score)
+    assert (overruled > 0) == (encoding == "BIO")
+
+
+def test_what_a_baseline_cannot_do():
+    space, logits = crf_space(), torch.randn(1, 3, 3, dtype=torch.double)
+    with pytest.raises(ConfigurationError, match="'crf_tag_sequence' has no sampler"):
+        space.sample(logits, 2)
+    with pytest.raises(ConfigurationError, match="'crf_tag_sequence'.*relax"):
+        space.relax(logits)
+    with pytest.raises(ConfigurationError, match="relaxed"):
+        space.log_prob(logits, torch.rand(1, 1, 3, 3))
+
+
+def test_the_transitions_are_saved():
+    names = set(crf_space().state_dict())
+    assert names == {"crf.transitions", "crf.start_transitions", "crf.end_transitions"} or names == {
+        "crf.transitions", "crf.start_transitions", "crf.end_transitions", "crf._constraint_mask"
+    }

@@ -1,0 +1,245 @@
+import math
+from collections import Counter
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from scipy.stats import chi2
+
+from seal.output_spaces import OutputSpace, TagSequence
+from tests.spine import LABELS, all_sequences, is_legal, mask_of, one_hot, tag_sequence, vocabulary
+
+
+def probability(logits, tags):
+    """The product of softmax probabilities in Python floats."""
+    product = 1.0
+    for row, tag in zip(logits.tolist(), tags):
+        product *= math.exp(row[tag]) / sum(math.exp(z) for z in row)
+    return product
+
+
+def test_probabilities_of_all_sequences():
+    torch.manual_seed(0)
+    space, logits = tag_sequence(3), 2 * torch.randn(2, 3, 3, dtype=torch.double)
+    outputs = all_sequences(3, 3).expand(2, -1, -1)
+    log_prob = space.log_prob(logits, outputs)
+    assert torch.allclose(log_prob.exp().sum(dim=1), torch.ones(2, dtype=torch.double))
+    for i in range(2):
+        expected = [math.log(probability(logits[i], tags)) for tags in outputs[i].tolist()]
+        assert log_prob[i].tolist() == pytest.approx(expected)
+    gold = outputs[:, 5]
+    assert space.cross_entropy(logits, gold).tolist() == pytest.approx((-log_prob[:, 5]).tolist())
+
+
+def test_probabilities_with_a_mask():
+    torch.manual_seed(0)
+    space, logits = tag_sequence(3), torch.randn(1, 3, 3, dtype=torch.double)
+    mask = torch.tensor([[True, True, False]])
+    # Two real tokens: the padding's tag is 0, and any tag there counts the same.
+    outputs = torch.tensor([[*tags, filler] for tags in all_sequences(3, 2).tolist() for filler in (0, 2)])
+    log_prob = space.log_prob(logits, outputs.unsqueeze(0), mask)
+    assert log_prob.exp().sum().item() == pytest.approx(2.0)
+    assert torch.equal(log_prob[:, ::2], log_prob[:, 1::2])
+    assert log_prob[0, 0].exp().item() == pytest.approx(probability(logits[0, :2], [0, 0]))
+
+
+@pytest.mark.parametrize("lengths", [None, [4, 2]])
+def test_discrete_and_relaxed_forms_agree(lengths):
+    torch.manual_seed(1)
+    space, mask = tag_sequence(3), None if lengths is None else mask_of(lengths)
+    logits = torch.randn(2, 4, 3, dtype=torch.double)
+    outputs, gold = torch.randint(3, (2, 5, 4)), torch.randint(3, (2, 4))
+    relaxed = one_hot(outputs, 3)
+    assert torch.allclose(space.inner(logits, outputs, mask), space.inner(logits, relaxed, mask))
+    assert torch.allclose(space.log_prob(logits, outputs, mask), space.log_prob(logits, relaxed, mask))
+    for discrete, dense in zip(space.overlap(outputs, gold, mask), space.overlap(relaxed, gold, mask)):
+        assert torch.allclose(discrete.double(), dense)
+
+
+def test_inner_and_overlap_of_relaxed_outputs():
+    torch.manual_seed(2)
+    space, mask = tag_sequence(3), mask_of([4, 2])
+    scores = torch.randn(2, 4, 3, dtype=torch.double)
+    outputs = torch.randn(2, 5, 4, 3, dtype=torch.double).softmax(-1) * mask[:, None, :, None]
+    gold = torch.randint(3, (2, 4))
+    inner, (intersection, union) = space.inner(scores, outputs, mask), space.overlap(outputs, gold, mask)
+    for b, length in enumerate([4, 2]):
+        dense_gold = one_hot(gold[b, :length], 3)
+        for k in range(5):
+            rows = outputs[b, k, :length]
+            assert inner[b, k].item() == pytest.approx((scores[b, :length] * rows).sum().item())
+            assert intersection[b, k].item() == pytest.approx(torch.minimum(rows, dense_gold).sum().item())
+            assert union[b, k].item() == pytest.approx(torch.maximum(rows, dense_gold).sum().item())
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_gradient_of_log_prob(relaxed):
+    torch.manual_seed(3)
+    space, mask = tag_sequence(3), mask_of([3, 1])
+    outputs = torch.randint(3, (2, 4, 3))
+    outputs = one_hot(outputs, 3) if relaxed else outputs
+    logits = torch.randn(2, 3, 3, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: space.log_prob(z, outputs, mask), logits)
+    (gradient,) = torch.autograd.grad(space.log_prob(logits, outputs, mask).sum(), logits)
+    assert gradient[1, 1:].abs().max() == 0 < gradient[1, 0].abs().max()
+
+
+def test_relax():
+    space, mask = tag_sequence(3), mask_of([3, 1])
+    logits = torch.randn(2, 3, 3, dtype=torch.double)
+    relaxed = space.relax(logits, mask)
+    assert relaxed.shape == (2, 1, 3, 3)
+    for tag in range(3):
+        assert relaxed[1, 0, 0, tag].item() == pytest.approx(probability(logits[1, :1], [tag]))
+    assert torch.equal(relaxed.sum(-1) > 0.5, mask.unsqueeze(1)) and relaxed[1, 0, 1:].abs().max() == 0
+
+
+def test_sample_frequencies():
+    """Joint frequencies, so dependence between tokens would show too; a chi-square test at one in 10,000."""
+    torch.manual_seed(0)
+    space, samples = tag_sequence(3), 20_000
+    logits = 1.5 * torch.randn(2, 2, 3, requires_grad=True)
+    mask = mask_of([2, 1])
+    drawn = space.sample(logits, samples, mask)
+    assert drawn.shape == (2, samples, 2) and drawn.dtype == torch.long and not drawn.requires_grad
+    assert drawn[1, :, 1].abs().max() == 0
+    for i, length in enumerate([2, 1]):
+        counts = Counter(map(tuple, drawn[i, :, :length].tolist()))
+        sequences = [tuple(tags) for tags in all_sequences(3, length).tolist()]
+        expected = [samples * probability(logits[i, :length], tags) for tags in sequences]
+        statistic = sum((counts[tags] - n) ** 2 / n for tags, n in zip(sequences, expected))
+        assert statistic < chi2.ppf(0.9999, len(sequences) - 1)
+
+
+@pytest.mark.parametrize("lengths", [None, [4, 2, 1]])
+def test_distinct_keeps_the_multiset(lengths):
+    torch.manual_seed(0)
+    space, samples = tag_sequence(2), 12
+    outputs = torch.randint(2, (3, samples, 4))
+    outputs[0, :] = outputs[0, :1]  # One alone.
+    mask = None if lengths is None else mask_of(lengths)
+    distinct, log_count = space.distinct(outputs, mask)
+    widths = []
+    for i in range(3):
+        length = 4 if lengths is None else lengths[i]
+        drawn = Counter(tuple(tags[:length]) for tags in outputs[i].tolist())
+        real = log_count[i] > -math.inf
+        merged = [tuple(tags) for tags in distinct[i, real, :length].tolist()]
+        assert len(set(merged)) == len(merged)
+        counts = log_count[i, real].exp().tolist()
+        assert dict(zip(merged, counts)) == pytest.approx(dict(drawn))
+        assert log_count[i].exp().sum().item() == pytest.approx(samples)
+        assert distinct[i, :, length:].abs().sum() == 0
+        # A filler is an output the instance has, so that its energy is finite.
+        assert {tuple(tags[:length]) for tags in distinct[i].tolist()} == set(drawn)
+        widths.append(len(merged))
+    assert widths[0] == 1 < max(widths) == distinct.shape[1] == log_count.shape[1]
+
+
+def test_distinct_refuses_relaxed_outputs():
+    with pytest.raises(TypeError, match="relaxed"):
+        tag_sequence(2).distinct(torch.rand(1, 2, 3, 2))
+
+
+def test_decode_is_the_best_legal_sequence():
+    torch.manual_seed(0)
+    space = TagSequence(vocabulary())
+    sequences = all_sequences(len(LABELS), 4)
+    illegal_argmax = 0
+    for length in (4, 2, 1):
+        legal = [tags for tags in all_sequences(5, length).tolist() if is_legal([LABELS[t] for t in tags])]
+        assert 0 < len(legal) < len(sequences)
+        logits = 2 * torch.randn(20, 4, 5)
+        mask = torch.zeros(20, 4, dtype=torch.bool)
+        mask[:, :length] = True
+        decoded = space.decode(logits, mask)
+        for i in range(20):
+            best = max(legal, key=lambda tags: sum(float(logits[i, t, tag]) for t, tag in enumerate(tags)))
+            assert decoded[i].tolist() == best + [0] * (4 - length)
+            illegal_argmax += decoded[i, :length].tolist() != logits[i, :length].argmax(-1).tolist()
+    assert illegal_argmax > 10  # Otherwise the test would say nothing.
+
+
+def test_decode_without_encoding():
+    logits = torch.randn(3, 4, 5)
+    assert torch.equal(TagSequence(vocabulary(), encoding=None).decode(logits), logits.argmax(-1))
+
+
+def test_stack_of_mixed_forms():
+    space = tag_sequence(3)
+    gold, relaxed = torch.randint(3, (2, 1, 4)), torch.rand(2, 3, 4, 3)
+    stacked = space.stack(gold, relaxed)
+    assert stacked.shape == (2, 4, 4, 3) and stacked.dtype == relaxed.dtype
+    assert torch.equal(stacked[:, :1].argmax(-1), gold) and torch.equal(stacked[:, :1].sum(-1), torch.ones(2, 1, 4))
+    assert torch.equal(stacked[:, 1:], relaxed)
+    discrete = space.stack(gold, gold)
+    assert discrete.dtype == torch.long and torch.equal(discrete, gold.expand(2, 2, 4))
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.double])
+def test_extreme_logits(dtype):
+    space = tag_sequence(3)
+    logits = torch.tensor([[[50.0, -50.0, -50.0], [-50.0, 50.0, 50.0]]], dtype=dtype, requires_grad=True)
+    outputs = torch.tensor([[[1, 0], [0, 1], [0, 2]]])
+    log_prob = space.log_prob(logits, outputs)
+    # log softmax: -100, 0 and -100 - log 2, -log 2.
+    expected = [-200 - math.log(2), -math.log(2), -math.log(2)]
+    assert log_prob[0].tolist() == pytest.approx(expected, rel=1e-6)
+    (gradient,) = torch.autograd.grad(log_prob[0, 0], logits)
+    assert gradient[0].tolist() == [pytest.approx(row, abs=1e-6) for row in [[-1, 1, 0], [1, -0.5, -0.5]]]
+    assert torch.equal(space.sample(logits, 50)[0, :, 0], torch.zeros(50).long())
+    assert set(space.sample(logits, 50)[0, :, 1].tolist()) == {1, 2}
+    relaxed = space.relax(logits)
+    (gradient,) = torch.autograd.grad(relaxed[0, 0, 0, 0], logits)
+    assert torch.isfinite(relaxed).all() and torch.isfinite(gradient).all()
+    assert space.decode(logits)[0, 0] == 0
+
+
+def test_extreme_logits_decode_to_a_legal_sequence():
+    space = TagSequence(vocabulary())
+    logits = torch.full((1, 200, 5), -50.0)
+    logits[:, :, LABELS.index("I-A")] = 50.0
+    assert is_legal([LABELS[t] for t in space.decode(logits)[0].tolist()])
+
+
+def test_padding_changes_nothing():
+    torch.manual_seed(4)
+    space, lengths = TagSequence(vocabulary()), [4, 1, 2]
+    mask, logits = mask_of(lengths), torch.randn(3, 4, 5, dtype=torch.double)
+    # What stands at padding is noise, not zeros.
+    outputs, gold = torch.randint(5, (3, 6, 4)), torch.randint(5, (3, 4))
+    relaxed = torch.rand(3, 6, 4, 5, dtype=torch.double).softmax(-1)
+
+    def everything(logits, outputs, relaxed, gold, mask):
+        return [
+            space.log_prob(logits, outputs, mask),
+            space.log_prob(logits, relaxed, mask),
+            space.inner(logits, outputs, mask),
+            space.inner(logits, relaxed, mask),
+            *space.overlap(outputs, gold, mask),
+            *space.overlap(relaxed, gold, mask),
+            space.cross_entropy(logits, gold, mask),
+        ]
+
+    batch = everything(logits, outputs, relaxed, gold, mask)
+    for i, n in enumerate(lengths):
+        alone = everything(logits[i, None, :n], outputs[i, None, :, :n], relaxed[i, None, :, :n], gold[i, None, :n], None)
+        for together, single in zip(batch, alone):
+            assert torch.allclose(together[i], single[0])
+        assert torch.equal(space.decode(logits, mask)[i, :n], space.decode(logits[i, None, :n])[0])
+        assert torch.allclose(space.relax(logits, mask)[i, :, :n], space.relax(logits[i, None, :n])[0])
+
+
+def test_mistakes_in_the_config():
+    with pytest.raises(ConfigurationError, match="output_space.namespace.*'roles'"):
+        TagSequence(vocabulary(), namespace="roles")
+    with pytest.raises(ConfigurationError, match="output_space.encoding.*'BIOUL'"):
+        TagSequence(vocabulary(), encoding="BIOUL")
+    assert OutputSpace.by_name("tag_sequence") is TagSequence
+    assert not list(TagSequence(vocabulary()).state_dict())
+
+
+def test_an_unpadded_namespace_of_any_name():
+    vocab = Vocabulary(non_padded_namespaces=["srl"], tokens_to_add={"srl": ["O", "B-A"]})
+    assert TagSequence(vocab, "srl").labels == ["O", "B-A"]
