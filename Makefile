@@ -1,7 +1,9 @@
 # seal: `make` lists the targets. Works with the make of Linux and of macOS.
 
-# The first of these that is there; `make env PYTHON=...` takes another (3.11 or 3.12).
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+# The first of these that runs and is 3.11 or 3.12; `make env PYTHON=...` takes another.
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
+	"$$p" -c '$(SUPPORTED)' 2>/dev/null && { command -v "$$p"; break; }; done)
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
@@ -25,9 +27,8 @@ help:
 env: $(STAMP)
 
 $(STAMP): requirements.txt setup.py
-	@test -n "$(PYTHON)" || { echo 'error: no python3 found: install Python 3.11 or 3.12' >&2; exit 1; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || \
-		{ echo 'error: $(PYTHON) is not Python 3.11 or 3.12: give one with make PYTHON=...' >&2; exit 1; }
+	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || \
+		{ echo 'error: Python 3.11 or 3.12 is needed (found: "$(PYTHON)"); name one with PYTHON=...' >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps -r requirements.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
@@ -37,9 +38,9 @@ demo: env
 	@mkdir -p runs
 	$(QUIET) $(BIN)/allennlp train $(CONFIG) -s $(RUN) --force --include-package seal
 	$(QUIET) $(BIN)/allennlp evaluate $(RUN)/model.tar.gz data/srl_sample/test.gold_conll --include-package seal
-	@printf '%s\n' '{"sentence": "The chef sold the old car to a neighbour yesterday ."}' \
-		'{"sentence": "Our teacher gave the children a book about ships ."}' > $(RUN)/sentences.jsonl
-	$(QUIET) $(BIN)/allennlp predict $(RUN)/model.tar.gz $(RUN)/sentences.jsonl --predictor seal_srl --silent \
+	@printf '%s\n' 'The chef sold the old car to a neighbour yesterday .' \
+		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
+	$(QUIET) $(BIN)/allennlp predict $(RUN)/model.tar.gz $(RUN)/sentences.txt --predictor seal_srl --silent \
 		--output-file $(RUN)/frames.jsonl --include-package seal
 	@$(BIN)/python -c "import json, sys; [print(' '.join(r['words']), *('  ' + f['description'] for f in \
 		r['frames']), sep='\n') for r in map(json.loads, open(sys.argv[1], encoding='utf-8'))]" $(RUN)/frames.jsonl

@@ -1,4 +1,4 @@
-"""Packaging of seal. The tested versions of everything are in requirements.txt; see the note there on `--no-deps`."""
+"""Packaging of seal. The tested version of everything is in requirements.txt; see there about `--no-deps`."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["seal", "seal.*"]),
     python_requires=">=3.11,<3.13",
-    # What seal works with, not what AllenNLP declares: a resolver that obeys AllenNLP's caps finds nothing, so
-    # requirements.txt is the way to install.
+    # What seal works with, not what AllenNLP declares: a resolver that obeys AllenNLP's caps finds nothing,
+    # so requirements.txt is the way to install.
     install_requires=[
         "allennlp==2.10.1",
         "allennlp-models==2.10.1",

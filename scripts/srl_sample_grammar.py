@@ -371,7 +371,8 @@ class Writer:
             tokens = [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
         elif roll < 0.42 and not mass:
             several = "two_CD three_CD four_CD several_JJ many_JJ some_DT"
-            tokens = say(self.one_of(several if many else "a_DT a_DT a_DT a_DT a_DT a_DT a_DT a_DT every_DT another_DT"))
+            one = "a_DT " * 8 + "every_DT another_DT"
+            tokens = say(self.one_of(several if many else one))
         elif roll < 0.46:
             tokens = [Token(self.rng.choice(["these", "those"] if many else ["this", "that"]), "DT")]
         else:

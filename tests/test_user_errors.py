@@ -59,7 +59,7 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
     "overrides, sentence",
     [
         ('{"trainer.num_epoch": 3}', 'config key "trainer.num_epoch" is unknown to GradientDescentTrainer'),
-        ('{"model.type": "simple_tager"}', 'config key "model.type": "simple_tager" is not a registered name'),
+        ('{"model.type": "simple_tager"}', 'config key "model.type": "simple_tager" is not a registered'),
         # Only the reader's base class refuses this one: readers hand their `**kwargs` on.
         ('{"dataset_reader.max_instance": 3}', 'config key "dataset_reader.max_instance" is unknown'),
         ('{"train_data_path": "none.tsv"}', "file none.tsv not found"),

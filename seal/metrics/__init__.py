@@ -1,1 +1,2 @@
+from seal.metrics.monitors import Monitors
 from seal.metrics.srl_score import SrlScore

@@ -3,7 +3,7 @@ Span F1 and uniqueness of core roles for semantic role labelling.
 """
 
 from collections import Counter
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch.distributed as dist
 
@@ -15,6 +15,31 @@ from seal.common.bio import Span, bio_to_spans
 
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
 """The core roles, of which a predicate has each at most once; PropBank's names and CoNLL-2005's."""
+
+
+class FrameCounts(NamedTuple):
+    """
+    What one frame adds to `SrlScore`: its arguments by role, and the number of core roles it uses more than once.
+    """
+
+    correct: Counter
+    predicted: Counter
+    gold: Counter
+    duplicates: int
+
+
+def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> FrameCounts:
+    """The counts of one frame from its BIO tags, one a word, as [`SrlScore`](#srlscore) counts them."""
+    spans = bio_to_spans(predicted_tags)
+    core = Counter(span[0] for span in spans if span[0] in CORE_ROLES)
+    predicted = _arguments(spans)
+    gold = _arguments(bio_to_spans(gold_tags))
+    # Arguments of one frame never share their first token, so none is lost in the sets.
+    correct = set(predicted).intersection(gold)
+    return FrameCounts(
+        *(Counter(argument[0] for argument in arguments) for arguments in (correct, predicted, gold)),
+        duplicates=sum(count > 1 for count in core.values()),
+    )
 
 
 @Metric.register("srl_score")
@@ -99,23 +124,13 @@ class SrlScore(Metric):
                 self._count(predicted_tags, gold_tags)
 
     def _count(self, predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> None:
-        spans = bio_to_spans(predicted_tags)
+        counts = frame_counts(predicted_tags, gold_tags)
         self._frames += 1
-        core = [span[0] for span in spans if span[0] in CORE_ROLES]
-        if len(core) != len(set(core)):
-            self._violations += 1
-            self._duplicates += sum(count > 1 for count in Counter(core).values())
-
-        predicted = _arguments(spans)
-        gold = _arguments(bio_to_spans(gold_tags))
-        # Arguments of one frame never share their first token, so none is lost in the sets.
-        for counter, arguments in (
-            (self._predicted, predicted),
-            (self._gold, gold),
-            (self._correct, set(predicted).intersection(gold)),
-        ):
-            for argument in arguments:
-                counter[argument[0]] += 1
+        self._violations += counts.duplicates > 0
+        self._duplicates += counts.duplicates
+        self._correct.update(counts.correct)
+        self._predicted.update(counts.predicted)
+        self._gold.update(counts.gold)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """

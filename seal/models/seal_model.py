@@ -7,9 +7,9 @@ from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
-from allennlp.training.metrics import Average
 
 from seal.losses import EnergyLoss, TaskLoss
+from seal.metrics import Monitors
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
@@ -90,7 +90,8 @@ class SealModel(Model):
             self.loss_net = loss_net.construct(
                 output_space=output_space, task_net_dim=self.task_net.get_output_dim()
             )
-        self._monitors: Dict[str, Average] = {}
+        #: What `get_metrics` reports of training.
+        self.monitors = Monitors()
 
     # What a subclass says.
 
@@ -176,13 +177,10 @@ class SealModel(Model):
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""
-        self._monitors.setdefault(name, Average())(float(value.detach()))
+        self.monitors.add(name, float(value.detach()))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        metrics = {name: average.get_metric(reset) for name, average in self._monitors.items()}
-        if reset:
-            self._monitors.clear()
-        return metrics
+        return self.monitors.means(reset)
 
 
 @contextmanager

@@ -155,10 +155,9 @@ class SrlModel(SealModel):
         rows = frames.nonzero().squeeze(1).tolist()
         predicted = [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
         self._score(predicted, [metadata[i]["tags"] for i in rows])
-        rest = ~frames
-        if bool(rest.any()):
-            found = output["predicate_prob"][rest]
-            self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate[rest], mask[rest])
+        # Called for every batch: the metric exchanges counts, and workers that call it unequally often hang.
+        found, rest = output["predicate_prob"], mask & ~frames.unsqueeze(1)
+        self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate, rest)
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         output_dict["tags"] = [[self._labels[t] for t in row] for row in output_dict["tags"].tolist()]
@@ -173,7 +172,7 @@ class SrlModel(SealModel):
         if not self.training:
             metrics.update(self._score.get_metric(reset))
             found = self._predicate_score
-            if found._true_positive_sum is not None:
+            if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]
         return metrics
 

@@ -30,6 +30,12 @@ class CrfTagSequence(TagSequence):
         super().__init__(vocab, namespace, encoding)
         self.crf = ConditionalRandomField(self.num_labels)
 
+    def relax(self, logits, mask=None):
+        # The softmax of each token's logits, which `tag_sequence` relaxes to, is no marginal of this distribution.
+        raise ConfigurationError(
+            "output_space: 'crf_tag_sequence' has no relaxed output; use 'tag_sequence' with a loss-net."
+        )
+
     def sample(self, logits, num_samples, mask=None):
         raise ConfigurationError(
             "output_space: 'crf_tag_sequence' has no sampler; use 'tag_sequence' with a loss-net."

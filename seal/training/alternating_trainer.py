@@ -5,32 +5,29 @@ from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
-from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer, TrainerCallback
+from allennlp.training import Checkpointer, Trainer, TrainerCallback
 from allennlp.training.moving_average import MovingAverage
-from allennlp.training.trainer import TrainerCheckpoint
 from torch.nn.utils import clip_grad_norm_
 
 from seal.models import SealModel
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.player import LOSS_NET, TASK_NET, Player, Warmup
-from seal.training.random_streams import (
-    RandomStream,
-    python_state,
-    set_python_state,
-    set_torch_state,
-    torch_state,
-)
+from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
+from seal.training.resumable_trainer import ResumableTrainer
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
 
 
-class NonFiniteLoss(RuntimeError):
-    """A player's loss is no longer a number."""
+class NonFiniteLoss(ConfigurationError):
+    """
+    A player's loss or gradient is no longer a number. It is the settings that must change, so the command ends as
+    with any mistake in them: in a sentence.
+    """
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
-class AlternatingTrainer(GradientDescentTrainer):
+class AlternatingTrainer(ResumableTrainer):
     """
     Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1; SE8). For
     each batch, with the default order:
@@ -43,8 +40,8 @@ class AlternatingTrainer(GradientDescentTrainer):
     `loss_net.steps = 0` with a trained loss-net; a model without a loss-net is trained by cross-entropy.
 
     The epoch loop, validation, early stopping, callbacks, progress bar and mixed precision are AllenNLP's. The last
-    update of a batch runs through that loop, the ones before it inside `batch_outputs`. Beyond AllenNLP's trainer a
-    run recovers to the same result, bit for bit on CPU: torch's random state is part of a checkpoint.
+    update of a batch runs through that loop, the ones before it inside `training_loss`. A killed run recovers to the
+    same result (`ResumableTrainer`).
 
     # Parameters
 
@@ -56,7 +53,7 @@ class AlternatingTrainer(GradientDescentTrainer):
     first : `str`, optional (default = `"loss_net"`)
         Who moves first in a batch.
     warmup : `Warmup`, optional (default = `None`)
-        Epochs at the start in which one player trains alone.
+        Epochs at the start in which one player trains alone, its own number of steps a batch.
     num_gradient_accumulation_steps : `int`, optional (default = `1`)
         Batches that make one update. Both players see all of them before the second moves.
     """
@@ -79,137 +76,115 @@ class AlternatingTrainer(GradientDescentTrainer):
         self._turns = turns
         self._grad_norms = grad_norms
         self._warmup = warmup
-        self._loss_net_stream = RandomStream(torch.initial_seed() + 1)
-        # The generators that order the data, as they were before the epoch's first batch.
-        self._epoch_random: Optional[Dict[str, Any]] = None
-        self._recovered: Optional[Dict[str, Any]] = None
+        self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
+        self._streams["loss_net"] = self._loss_net_stream
 
     # The step.
 
-    def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
-        if not for_training:
-            return super().batch_outputs(batch, for_training=False)
-        if self._recovered is not None:
-            # The data loader has caught up with the checkpoint: from here on the run is the one that was killed.
-            set_torch_state(self._recovered["torch"])
-            self._loss_net_stream.state = self._recovered["loss_net"]
-            self._recovered = None
-        group = micro_batches(batch)
-        *before, last = self._turns_now()
-        for player in before:
-            self._backward(player, group)
-            self.rescale_gradients()
-            if self._learning_rate_scheduler:
-                self._learning_rate_scheduler.step_batch(self._total_batches_completed + 1)
-            if self._scaler is not None:
-                self._scaler.step(self.optimizer)
-                self._scaler.update()
-            else:
-                self.optimizer.step()
-            self.optimizer.zero_grad()
-            if player == LOSS_NET:
-                for part in group:
-                    part.features = None
+    def training_loss(self, batch: TensorDict) -> torch.Tensor:
+        group, turns = micro_batches(batch), self._turns_now()
+        # To accumulate is to save memory: there, no graph waits for the task-net's turn.
+        one_pass = len(group) == 1 and turns[-1] == TASK_NET
+        for player in turns[:-1]:
+            self._backward(player, group, one_pass, len(group))
+            self._update(player, group)
         # The loop above us backpropagates what is returned, clips and steps.
-        earlier = self._backward(last, group[:-1], len(group))
-        loss = self._loss(last, group[-1], len(group))
-        return {"loss": loss / len(group) + earlier}
+        earlier = self._backward(turns[-1], group[:-1], one_pass, len(group))
+        return self._loss(turns[-1], group[-1], one_pass) / len(group) + earlier
+
+    def _warming_up(self) -> bool:
+        return self._warmup is not None and self._epochs_completed < self._warmup.epochs
 
     def _turns_now(self) -> List[str]:
-        if self._warmup is not None and self._epochs_completed < self._warmup.epochs:
-            return [self._warmup.player]
+        if self._warming_up():
+            return [player for player in self._turns if player == self._warmup.player]
         return self._turns
 
     def _uses_energy(self) -> bool:
-        warming_up = self._warmup is not None and self._epochs_completed < self._warmup.epochs
         model = self.model
-        return model.loss_net is not None and model.task_loss.energy_weight > 0 and not warming_up
+        return model.loss_net is not None and model.task_loss.energy_weight > 0 and not self._warming_up()
 
-    def _backward(self, player: str, group: List[MicroBatch], size: Optional[int] = None) -> float:
-        """Accumulates the player's gradients over the group; returns its part of the mean loss."""
-        size, total = size or len(group), 0.0
-        for part in group:
-            loss = self._loss(player, part, size) / size
+    def _backward(self, player: str, parts: List[MicroBatch], one_pass: bool, group_size: int) -> float:
+        """Accumulates the player's gradients over the batches; returns their part of the group's mean loss."""
+        total = 0.0
+        for part in parts:
+            loss = self._loss(player, part, one_pass) / group_size
             total += float(loss.detach())
             scaled = loss if self._scaler is None else self._scaler.scale(loss)
             with torch.autocast(self.cuda_device.type, enabled=False):
                 scaled.backward()
         return total
 
-    def _loss(self, player: str, part: MicroBatch, group_size: int) -> torch.Tensor:
-        self.optimizer.turn = player
-        if player == TASK_NET:
-            state = self._state(part)
-            if self._uses_energy() and part.features is None:
-                part.features = self.model.frozen_features(state)
-            loss = self.model.task_net_loss(state, part.features if self._uses_energy() else None)
-            part.state = None  # The backward pass spends its graph, and the update outdates it.
+    def _update(self, player: str, group: List[MicroBatch]) -> None:
+        """What AllenNLP's loop does after a backward pass, for the turns before the last."""
+        self.rescale_gradients()
+        self.clip_gradient()
+        if self._learning_rate_scheduler:
+            self._learning_rate_scheduler.step_batch(self._total_batches_completed + 1)
+        if self._scaler is not None:
+            self._scaler.step(self.optimizer)
+            self._scaler.update()
         else:
-            # The graph is kept for the task-net's turn only where no other batch waits: to accumulate is to save memory.
-            with torch.set_grad_enabled(group_size == 1):
-                state = self._state(part)
-            with self._loss_net_stream.active():
-                if part.candidates is None:
-                    part.candidates = self.model.draw(state)
-                loss = self.model.loss_net_loss(state, part.candidates)
-            if group_size > 1:
-                part.state = None
+            self.optimizer.step()
+        self.optimizer.zero_grad()
+        # Under autocast, torch keeps half-precision copies of the weights: here, of those before the update.
+        torch.clear_autocast_cache()
+        loss_net = self.model.loss_net
+        if player == LOSS_NET or (loss_net is not None and loss_net.shares_encoder):
+            for part in group:
+                part.features = None
+
+    def _loss(self, player: str, part: MicroBatch, one_pass: bool) -> torch.Tensor:
+        self.optimizer.turn = player
+        loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part, one_pass)
         if not torch.isfinite(loss):
-            raise NonFiniteLoss(
-                f"the {player}'s loss is {float(loss)} at batch {self._batches_in_epoch_completed + 1} of epoch "
-                f"{self._epochs_completed}; training stops, and the last checkpoint in {self._serialization_dir} is "
-                f"good: lower trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm."
-            )
+            raise NonFiniteLoss(self._diverged(f"{player}'s loss is {float(loss)}", player))
         return loss
 
-    def _state(self, part: MicroBatch):
-        if part.state is None:
-            part.state = self.model.task_state(**part.batch)
-        return part.state
+    def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
+        if not part.has_graph or part.state is None:
+            part.state, part.has_graph = self.model.task_state(**part.batch), True
+        state = part.state
+        if self._uses_energy() and part.features is None:
+            part.features = self.model.frozen_features(state)
+        loss = self.model.task_net_loss(state, part.features if self._uses_energy() else None)
+        part.state = None  # The backward pass spends its graph, and the update outdates it.
+        return loss
+
+    def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
+        if part.state is None and one_pass:
+            part.state, part.has_graph = self.model.task_state(**part.batch), True
+        with self._loss_net_stream.active():
+            if part.state is None:
+                # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too.
+                with torch.no_grad():
+                    part.state, part.has_graph = self.model.task_state(**part.batch), False
+            if part.candidates is None:
+                part.candidates = self.model.draw(part.state)
+            return self.model.loss_net_loss(part.state, part.candidates)
 
     def rescale_gradients(self) -> Optional[float]:
         """Averages over workers, clips and logs the gradient of the player whose turn it is."""
         player = self.optimizer.turn
+        if self._distributed:
+            # Before they are unscaled: an overflow in one worker must skip the update in all.
+            average_gradients(self.optimizer.parameters())
         if self._scaler is not None:
             self._scaler.unscale_(self.optimizer)
-        if self._distributed:
-            average_gradients(self.optimizer.parameters())
         limit = self._grad_norms[player]
         norm = clip_grad_norm_(self.optimizer.parameters(), float("inf") if limit is None else limit)
-        self.model.monitor(f"grad_norm_{player}", norm)
+        if torch.isfinite(norm):
+            self.model.monitor(f"grad_norm_{player}", norm)
+        elif self._scaler is None:  # With a scaler such an update is skipped.
+            raise NonFiniteLoss(self._diverged(f"{player}'s gradient is {float(norm)}", player))
         return float(norm)
 
-    # Recovery.
-
-    def _train_epoch(self, epoch: int) -> Dict[str, float]:
-        if self._epochs_completed < self._start_after_epochs_completed:
-            return {}  # Nothing of a finished epoch is needed: the checkpoint holds the generators' states.
-        if self._recovered is not None:
-            set_python_state(self._recovered["epoch"])
-        self._epoch_random = python_state()
-        return super()._train_epoch(epoch)
-
-    def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:
-        checkpoint = super().get_checkpoint_state()
-        if checkpoint is not None:
-            mid_epoch = self._batches_in_epoch_completed > 0
-            checkpoint.trainer_state["random"] = {
-                "torch": torch_state(),
-                "loss_net": self._loss_net_stream.state,
-                "epoch": self._epoch_random if mid_epoch else python_state(),
-            }
-            checkpoint.trainer_state["total_batches_completed"] = self._total_batches_completed
-        return checkpoint
-
-    def _maybe_restore_checkpoint(self) -> None:
-        super()._maybe_restore_checkpoint()
-        checkpoint = None if self._checkpointer is None else self._checkpointer.load_checkpoint()
-        if checkpoint is not None:
-            state = checkpoint.trainer_state
-            self._recovered = state["random"]
-            self._total_batches_completed = state["total_batches_completed"]
-            # The epoch in progress is counted again as its batches are passed over.
-            self._total_batches_completed -= state["batches_in_epoch_completed"]
+    def _diverged(self, what: str, player: str) -> str:
+        return (
+            f"the {what} at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}, so training "
+            f"stops; what was saved in {self._serialization_dir} is from before: lower trainer.{player}.optimizer.lr "
+            f"or set trainer.{player}.grad_norm, and train again, from the last checkpoint with --recover."
+        )
 
     # Construction.
 
@@ -268,6 +243,11 @@ class AlternatingTrainer(GradientDescentTrainer):
         turns = [name for name in order for _ in range(players[name].steps)]
         if warmup is not None and warmup.player not in players:
             raise ConfigurationError(f"trainer.warmup.player: '{warmup.player}' is not trained.")
+        if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
+            raise ConfigurationError(
+                "distributed.ddp_accelerator: the 'alternating' trainer needs 'replicas', its default, not "
+                f"{type(ddp_accelerator).__name__}."
+            )
         if distributed and ddp_accelerator is None:
             ddp_accelerator = ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
 
@@ -277,6 +257,11 @@ class AlternatingTrainer(GradientDescentTrainer):
                 name: [item for item in model_parameters if (id(item[1]) in theirs) == (name == LOSS_NET)]
                 for name in players
             }
+            for name, theirs_to_train in parameters.items():
+                if not theirs_to_train:
+                    raise ConfigurationError(
+                        f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps to 0."
+                    )
             return TwoPlayerOptimizer(
                 {
                     name: player.optimizer.construct(model_parameters=parameters[name])

@@ -22,5 +22,7 @@ class ResumableCheckpointer(Checkpointer):
             if all(os.path.exists(path) and zipfile.is_zipfile(path) for path in paths):
                 return paths
             logger.warning("passing over the incomplete checkpoint %s", paths[0])
-            self._remove_checkpoint(*checkpoint)
+            if self._is_primary:
+                # AllenNLP writes no file that is there, so the torn one would stay. One worker is enough to remove it.
+                self._remove_checkpoint(*checkpoint)
         return None

@@ -1,10 +1,9 @@
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional
 
 import torch
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import DataLoader, Instance, Vocabulary
-from allennlp.data.data_loaders import TensorDict
+from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 
 from seal.models import TaskState
 from seal.output_spaces import Candidates
@@ -14,20 +13,30 @@ from seal.output_spaces import Candidates
 class MicroBatch:
     """
     A batch and what has been computed of it and still holds: `state` until the task-net is updated, `features` until
-    the loss-net is, `candidates` for the whole step.
+    the loss-net is, `candidates` for the whole step. `state` can be backpropagated through where `has_graph`.
     """
 
     batch: TensorDict
     state: Optional[TaskState] = None
+    has_graph: bool = False
     candidates: Optional[Candidates] = None
     features: Optional[List[Any]] = None
 
 
+class BatchGroup(Dict[str, TensorDict]):
+    """The batches of one update, `batch_0` and so on; a dictionary, as AllenNLP's callbacks want a batch to be."""
+
+
 class GroupedLoader(DataLoader):
     """
-    Yields lists of `group_size` batches, the last of an epoch maybe shorter: what one update accumulates over.
+    Yields groups of `group_size` batches, the last of an epoch maybe smaller: what one update accumulates over.
     AllenNLP's loop hands its groups over a batch at a time, and here both players must see the whole group before
     the second moves.
+
+    # Parameters
+
+    loader : `DataLoader`
+    group_size : `int`
     """
 
     def __init__(self, loader: DataLoader, group_size: int) -> None:
@@ -37,8 +46,9 @@ class GroupedLoader(DataLoader):
     def __len__(self) -> int:
         return -(-len(self._loader) // self._group_size)
 
-    def __iter__(self) -> Iterator[List[TensorDict]]:
-        return lazy_groups_of(self._loader, self._group_size)
+    def __iter__(self) -> Iterator[BatchGroup]:
+        for group in lazy_groups_of(self._loader, self._group_size):
+            yield BatchGroup((f"batch_{i}", batch) for i, batch in enumerate(group))
 
     def iter_instances(self) -> Iterator[Instance]:
         return self._loader.iter_instances()
@@ -50,5 +60,6 @@ class GroupedLoader(DataLoader):
         self._loader.set_target_device(device)
 
 
-def micro_batches(batch: Union[TensorDict, List[TensorDict]]) -> List[MicroBatch]:
-    return [MicroBatch(part) for part in (batch if isinstance(batch, list) else [batch])]
+def micro_batches(batch: TensorDict) -> List[MicroBatch]:
+    """The batches of a group, or the one batch that is not a group."""
+    return [MicroBatch(part) for part in (batch.values() if isinstance(batch, BatchGroup) else [batch])]

@@ -15,26 +15,30 @@ def torch_state() -> List[torch.Tensor]:
 
 
 def set_torch_state(states: List[torch.Tensor]) -> None:
+    """Puts back what `torch_state` returned."""
     torch.set_rng_state(states[0].cpu())
     if len(states) > 1 and torch.cuda.is_available():
         torch.cuda.set_rng_state(states[1].cpu())
 
 
-def python_state() -> Dict[str, Any]:
-    """The states of Python's and numpy's generators, which order the data, as plain values."""
+def random_state() -> Dict[str, Any]:
+    """The states of Python's, numpy's and torch's generators, as plain values and tensors."""
     name, keys, position, has_gauss, gauss = numpy.random.get_state()
     version, internal, gauss_next = random.getstate()
     return {
         "python": [version, list(internal), gauss_next],
         "numpy": [name, keys.tolist(), int(position), int(has_gauss), float(gauss)],
+        "torch": torch_state(),
     }
 
 
-def set_python_state(state: Dict[str, Any]) -> None:
+def set_random_state(state: Dict[str, Any]) -> None:
+    """Puts back what `random_state` returned."""
     version, internal, gauss_next = state["python"]
     random.setstate((version, tuple(internal), gauss_next))
     name, keys, position, has_gauss, gauss = state["numpy"]
     numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, gauss))
+    set_torch_state(state["torch"])
 
 
 class RandomStream:
@@ -50,6 +54,7 @@ class RandomStream:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
+        #: As `torch_state` gives it; `None` before the first use.
         self.state: Optional[List[torch.Tensor]] = None
 
     @contextmanager

@@ -42,6 +42,7 @@ class TwoPlayerOptimizer:
         return {name: optimizer.state_dict() for name, optimizer in self.players.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
+        _check_players(self.players, state)
         for name, optimizer in self.players.items():
             optimizer.load_state_dict(state[name])
 
@@ -62,7 +63,8 @@ class TwoPlayerScheduler:
 
     def step(self, metric: Optional[float] = None) -> None:
         for scheduler in self.players.values():
-            scheduler.step(metric)
+            # Schedulers keep what they are given, and a checkpoint must hold plain numbers.
+            scheduler.step(None if metric is None else float(metric))
 
     def step_batch(self, batch_num_total: Optional[int] = None) -> None:
         """Before the first update of a batch; asked again for the same batch it does nothing."""
@@ -76,5 +78,12 @@ class TwoPlayerScheduler:
         return {name: scheduler.state_dict() for name, scheduler in self.players.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
+        _check_players(self.players, state)
         for name, scheduler in self.players.items():
             scheduler.load_state_dict(state[name])
+
+
+def _check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:
+    """A `RuntimeError`, which AllenNLP turns into its sentence on recovery, where the state is of other players."""
+    if set(players) != set(state):
+        raise RuntimeError(f"the checkpoint is of {sorted(state)}, the trainer of {sorted(players)}.")

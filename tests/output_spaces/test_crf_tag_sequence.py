@@ -17,10 +17,10 @@ def crf_space(labels=("O", "B-A", "I-A"), encoding="BIO", seed=0):
 
 def path_score(space, logits, tags):
     """The printed sum, in Python floats."""
-    crf = space.crf
-    score = sum(float(logits[t, tag]) for t, tag in enumerate(tags))
-    score += sum(float(crf.transitions[a, b]) for a, b in zip(tags, tags[1:]))
-    return score + float(crf.start_transitions[tags[0]]) + float(crf.end_transitions[tags[-1]])
+    crf, logits = space.crf, logits.tolist()
+    pairs, starts, ends = crf.transitions.tolist(), crf.start_transitions.tolist(), crf.end_transitions.tolist()
+    score = sum(logits[t][tag] for t, tag in enumerate(tags)) + sum(pairs[a][b] for a, b in zip(tags, tags[1:]))
+    return score + starts[tags[0]] + ends[tags[-1]]
 
 
 def test_the_likelihood_is_over_all_paths():
@@ -31,7 +31,7 @@ def test_the_likelihood_is_over_all_paths():
     assert torch.allclose(log_prob.exp().sum(dim=1), torch.ones(2, dtype=torch.double))
     for i in range(2):
         scores = torch.tensor([path_score(space, logits[i], tags) for tags in outputs.tolist()]).double()
-        assert log_prob[i].tolist() == pytest.approx((scores - scores.logsumexp(0)).tolist(), abs=1e-5)
+        assert log_prob[i].tolist() == pytest.approx((scores - scores.logsumexp(0)).tolist())
 
 
 def test_different_lengths():
@@ -43,7 +43,7 @@ def test_different_lengths():
         every = all_sequences(3, n).tolist()
         log_z = torch.tensor([path_score(space, logits[i, :n], tags) for tags in every]).double().logsumexp(0)
         expected = [path_score(space, logits[i, :n], tags) - float(log_z) for tags in outputs[i, :, :n].tolist()]
-        assert log_prob[i].tolist() == pytest.approx(expected, abs=1e-5)
+        assert log_prob[i].tolist() == pytest.approx(expected)
         alone = space.log_prob(logits[i, None, :n], outputs[i, None, :, :n])
         assert torch.allclose(alone[0], log_prob[i])
     assert torch.allclose(space.cross_entropy(logits, outputs[:, 2], mask), -log_prob[:, 2])
@@ -82,14 +82,13 @@ def test_what_a_baseline_cannot_do():
     space, logits = crf_space(), torch.randn(1, 3, 3, dtype=torch.double)
     with pytest.raises(ConfigurationError, match="'crf_tag_sequence' has no sampler"):
         space.sample(logits, 2)
-    with pytest.raises(ConfigurationError, match="'crf_tag_sequence'.*relax"):
+    with pytest.raises(ConfigurationError, match="'crf_tag_sequence' has no relaxed output"):
         space.relax(logits)
     with pytest.raises(ConfigurationError, match="relaxed"):
         space.log_prob(logits, torch.rand(1, 1, 3, 3))
 
 
-def test_the_transitions_are_saved():
+def test_the_transitions_are_saved_and_the_rules_are_not():
     names = set(crf_space().state_dict())
-    assert names == {"crf.transitions", "crf.start_transitions", "crf.end_transitions"} or names == {
-        "crf.transitions", "crf.start_transitions", "crf.end_transitions", "crf._constraint_mask"
-    }
+    assert {"crf.transitions", "crf.start_transitions", "crf.end_transitions"} <= names
+    assert not any(name in ("_transitions", "_starts") for name in names)

@@ -232,8 +232,8 @@ def test_padding_changes_nothing():
 
 
 def test_mistakes_in_the_config():
-    with pytest.raises(ConfigurationError, match="output_space.namespace.*'roles'"):
-        TagSequence(vocabulary(), namespace="roles")
+    with pytest.raises(ConfigurationError, match="output_space.namespace.*'role_tags'"):
+        TagSequence(vocabulary(), namespace="role_tags")
     with pytest.raises(ConfigurationError, match="output_space.encoding.*'BIOUL'"):
         TagSequence(vocabulary(), encoding="BIOUL")
     assert OutputSpace.by_name("tag_sequence") is TagSequence

@@ -9,9 +9,9 @@ local methods = import 'methods.libsonnet';
   method: methods,
 
   // The energy of a frame: each word with its tag, each tag with the next, and the frame as a whole.
-  energies(hidden_dim=256, num_heads=1, dropout=0.0): [
+  energies(hidden_dim=256, num_heads=1, pooling='sum', dropout=0.0): [
     { type: 'local' },
-    { type: 'self_attention', hidden_dim: hidden_dim, num_heads: num_heads, dropout: dropout },
+    { type: 'self_attention', hidden_dim: hidden_dim, num_heads: num_heads, pooling: pooling, dropout: dropout },
   ],
 
   // `fraction` of the training sentences, always the same ones.

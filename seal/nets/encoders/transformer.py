@@ -65,23 +65,37 @@ class TransformerPredicateEncoder(Encoder):
         arguments["segment_concat_mask"] = pieces.get("segment_concat_mask")
         if inputs.get("predicate") is not None:
             arguments["type_ids"] = predicate_pieces(
-                inputs["predicate"], pieces["offsets"], pieces["token_ids"].shape[1]
+                inputs["predicate"], pieces["offsets"], self._piece_positions(pieces["token_ids"])
             )
         return self._embedder(**arguments)
 
     def get_output_dim(self) -> int:
         return self._embedder.get_output_dim()
 
+    def _piece_positions(self, token_ids: torch.Tensor) -> torch.Tensor:
+        """
+        What `offsets` call each of the `pieces`: they count as if a long sentence were not cut, while every window
+        of `token_ids` has its own special tokens. -1 for those: `(pieces,)`.
+        """
+        embedder = self._embedder._matched_embedder
+        position = torch.arange(token_ids.shape[1], device=token_ids.device)
+        if embedder._max_length is None:
+            return position
+        window, place = position // embedder._max_length, position % embedder._max_length
+        inside = place >= embedder._num_added_start_tokens
+        inside &= place < embedder._max_length - embedder._num_added_end_tokens
+        return torch.where(inside, position - window * embedder._num_added_tokens, -1)
 
-def predicate_pieces(predicate: torch.Tensor, offsets: torch.Tensor, num_pieces: int) -> torch.Tensor:
+
+def predicate_pieces(predicate: torch.Tensor, offsets: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
     """
-    `predicate (batch, words)` in {0, 1} as a mark on wordpieces, `(batch, num_pieces)` in {0, 1}; `offsets
-    (batch, words, 2)` are the first and last piece of each word.
+    `predicate (batch, words)` in {0, 1} as a mark on wordpieces, `(batch, pieces)` in {0, 1}; `offsets
+    (batch, words, 2)` are the first and last piece of each word (-1 where it has none), in terms of `position
+    (pieces,)` (-1 for a special token).
     """
-    position = torch.arange(num_pieces, device=offsets.device)
     first, last = offsets[..., 0].unsqueeze(-1), offsets[..., 1].unsqueeze(-1)
     # shape: (batch, words, num_pieces)
-    inside = (position >= first) & (position <= last) & (predicate.unsqueeze(-1) > 0)
+    inside = (position >= first) & (position <= last) & (position >= 0) & (predicate.unsqueeze(-1) > 0)
     return inside.any(dim=1).long()
 
 

@@ -1,0 +1,1 @@
+"""The parts of `scripts/reproduce.py` and `scripts/benchmark.py`."""

@@ -1,0 +1,87 @@
+"""The text of a run's config: a call of a function of `training_configs/lib`, and overrides after it."""
+
+import json
+import re
+from typing import Any, Dict
+
+import _jsonnet
+
+from scripts.measure.suite import ROOT, UserError
+
+
+def text(value: str) -> str:
+    """A string as jsonnet writes it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call(function: str, arguments: Dict[str, str]) -> str:
+    """A call with named arguments, each a jsonnet expression, one a line."""
+    lines = "".join(f"  {name}={expression},\n" for name, expression in arguments.items())
+    return f"{function}(\n{lines})\n"
+
+
+def library_value(library: str, expression: str) -> Any:
+    """The value of an expression in which `lib` is a file of `training_configs/lib`."""
+    path = (ROOT / "training_configs" / "lib" / library).as_posix()
+    return json.loads(_jsonnet.evaluate_snippet("library", f"local lib = import {text(path)}; {expression}"))
+
+
+def parse_overrides(source: str) -> Dict[str, Any]:
+    """
+    The object of `--overrides`, as `allennlp train` takes it: keys are dotted paths. `METHOD:path` is for one method
+    only.
+    """
+    try:
+        overrides = json.loads(source)
+    except ValueError as error:
+        raise UserError(f"--overrides is not JSON ({error}).") from error
+    if not isinstance(overrides, dict):
+        raise UserError('--overrides must be a JSON object, such as {"trainer.patience": 3}.')
+    return overrides
+
+
+def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
+    """Those of `parse_overrides` that are for `method`."""
+    chosen = {}
+    for key, value in overrides.items():
+        name, colon, path = key.rpartition(":")
+        if not colon or name == method:
+            chosen[path] = value
+    return chosen
+
+
+def with_overrides(config: str, overrides: Dict[str, Any]) -> str:
+    """The config with each dotted path of `overrides` set, everything beside it kept."""
+    if not overrides:
+        return config
+    tree: Dict[str, Any] = {}
+    for path, value in overrides.items():
+        *above, last = path.split(".")
+        if any(part.isdigit() for part in path.split(".")):
+            raise UserError(f"--overrides: '{path}' names an element of a list; set the whole list.")
+        node = tree
+        for part in above:
+            node = node.setdefault(part, {})
+            if isinstance(node, _Leaf):
+                raise UserError(f"--overrides: '{path}' lies inside another key that is set.")
+        if last in node:
+            raise UserError(f"--overrides: '{path}' is set twice.")
+        node[last] = _Leaf(value)
+    return f"{config.rstrip()} + {_object(tree, '')}\n"
+
+
+class _Leaf:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _object(tree: Dict[str, Any], indent: str) -> str:
+    inner = indent + "  "
+    lines = []
+    for name, node in tree.items():
+        field = name if re.fullmatch(r"[A-Za-z_]\w*", name) else text(name)
+        if isinstance(node, _Leaf):
+            lines.append(f"{inner}{field}: {json.dumps(node.value)},\n")
+        else:
+            lines.append(f"{inner}{field}+: {_object(node, inner)},\n")
+    return "{\n" + "".join(lines) + indent + "}"

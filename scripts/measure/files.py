@@ -1,0 +1,49 @@
+"""Files that are whole or not there, whenever the program is killed."""
+
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name to write to; the file takes `path`'s place when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The ending is kept: writers choose the format by it.
+    draft = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield draft
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_text(path: Path, content: str) -> None:
+    with replacing(path) as draft:
+        draft.write_text(content, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[int]:
+    """
+    One process at a time is inside. A child that inherits the yielded descriptor keeps the lock while it lives: if
+    this process is killed alone, the next one waits for the training that went on without it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)

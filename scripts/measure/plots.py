@@ -1,0 +1,82 @@
+"""Figures of results."""
+
+from pathlib import Path
+from typing import Dict
+
+import matplotlib
+
+matplotlib.use("Agg")  # No window: a figure must not need a screen.
+
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy  # noqa: E402
+import pandas  # noqa: E402
+
+from scripts.measure.files import replacing  # noqa: E402
+from scripts.measure.suite import Suite  # noqa: E402
+from scripts.measure.tables import present_methods  # noqa: E402
+
+COLOURS = {"dev": "#9db8d2", "test": "#2f5d8a"}
+
+
+def draw_results(suites: Dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = "") -> None:
+    """A row a suite, a panel a tested metric: bars of the mean over seeds, deviations, and a dot a seed."""
+    present = [suite for name, suite in suites.items() if (table["suite"] == name).any()]
+    if not present:
+        return
+    columns = max(len(suite.statistics) for suite in present)
+    figure, axes = plt.subplots(
+        len(present), columns, figsize=(5.6 * columns, 3.8 * len(present)), squeeze=False, layout="constrained"
+    )
+    for row, suite in zip(axes, present):
+        ours = table[table["suite"] == suite.name]
+        for panel, metric in zip(row, suite.statistics):
+            _bars(panel, suite, ours, metric)
+        for panel in row[len(suite.statistics) :]:
+            panel.axis("off")
+    if label:
+        figure.suptitle(label)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)
+
+
+def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
+    methods = present_methods(suite, table)
+    splits = [split for split in ("dev", "test") if split in set(table["split"])]
+    width = 0.8 / len(splits)
+    lowest = numpy.inf
+    for index, split in enumerate(splits):
+        for place, method in enumerate(methods):
+            chosen = (table["method"] == method) & (table["split"] == split) & (table["metric"] == metric)
+            values = table.loc[chosen, "value"].to_numpy(float)
+            if not len(values):
+                continue
+            x = place + (index - (len(splits) - 1) / 2) * width
+            deviation = values.std(ddof=1) if len(values) > 1 else 0.0
+            first = split if place == 0 else None
+            panel.bar(x, values.mean(), 0.92 * width, color=COLOURS[split], label=first)
+            if len(values) > 1:
+                panel.errorbar(x, values.mean(), deviation, color="black", capsize=3, linewidth=1)
+            panel.plot([x] * len(values), values, ".", color="black", alpha=0.5, markersize=4)
+            panel.annotate(
+                f"{values.mean():.2f}",
+                (x, max(values.max(), values.mean() + deviation)),
+                textcoords="offset points",
+                xytext=(0, 3),
+                ha="center",
+                fontsize=7,
+            )
+            lowest = min(lowest, values.min(), values.mean() - deviation)
+    top = panel.get_ylim()[1]
+    if metric == suite.selection and lowest > 20:
+        # Scores that differ by a point look alike on an axis from 0; the axis says where it starts.
+        low = max(0.0, lowest - 0.35 * (top - lowest) - 1)
+        panel.set_ylim(low, top)
+        panel.set_ylabel(f"{suite.metrics[metric]} (axis from {low:.0f})")
+    else:
+        panel.set_ylabel(suite.metrics[metric])
+    panel.margins(y=0.12)
+    panel.set_xticks(range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right")
+    panel.set_title(f"{suite.name}: {suite.metrics[metric]}")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize=8, loc="best")

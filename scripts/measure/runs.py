@@ -1,0 +1,274 @@
+"""One run: its config, its training by `allennlp train`, its scores."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Dict, List, Optional
+
+from scripts.measure.files import locked, read_json, replacing, write_json, write_text
+from scripts.measure.suite import ROOT, Suite, UserError
+
+F1_TOLERANCE = 0.02
+"""How far, in points of F1, a model may score from what its training reported of it: rounding on a GPU, no more."""
+
+
+class RunFailed(Exception):
+    """A run that ended in an error; the sentence says which."""
+
+
+class Stopped(Exception):
+    """The program was told to end."""
+
+
+@dataclass
+class Run:
+    """
+    # Parameters
+
+    folder : `Path`
+        Where everything of the run lies.
+    config : `str`
+        Its jsonnet.
+    epochs : `int`
+        At most; for the progress bar.
+    """
+
+    suite: Suite
+    method: str
+    seed: int
+    folder: Path
+    config: str
+    epochs: int
+    state: str = "waiting"
+
+    @property
+    def name(self) -> str:
+        return run_name(self.suite.name, self.method, self.seed)
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "model"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "train.log"
+
+    @property
+    def finished(self) -> bool:
+        return (self.folder / "result.json").is_file()
+
+    def check_settings(self) -> None:
+        """Refuses to mix two experiments in one folder."""
+        config = self.folder / "config.jsonnet"
+        if config.is_file() and config.read_text(encoding="utf-8") != self.config:
+            raise UserError(f"{config} is of a run with other settings: take another --out, or remove its folder.")
+
+
+def run_name(suite: str, method: str, seed: int) -> str:
+    return f"{suite}-{method}-{seed}"
+
+
+class Runner:
+    """
+    Brings runs to their end; used by several threads, a run each.
+
+    # Parameters
+
+    threads : `int`
+        Of each training.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._stopped = threading.Event()
+        # Scoring happens in this process, a run at a time.
+        self._scoring = threading.Lock()
+
+    def stop(self) -> None:
+        """Ends the trainings; every `finish` raises `Stopped`."""
+        self._stopped.set()
+
+    def finish(self, run: Run) -> None:
+        """
+        Trains and scores the run, going on from wherever an earlier call was killed.
+
+        # Raises
+
+        `RunFailed`
+        """
+        if self._stopped.is_set():
+            raise Stopped()
+        run.state = "waiting for the process that trains it"
+        with locked(run.folder / "lock") as lock:
+            if run.finished:
+                return
+            (run.folder / "failed.json").unlink(missing_ok=True)
+            write_text(run.folder / "config.jsonnet", run.config)
+            try:
+                self._train_and_score(run, lock)
+            except RunFailed as error:
+                write_json(run.folder / "failed.json", {**_identity(run), "error": str(error)})
+                raise
+
+    def _train_and_score(self, run: Run, lock: int) -> None:
+        recovered = False
+        if not (run.folder / "trained.json").is_file():
+            recovered = run.suite.methods[run.method].recovers and any(run.model.glob("training_state_*.th"))
+            status = self._train(run, lock, recover=recovered)
+            if status != 0 and recovered:
+                # A kill can leave a file torn that AllenNLP does not replace in time; the beginning is always whole.
+                recovered = False
+                status = self._train(run, lock, recover=False)
+            if status != 0:
+                raise RunFailed(f"{_reason(run.log)} (exit status {status}; see {os.path.relpath(run.log)})")
+            write_json(run.folder / "trained.json", {"recovered": recovered})
+        recovered = read_json(run.folder / "trained.json")["recovered"]
+        try:
+            self._score(run)
+        except _ScoresDiffer as error:
+            if not recovered:
+                raise RunFailed(str(error)) from error
+            # Killed between a checkpoint and its copy as the best model: the copy is an older epoch's.
+            (run.folder / "trained.json").unlink()
+            shutil.rmtree(run.model)
+            self._train_and_score(run, lock)
+
+    def _train(self, run: Run, lock: int, recover: bool) -> int:
+        command = [sys.executable, "-m", "allennlp", "train", str(run.folder / "config.jsonnet")]
+        command += ["-s", str(run.model), "--recover" if recover else "--force"]
+        for package in run.suite.methods[run.method].packages:
+            command += ["--include-package", package]
+        if not recover:
+            shutil.rmtree(run.model, ignore_errors=True)
+        with open(run.log, "wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=training_environment(self._threads),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=[lock],
+            )
+            try:
+                while process.poll() is None:
+                    if self._stopped.wait(0.2):
+                        raise Stopped()
+                    done = len(list(run.model.glob("metrics_epoch_*.json")))
+                    run.state = f"epoch {min(done + 1, run.epochs)}/{run.epochs}"
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+                    try:
+                        process.wait(timeout=10)
+                    except subprocess.TimeoutExpired:
+                        process.kill()
+                        process.wait()
+        return process.returncode
+
+    def _score(self, run: Run) -> None:
+        epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
+        splits = {split: path for split, path in run.suite.data().items() if split != "train" and path}
+        # A config may point elsewhere (--overrides).
+        splits["dev"] = read_json(run.model / "config.json")["validation_data_path"]
+        run.state = "waiting for its scores"
+        with self._scoring:
+            if self._stopped.is_set():
+                raise Stopped()
+            run.state = "scoring"
+            try:
+                scores, parameters = _score(run, splits, self._threads)
+            except Exception as error:
+                raise RunFailed(f"scoring it failed: {type(error).__name__}: {error}") from error
+        selection = run.suite.selection
+        reported = epochs[-1][f"best_validation_{selection}"]
+        if abs(reported - scores["dev"].metrics[selection]) > F1_TOLERANCE:
+            raise _ScoresDiffer(
+                f"its best model scores {scores['dev'].metrics[selection]:.2f} on dev, and its training reported "
+                f"{reported:.2f}"
+            )
+        for split, result in scores.items():
+            with replacing(run.folder / f"frames_{split}.csv.gz") as draft:
+                # Without the time in the archive's header, the same frames are the same bytes.
+                result.examples.to_csv(draft, index=False, compression={"method": "gzip", "mtime": 0})
+        training = {
+            "seconds_per_epoch": median(epoch_seconds(epochs)),
+            "epochs": len(epochs),
+            "best_epoch": epochs[-1]["best_epoch"] + 1,
+            "parameters": parameters,
+        }
+        metrics = {split: result.metrics for split, result in scores.items()}
+        write_json(run.folder / "result.json", {**_identity(run), "metrics": {**metrics, "train": training}})
+        # The way back that a finished run needs no more is most of its size.
+        for path in [*run.model.glob("model_state_*.th"), *run.model.glob("training_state_*.th")]:
+            path.unlink()
+
+
+class _ScoresDiffer(Exception):
+    pass
+
+
+def _score(run: Run, splits: Dict[str, str], threads: int) -> Any:
+    import torch
+
+    torch.set_num_threads(threads)
+    before = os.getcwd()
+    os.chdir(ROOT)  # Data paths of configs are relative to it.
+    try:
+        return run.suite.score(run.model, splits, run.suite.methods[run.method].packages)
+    finally:
+        os.chdir(before)
+
+
+def training_environment(threads: int) -> Dict[str, str]:
+    """This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are."""
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def epoch_seconds(epochs: List[Dict[str, Any]]) -> List[float]:
+    """
+    The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each: they hold
+    the time since training began, or went on after a kill.
+    """
+    seconds, before = [], 0.0
+    for metrics in epochs:
+        elapsed = parse_duration(metrics["training_duration"])
+        seconds.append(elapsed - before if elapsed > before else elapsed)
+        before = elapsed
+    return seconds
+
+
+def parse_duration(duration: str) -> float:
+    """Seconds of `H:MM:SS.ffffff` or `D days, H:MM:SS.ffffff`, as Python writes a time difference."""
+    days, _, clock = duration.rpartition(", ")
+    hours, minutes, seconds = clock.split(":")
+    return 86400 * int(days.split()[0] if days else 0) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+
+
+def _identity(run: Run) -> Dict[str, Any]:
+    return {"suite": run.suite.name, "dataset": run.suite.dataset, "method": run.method, "seed": run.seed}
+
+
+def _epoch(path: Path) -> int:
+    return int(path.stem.rpartition("_")[2])
+
+
+def _reason(log: Path) -> str:
+    """The sentence in which a training ended."""
+    lines: List[str] = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    error: Optional[str] = next((line for line in reversed(lines) if line.startswith("error: ")), None)
+    last = next((line for line in reversed(lines) if line), "it ended without a word")
+    return error.removeprefix("error: ") if error else last
+
+

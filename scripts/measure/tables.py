@@ -1,0 +1,136 @@
+"""The Markdown page of a folder of runs."""
+
+from typing import Dict, List, Sequence
+
+import pandas
+
+from scripts.measure.results import Comparisons, Failure, seeds_of
+from scripts.measure.significance import RESAMPLES
+from scripts.measure.suite import Suite
+
+MARK = "†"
+LEVEL = 0.05
+
+
+def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
+    """`mean ± deviation`, the sample's; the mean alone of one value, and a dash of none."""
+    series = pandas.Series(list(values), dtype=float)
+    if series.empty:
+        return "–"
+    if len(series) == 1:
+        return f"{series.iloc[0]:.{digits}f}"
+    return f"{series.mean():.{digits}f} ± {series.std(ddof=1):.{digits}f}"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The first column is text, the others are numbers."""
+    lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def present_methods(suite: Suite, table: pandas.DataFrame) -> List[str]:
+    """The methods that have a result, in the suite's order."""
+    found = set(table["method"])
+    return [name for name in suite.methods if name in found]
+
+
+def split_table(suite: Suite, table: pandas.DataFrame, split: str) -> str:
+    rows = []
+    for method in present_methods(suite, table):
+        ours = table[(table["method"] == method) & (table["split"] == split)]
+        cells = [suite.methods[method].title, str(len(seeds_of(table, method)))]
+        for metric in suite.metrics:
+            values = ours.loc[ours["metric"] == metric, "value"]
+            cells.append(mean_and_deviation(values, 1 if metric == "duplicates" else 2))
+        rows.append(cells)
+    return markdown_table(["method", "seeds", *suite.metrics.values()], rows)
+
+
+def comparison_table(suite: Suite, table: pandas.DataFrame, comparisons: Comparisons, split: str) -> str:
+    """The gains over the baseline, of seeds that both have."""
+    header = ["method"]
+    for metric in suite.statistics:
+        header += [f"{suite.metrics[metric]} difference", "p"]
+    rows = []
+    for method in present_methods(suite, table):
+        if (split, method, next(iter(suite.statistics))) not in comparisons:
+            continue
+        cells = [suite.methods[method].title]
+        for metric in suite.statistics:
+            gain = mean_gain(suite, table, method, split, metric)
+            p_value = comparisons[split, method, metric].p_value
+            cells += [f"{gain:+.2f}{' ' + MARK if p_value < LEVEL else ''}", f"{p_value:.4f}"]
+        rows.append(cells)
+    return markdown_table(header, rows) if rows else ""
+
+
+def mean_gain(suite: Suite, table: pandas.DataFrame, method: str, split: str, metric: str) -> float:
+    """The mean over seeds of the method's value less the baseline's with the same seed."""
+    chosen = table[(table["split"] == split) & (table["metric"] == metric)]
+    wide = chosen.pivot(index="seed", columns="method", values="value")
+    return float((wide[method] - wide[suite.baseline]).dropna().mean())
+
+
+def training_table(suite: Suite, table: pandas.DataFrame) -> str:
+    rows = []
+    for method in present_methods(suite, table):
+        values = table[(table["method"] == method) & (table["split"] == "train")]
+        by_metric = {name: values.loc[values["metric"] == name, "value"] for name in values["metric"].unique()}
+        rows.append(
+            [
+                suite.methods[method].title,
+                mean_and_deviation(by_metric["seconds_per_epoch"], 1),
+                mean_and_deviation(by_metric["epochs"], 1),
+                mean_and_deviation(by_metric["best_epoch"], 1),
+                f"{by_metric['parameters'].mean() / 1e6:.2f} M",
+            ]
+        )
+    return markdown_table(["method", "seconds an epoch", "epochs", "best epoch", "parameters"], rows)
+
+
+def page(
+    suites: Dict[str, Suite],
+    table: pandas.DataFrame,
+    comparisons: Dict[str, Comparisons],
+    failed: List[Failure],
+    facts: Dict[str, str],
+    label: str = "",
+) -> str:
+    """
+    # Parameters
+
+    comparisons : by suite.
+    facts : what the numbers were measured on, a line each.
+    """
+    parts = [f"# {label or 'Results'}", "\n".join(f"- {name}: {fact}" for name, fact in facts.items())]
+    for name, suite in suites.items():
+        ours = table[table["suite"] == name]
+        if ours.empty:
+            continue
+        data = {split: path for split, path in suite.data().items() if path}
+        parts.append(f"## {name}: {suite.title}")
+        parts.append(
+            "Data: " + ", ".join(f"{split} `{path}`" for split, path in data.items()) + ". Seeds: "
+            + ", ".join(map(str, sorted(ours["seed"].unique()))) + ". Mean ± sample deviation over seeds."
+        )
+        for split in (split for split in data if split in set(ours["split"]) - {"train"}):
+            parts += [f"### {split}", split_table(suite, ours, split)]
+            compared = comparison_table(suite, ours, comparisons.get(name, {}), split)
+            if compared:
+                baseline = suite.methods[suite.baseline].title
+                parts += [f"Against {baseline}, with the same seeds:", compared]
+        parts += ["### Training", training_table(suite, ours)]
+    if failed:
+        parts.append("## Failed runs")
+        parts.append("\n".join(f"- {item.suite}, {item.method}, seed {item.seed}: {item.error}" for item in failed))
+    parts += ["## How to read this", NOTES.format(mark=MARK, level=LEVEL, resamples=RESAMPLES)]
+    return "\n\n".join(parts) + "\n"
+
+
+NOTES = """\
+- The epoch with the best score on dev is the one that is measured; dev was seen in choosing it.
+- p: paired bootstrap over the examples of the split, {resamples} draws, two-sided, the counts of all seeds pooled; it
+  speaks of other examples like these, not of other seeds. {mark}: p < {level}, not corrected for the number of
+  comparisons.
+- Seconds an epoch: the median over a run's epochs, training with validation. Best epoch counts from 1. Parameters are
+  those that are trained, a loss-net's among them; it is not needed for prediction."""

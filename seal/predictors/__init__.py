@@ -1,0 +1,1 @@
+from seal.predictors.srl import SrlPredictor

@@ -1,0 +1,113 @@
+"""
+Sentences and frames as batches of tensors, each sentence indexed once however many frames it has.
+"""
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+
+import torch
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.nn.util import move_to_device
+
+from seal.models.srl import select_rows
+from seal.predictors.words import WordSequence
+
+# The most characters of a batch, padding included (64 sentences of 128 words of 64 characters). A sentence of
+# thousands of words, or a word of thousands of characters, is then not padded on to 63 others.
+_MOST_CHARACTERS = 2**19
+
+
+class IndexedSentence:
+    """
+    A sentence with its indexed text field.
+
+    # Parameters
+
+    sequence : `WordSequence`
+    reader : `DatasetReader`
+        A `seal_srl` reader: words become indices as in training.
+    vocab : `Vocabulary`
+    """
+
+    def __init__(self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary) -> None:
+        self.sequence = sequence
+        self.num_words = len(sequence.words)
+        self.longest_word = max(map(len, sequence.words))
+        instance = reader.text_to_instance(words=sequence.words)
+        reader.apply_token_indexers(instance)
+        self.field = instance["tokens"]
+        self.field.index(vocab)
+        self.padding_lengths: Dict[str, int] = self.field.get_padding_lengths()
+
+
+class Row(NamedTuple):
+    """
+    A row of a batch: a frame of a sentence, or where there is no `predicate` the sentence itself.
+    """
+
+    sentence: IndexedSentence
+    predicate: Optional[int] = None
+
+
+def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
+    """
+    # Parameters
+
+    rows : `List[Row]`
+    most_rows : `int`
+        The most rows of a batch.
+
+    # Returns
+
+    `Iterator[List[int]]`
+        Places in `rows`, each once, those of sentences of like length together.
+    """
+    order = sorted(range(len(rows)), key=lambda place: rows[place].sentence.num_words)
+    batch: List[int] = []
+    longest_word = 0
+    for place in order:
+        sentence = rows[place].sentence
+        longest_word = max(longest_word, sentence.longest_word)
+        # In this order the sentence is the longest so far.
+        padded = (len(batch) + 1) * sentence.num_words * longest_word
+        if batch and (len(batch) == most_rows or padded > _MOST_CHARACTERS):
+            yield batch
+            batch = []
+            longest_word = sentence.longest_word
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:
+    """
+    # Parameters
+
+    rows : `List[Row]`
+    device : `int`
+        -1 for the CPU.
+
+    # Returns
+
+    `Dict[str, Any]`
+        `tokens` (`TextFieldTensors`) and `predicate` (`torch.LongTensor`, `(rows, words)`, in {0, 1}).
+    """
+    places: Dict[int, int] = {}
+    sentences: List[IndexedSentence] = []
+    owner = []
+    for row in rows:
+        place = places.setdefault(id(row.sentence), len(sentences))
+        if place == len(sentences):
+            sentences.append(row.sentence)
+        owner.append(place)
+    lengths = {
+        key: max(sentence.padding_lengths[key] for sentence in sentences)
+        for key in sentences[0].padding_lengths
+    }
+    tokens = sentences[0].field.batch_tensors([sentence.field.as_tensor(lengths) for sentence in sentences])
+    if len(sentences) < len(rows):
+        tokens = select_rows(tokens, torch.tensor(owner))
+    predicate = torch.zeros(len(rows), max(sentence.num_words for sentence in sentences), dtype=torch.long)
+    for index, row in enumerate(rows):
+        if row.predicate is not None:
+            predicate[index, row.predicate] = 1
+    return move_to_device({"tokens": tokens, "predicate": predicate}, device)

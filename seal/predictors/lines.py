@@ -1,0 +1,140 @@
+"""
+What a line of input asks for, and what is wrong with it.
+"""
+
+import json
+import re
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class SrlRequest(NamedTuple):
+    """
+    # Parameters
+
+    sentence : `str`, optional
+        Raw text; `None` where there are words.
+    words : `List[str]`, optional
+        `None` where there is a sentence.
+    predicates : `List[int]`, optional
+        Indices of words, each once, in the order given; `None`: to be found.
+    """
+
+    sentence: Optional[str]
+    words: Optional[List[str]]
+    predicates: Optional[List[int]]
+
+
+def read_line(line: str) -> Dict[str, Any]:
+    """
+    # Parameters
+
+    line : `str`
+        A JSON object, where it starts with `{`; else a sentence as it stands.
+
+    # Returns
+
+    `Dict[str, Any]`
+        With `sentence` or `words`; [`read_request`](#read_request) accepts it.
+
+    # Raises
+
+    `ConfigurationError`
+        With a sentence for what is wrong.
+    """
+    line = line.rstrip("\r\n").lstrip("\ufeff")
+    # `allennlp predict` reads with `surrogateescape` (`seal.compat.keep_undecodable_input_lines`).
+    undecodable = _SURROGATE.search(line)
+    if undecodable:
+        byte = ord(undecodable.group()) & 0xFF
+        raise ConfigurationError(
+            f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as UTF-8."
+        )
+    if not line.lstrip().startswith("{"):
+        inputs: Dict[str, Any] = {"sentence": line}
+    else:
+        try:
+            inputs = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ConfigurationError(
+                f"the line starts with '{{' and is not JSON: {error.msg} at character {error.colno}."
+            ) from error
+        except RecursionError as error:
+            raise ConfigurationError("the JSON is nested too deeply.") from error
+        except ValueError as error:
+            raise ConfigurationError("the JSON has a number of too many digits.") from error
+    read_request(inputs)
+    return inputs
+
+
+def read_request(inputs: Any) -> SrlRequest:
+    """
+    # Parameters
+
+    inputs : `Dict[str, Any]`
+        `sentence`, or `words` and perhaps `predicates`. Other keys are ignored.
+
+    # Returns
+
+    `SrlRequest`
+
+    # Raises
+
+    `ConfigurationError`
+        With a sentence for what is wrong.
+    """
+    if not isinstance(inputs, dict):
+        raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {_short(inputs)}.")
+    sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
+    if words is None and sentence is None:
+        found = ", ".join(_short(key) for key in list(inputs)[:5]) or "no key"
+        raise ConfigurationError(f"the object needs 'sentence' or 'words', found {found}.")
+    if words is not None and sentence is not None:
+        raise ConfigurationError("the object has both 'sentence' and 'words'; give one of them.")
+    if words is None:
+        _check_text(sentence, "'sentence'")
+        if predicates is not None:
+            raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
+        return SrlRequest(sentence, None, None)
+    if not isinstance(words, list):
+        raise ConfigurationError(f"'words' must be a list of strings, found {_short(words)}.")
+    if not words:
+        raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
+    for index, word in enumerate(words):
+        _check_text(word, f"word {index}")
+    return SrlRequest(None, words, None if predicates is None else _indices(predicates, len(words)))
+
+
+def _check_text(text: Any, name: str) -> None:
+    if not isinstance(text, str):
+        raise ConfigurationError(f"{name} must be a string, found {_short(text)}.")
+    if not text or text.isspace():
+        raise ConfigurationError(f"{name} is blank.")
+    if _SURROGATE.search(text):
+        raise ConfigurationError(f"{name} holds half a surrogate pair, which is no character: {_short(text)}.")
+
+
+def _indices(predicates: Any, num_words: int) -> List[int]:
+    if not isinstance(predicates, list):
+        raise ConfigurationError(f"'predicates' must be a list of indices, found {_short(predicates)}.")
+    for index in predicates:
+        # `True` is an `int`, and no index.
+        if type(index) is not int:
+            raise ConfigurationError(f"'predicates' must hold whole numbers, found {_short(index)}.")
+        if not 0 <= index < num_words:
+            raise ConfigurationError(
+                f"predicate {_short(index)} is not the index of a word, 0 to {num_words - 1} here."
+            )
+    return list(dict.fromkeys(predicates))
+
+
+def _short(value: Any) -> str:
+    # `ascii` also escapes what no output file can hold; a large number has no text at all.
+    try:
+        text = ascii(value)
+    except (RecursionError, ValueError):
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

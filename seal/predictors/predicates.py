@@ -1,0 +1,103 @@
+"""
+Which words of a sentence are predicates.
+"""
+
+from typing import List
+
+import spacy
+import torch
+from allennlp.common.checks import ConfigurationError
+from spacy.tokens import Doc
+
+from seal.models import SrlModel
+from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
+
+
+class PredicateFinder:
+    """Says which words of sentences are predicates."""
+
+    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+        """
+        # Parameters
+
+        sentences : `List[IndexedSentence]`
+
+        # Returns
+
+        `List[List[int]]`
+            The indices of each sentence's predicates, ascending.
+        """
+        raise NotImplementedError
+
+
+class ModelPredicateFinder(PredicateFinder):
+    """
+    The head that was trained with the model: sentences go through the task-net without a predicate marked.
+
+    # Parameters
+
+    model : `SrlModel`
+    device : `int`
+        The model's; -1 for the CPU.
+    threshold : `float`, optional (default = `0.5`)
+        Words with at least this probability are predicates.
+    batch_size : `int`, optional (default = `64`)
+        The most sentences of one pass.
+    """
+
+    def __init__(self, model: SrlModel, device: int, threshold: float = 0.5, batch_size: int = 64) -> None:
+        self._model = model
+        self._device = device
+        self._threshold = threshold
+        self._batch_size = batch_size
+
+    @torch.inference_mode()
+    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+        rows = [Row(sentence) for sentence in sentences]
+        found: List[List[int]] = [[] for _ in rows]
+        for places in batches(rows, self._batch_size):
+            inputs = as_tensors([rows[place] for place in places], self._device)
+            # Not the model's `forward`, which also decodes tags: of these rows they mean nothing.
+            logits = self._model.predicate_logits(self._model.task_net(inputs).hidden)
+            for place, marks in zip(places, (logits.sigmoid() >= self._threshold).tolist()):
+                marks = marks[: sentences[place].num_words]
+                found[place] = [index for index, mark in enumerate(marks) if mark]
+        return found
+
+
+class SpacyPredicateFinder(PredicateFinder):
+    """
+    A spaCy model's part-of-speech tags: verbs, and auxiliaries but for modals, which PropBank gives no frame.
+
+    # Parameters
+
+    spacy_model : `str`, optional (default = `"en_core_web_sm"`)
+        A package of spaCy's or a folder.
+
+    # Raises
+
+    `ConfigurationError` if it is not installed, or tags no parts of speech.
+    """
+
+    def __init__(self, spacy_model: str = "en_core_web_sm") -> None:
+        try:
+            self._spacy = spacy.load(spacy_model, exclude=["parser", "ner", "lemmatizer", "senter"])
+        except OSError as error:
+            raise ConfigurationError(
+                f"predicate_finder 'spacy' needs the spaCy model '{spacy_model}', which is not here: run 'python -m "
+                f"spacy download {spacy_model}', or take the predicate_finder 'model', which needs none."
+            ) from error
+        if not {"tagger", "morphologizer", "attribute_ruler"}.intersection(self._spacy.pipe_names):
+            raise ConfigurationError(f"spacy_model: '{spacy_model}' tags no parts of speech; take another.")
+
+    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+        documents = [Doc(self._spacy.vocab, words=sentence.sequence.words) for sentence in sentences]
+        return [
+            [token.i for token in document if is_verb(token.pos_, token.tag_)]
+            for document in self._spacy.pipe(documents)
+        ]
+
+
+def is_verb(part_of_speech: str, tag: str) -> bool:
+    """Whether PropBank gives a word of this universal part of speech and Penn Treebank tag a verb's frame."""
+    return part_of_speech == "VERB" or (part_of_speech == "AUX" and tag != "MD")

@@ -1,0 +1,296 @@
+"""
+Semantic role labelling of raw text.
+"""
+
+import json
+import math
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+from seal.common.bio import Span, bio_to_spans
+from seal.models import SrlModel
+from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
+from seal.predictors.lines import read_line, read_request
+from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
+from seal.predictors.words import WordSequence, WordSplitter, join_words
+
+
+@Predictor.register("seal_srl")
+class SrlPredictor(Predictor):
+    """
+    Who did what to whom, for raw text: the predictor of `seal_srl` models.
+
+    ```python
+    predictor = Predictor.from_path("model.tar.gz", predictor_name="seal_srl")
+    for frame in predictor.predict("The boy broke the vase .")["frames"]:
+        print(frame["description"])  # [ARG0 The boy] [V broke] [ARG1 the vase] .
+    ```
+
+    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
+    `sentence` (text), or with `words` and perhaps `predicates` (a list of indices; without it they are found). Its
+    record has
+
+    - `words`: of a sentence, those that spaCy's rules make of it.
+    - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
+      joined by a space.
+    - `frames`: one for each predicate, none where a sentence has none:
+        - `predicate`: the word.
+        - `index`: of that word.
+        - `tags`: a BIO tag for each word.
+        - `spans`: `role`, `start` and `end` (indices of the first word and of the last, inclusive) and `text`.
+        - `description`: the words with the spans in brackets.
+        - `probability`: of the whole frame, in [0, 1].
+        - `energy`: the loss-net's, low is good; where it was asked for.
+
+    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that is not
+    finite is `null`.
+
+    # Parameters
+
+    model : `SrlModel`
+    dataset_reader : `SrlReader`
+    frozen : `bool`, optional (default = `True`)
+        As for `Predictor`; predicting always puts the model in evaluation mode.
+    predicate_finder : `str`, optional (default = `"model"`)
+        `"model"`: the head that was trained with the model. `"spacy"`: the tags of `spacy_model`.
+    predicate_threshold : `float`, optional (default = `0.5`)
+        `"model"` takes words with at least this probability.
+    spacy_model : `str`, optional (default = `"en_core_web_sm"`)
+    frames_per_batch : `int`, optional (default = `64`)
+        The most frames, or sentences to find the predicates of, in one pass of the model.
+    energy : `bool`, optional (default = `False`)
+        Also give the energy of each frame.
+
+    # Raises
+
+    `ConfigurationError` if an argument is unknown or out of range, the spaCy model is missing, or the energy is asked
+    of a model without a loss-net.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        predicate_finder: str = "model",
+        predicate_threshold: float = 0.5,
+        spacy_model: str = "en_core_web_sm",
+        frames_per_batch: int = 64,
+        energy: bool = False,
+        **unknown: Any,
+    ) -> None:
+        # Without this `--predictor-args` with a misspelt key ends in a traceback.
+        if unknown:
+            raise ConfigurationError(
+                f"predictor argument {min(unknown)!r} is unknown; choose from: predicate_finder, "
+                "predicate_threshold, spacy_model, frames_per_batch, energy."
+            )
+        if not isinstance(model, SrlModel):
+            raise ConfigurationError(f"the predictor 'seal_srl' is for 'seal_srl' models, not {type(model).__name__}.")
+        if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
+            raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
+        if type(frames_per_batch) is not int or frames_per_batch < 1:
+            raise ConfigurationError(f"frames_per_batch must be a number above 0, found {frames_per_batch!r}.")
+        if not isinstance(energy, bool):
+            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
+        if energy and model.loss_net is None:
+            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
+        super().__init__(model, dataset_reader, frozen)
+        self._finder: PredicateFinder
+        if predicate_finder == "model":
+            self._finder = ModelPredicateFinder(model, self.cuda_device, predicate_threshold, frames_per_batch)
+        elif predicate_finder == "spacy":
+            self._finder = SpacyPredicateFinder(spacy_model)
+        else:
+            raise ConfigurationError(f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}.")
+        self._frames_per_batch = frames_per_batch
+        self._energy = energy
+        self._splitter = WordSplitter()
+        self._lines = 0
+
+    def predict(self, sentence: str) -> JsonDict:
+        """
+        # Parameters
+
+        sentence : `str`
+
+        # Returns
+
+        `JsonDict`
+            The record, as above.
+        """
+        return self.predict_json({"sentence": sentence})
+
+    def load_line(self, line: str) -> JsonDict:
+        """
+        # Parameters
+
+        line : `str`
+            `allennlp predict` leaves blank ones out.
+
+        # Returns
+
+        `JsonDict`
+            For `predict_json`; of a line that is wrong its `error`, which `predict_json` hands on.
+        """
+        self._lines += 1
+        try:
+            return read_line(line)
+        except ConfigurationError as error:
+            # The command does not hand blank lines on, so they cannot be counted.
+            return {"error": f"line {self._lines} (blank lines not counted): {error}"}
+
+    def dump_line(self, outputs: JsonDict) -> str:
+        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
+        return json.dumps(outputs, allow_nan=False) + "\n"
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """
+        Finds the predicates of all sentences, then decodes the frames of all sentences, each in as few passes of the
+        model as `frames_per_batch` allows.
+
+        # Parameters
+
+        inputs : `List[JsonDict]`
+            Each with `sentence`, or with `words` and perhaps `predicates`; or an `error` of `load_line`.
+
+        # Returns
+
+        `List[JsonDict]`
+            Their records, in order.
+
+        # Raises
+
+        `ConfigurationError` if an input is wrong.
+        """
+        records: List[Optional[JsonDict]] = []
+        sentences: List[IndexedSentence] = []
+        predicates: List[Optional[List[int]]] = []
+        for item in inputs:
+            if isinstance(item, dict) and item.keys() == {"error"}:
+                records.append(item)
+                continue
+            request = read_request(item)
+            if request.words is None:
+                sequence = self._splitter.split(request.sentence)
+            else:
+                sequence = join_words(request.words)
+            sentences.append(IndexedSentence(sequence, self._dataset_reader, self._model.vocab))
+            predicates.append(request.predicates)
+            records.append(None)
+        frames = iter(self._frames(sentences, predicates))
+        sequences = iter(sentence.sequence for sentence in sentences)
+        return [_record(next(sequences), next(frames)) if record is None else record for record in records]
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """
+        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate or, of a
+        sentence instance, of the predicates that are found.
+        """
+        inputs = []
+        for instance in instances:
+            metadata = instance["metadata"].metadata  # type: ignore[attr-defined]
+            predicate = metadata["predicate"]
+            inputs.append(
+                {"words": metadata["words"], "predicates": None if predicate is None else [predicate]}
+            )
+        return self.predict_batch_json(inputs)
+
+    def _frames(
+        self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]
+    ) -> List[List[JsonDict]]:
+        """The frames of each sentence; of its predicates, or where they are `None` of those that are found."""
+        if self._model.training:
+            self._model.eval()
+        self._model.with_energy = self._energy
+        unknown = [place for place, indices in enumerate(predicates) if indices is None]
+        found = dict(zip(unknown, self._finder.find([sentences[place] for place in unknown])))
+        rows: List[Row] = []
+        owner: List[int] = []
+        for place, indices in enumerate(predicates):
+            for index in found[place] if indices is None else indices:
+                rows.append(Row(sentences[place], index))
+                owner.append(place)
+        frames: List[JsonDict] = [{} for _ in rows]
+        for places in batches(rows, self._frames_per_batch):
+            batch = [rows[place] for place in places]
+            for place, frame in zip(places, self._decode(batch)):
+                frames[place] = frame
+        of_sentence: List[List[JsonDict]] = [[] for _ in sentences]
+        for place, frame in zip(owner, frames):
+            of_sentence[place].append(frame)
+        return of_sentence
+
+    @torch.inference_mode()
+    def _decode(self, rows: List[Row]) -> List[JsonDict]:
+        output = self._model(**as_tensors(rows, self.cuda_device))
+        numbers: Dict[str, List[float]] = {"probability": output["log_prob"].double().clamp(max=0).exp().tolist()}
+        if self._energy:
+            numbers["energy"] = output["energy"].tolist()
+        tags = self._model.make_output_human_readable({"tags": output["tags"]})["tags"]
+        frames = []
+        for i, row in enumerate(rows):
+            frame = _frame(row.sentence.sequence, row.predicate, tags[i][: row.sentence.num_words])
+            frame.update((name, _finite(values[i])) for name, values in numbers.items())
+            frames.append(frame)
+        return frames
+
+
+def describe(words: List[str], spans: List[Span]) -> str:
+    """
+    # Parameters
+
+    words : `List[str]`
+    spans : `List[Tuple[str, int, int]]`
+        `(role, first word, last word)`, inclusive, from left to right, without overlap.
+
+    # Returns
+
+    `str`
+        `[ARG0 The boy] [V broke] [ARG1 the vase] .`
+    """
+    parts: List[str] = []
+    position = 0
+    for role, start, end in spans:
+        parts += words[position:start]
+        parts.append(f"[{role} {' '.join(words[start : end + 1])}]")
+        position = end + 1
+    return " ".join(parts + words[position:])
+
+
+def _record(sequence: WordSequence, frames: List[JsonDict]) -> JsonDict:
+    return {"words": sequence.words, "offsets": sequence.offsets, "frames": frames}
+
+
+def _frame(sequence: WordSequence, predicate: int, tags: List[str]) -> JsonDict:
+    spans = bio_to_spans(tags)
+    return {
+        "predicate": sequence.words[predicate],
+        "index": predicate,
+        "tags": tags,
+        "spans": [
+            {"role": role, "start": start, "end": end, "text": sequence.between(start, end)}
+            for role, start, end in spans
+        ],
+        "description": describe(sequence.words, spans),
+    }
+
+
+def _finite(value: float) -> Optional[float]:
+    return value if math.isfinite(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

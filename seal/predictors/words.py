@@ -1,0 +1,106 @@
+"""
+Raw text as words with their places, and words as text.
+"""
+
+import re
+from typing import List, NamedTuple, Optional
+
+import spacy
+from spacy.tokenizer import Tokenizer
+
+# spaCy's tokenizer takes a run without white space apart sign by sign, in time that grows with the square of its
+# length: 20,000 brackets take a minute. No English word is as long as this.
+_LONGEST_RUN = 1000
+_LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1},}}")
+
+# spaCy keeps every string it has seen, and what it made of it, for good. Made anew after so many texts (a quarter of
+# a second), the tokenizer's memory is bounded; spaCy's own `memory_zone` makes it ten times slower.
+_TEXTS_PER_TOKENIZER = 200_000
+
+
+class WordSequence(NamedTuple):
+    """
+    # Parameters
+
+    text : `str`
+    words : `List[str]`
+        `text[start:end]` for each of the offsets.
+    offsets : `List[List[int]]`
+        `[start, end)` of each word in `text`, in characters (Unicode code points, as Python counts them).
+    """
+
+    text: str
+    words: List[str]
+    offsets: List[List[int]]
+
+    def between(self, first: int, last: int) -> str:
+        """The text from word `first` to word `last`, inclusive."""
+        return self.text[self.offsets[first][0] : self.offsets[last][1]]
+
+
+class WordSplitter:
+    """
+    English text as words, in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the rules
+    of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are taken apart
+    (`well - known`), except after a digit.
+
+    ```python
+    WordSplitter().split("She didn't.").offsets  # [[0, 3], [4, 7], [7, 10], [10, 11]]
+    ```
+    """
+
+    def __init__(self) -> None:
+        self._tokenizer: Optional[Tokenizer] = None
+        self._texts = 0
+
+    def split(self, text: str) -> WordSequence:
+        """
+        # Parameters
+
+        text : `str`
+            Valid Unicode: spaCy refuses lone surrogates.
+
+        # Returns
+
+        `WordSequence`
+            White space belongs to no word.
+        """
+        if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:
+            self._tokenizer, self._texts = spacy.blank("en").tokenizer, 0
+        self._texts += 1
+        sequence = WordSequence(text, [], [])
+        start = 0
+        for run in _LONG_RUN.finditer(text):
+            self._add(sequence, text[start : run.start()], start)
+            sequence.words.append(run.group())
+            sequence.offsets.append([run.start(), run.end()])
+            start = run.end()
+        self._add(sequence, text[start:], start)
+        return sequence
+
+    def _add(self, sequence: WordSequence, part: str, start: int) -> None:
+        for token in self._tokenizer(part):  # type: ignore[misc]
+            word = token.text
+            if not word.isspace():
+                begin = start + token.idx
+                sequence.words.append(word)
+                sequence.offsets.append([begin, begin + len(word)])
+
+
+def join_words(words: List[str]) -> WordSequence:
+    """
+    # Parameters
+
+    words : `List[str]`
+
+    # Returns
+
+    `WordSequence`
+        Of the words joined by a space.
+    """
+    offsets = []
+    start = 0
+    for word in words:
+        offsets.append([start, start + len(word)])
+        start += len(word) + 1
+    return WordSequence(" ".join(words), list(words), offsets)

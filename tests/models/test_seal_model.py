@@ -1,0 +1,233 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.models.seal_model import constant
+from seal.output_spaces import Candidates
+from tests.spine import FINDER_ROWS, FRAMES, loss_net_params, seal_model, srl_batch, srl_model
+from tests.spine import SENTENCES
+
+METHODS = {
+    "nce": {},
+    "ranking": {"energy_loss": {"type": "ranking"}},
+    "margin": {"energy_loss": {"type": "margin"}, "sampler": {"type": "task_net_output"}},
+    "gaussian": {"energy_loss": {"type": "ranking"}, "sampler": {"type": "gaussian_perturbation", "num_samples": 3}},
+    "stack": {
+        "energy_loss": {"type": "ranking"},
+        "sampler": {"type": "stack", "samplers": [{"type": "discrete", "num_samples": 4}, {"type": "task_net_output"}]},
+    },
+}
+by_method = pytest.mark.parametrize("method", METHODS)
+by_encoder = pytest.mark.parametrize("shared", [False, True])
+
+
+def losses(model, batch):
+    state = model.task_state(**batch)
+    candidates = model.draw(state)
+    features = model.frozen_features(state)
+    return model.loss_net_loss(state, candidates), model.task_net_loss(state, features)
+
+
+def is_moved(parameter):
+    return parameter.grad is not None and parameter.grad.abs().max() > 0
+
+
+@by_method
+@by_encoder
+def test_each_loss_moves_its_own_player(method, shared):
+    model, batch = seal_model(shared, **METHODS[method]), srl_batch()
+    theta = {id(parameter) for parameter in model.loss_net_parameters()}
+    phi = {id(parameter) for parameter in model.task_net_parameters()}
+    assert theta and phi and not theta & phi and theta | phi == {id(p) for p in model.parameters()}
+    for turn, own in ((0, theta), (1, phi)):
+        model.zero_grad(set_to_none=True)
+        losses(model, batch)[turn].backward()
+        for name, parameter in model.named_parameters():
+            assert is_moved(parameter) == (id(parameter) in own), name
+
+
+@by_method
+def test_candidates_are_constants(method):
+    model = seal_model(**METHODS[method])
+    state = model.task_state(**srl_batch())
+    candidates = model.draw(state)
+    for value in vars(candidates).values():
+        assert value is None or not value.requires_grad
+    assert all(not value.requires_grad for value in model.frozen_features(state) if value is not None)
+    # And the task-net is as it was, ready for its turn.
+    assert state.logits.requires_grad and model.training and model.loss_net.training
+    assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_constant_restores_what_it_found():
+    model = seal_model()
+    frozen = model.loss_net.energies[0].label_embeddings.weight.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="inside"):
+        with constant(model.loss_net):
+            assert not any(parameter.requires_grad for parameter in model.loss_net.parameters())
+            assert not model.loss_net.training
+            raise RuntimeError("inside")
+    assert model.loss_net.training
+    assert [p for p in model.loss_net.parameters() if not p.requires_grad][0] is frozen
+    assert sum(not parameter.requires_grad for parameter in model.loss_net.parameters()) == 1
+    model.loss_net.eval()
+    with constant(model.loss_net):
+        pass
+    assert not model.loss_net.training
+    with constant(None):
+        pass
+
+
+@by_encoder
+def test_the_energy_in_the_task_loss_sees_no_dropout(shared):
+    model, batch = seal_model(shared), srl_batch(FRAMES)
+    model.loss_net._dropout.p = 0.5
+    model.loss_net.energies[2].dropout = 0.5
+    model.train()
+    values = [losses(model, batch)[1].item() for _ in range(3)]
+    assert values[0] == values[1] == values[2]
+    candidates = model.draw(model.task_state(**batch))
+    # While the loss-net trains with its dropout.
+    assert len({model.loss_net_loss(model.task_state(**batch), candidates).item() for _ in range(3)}) == 3
+
+
+@by_method
+def test_rows_without_a_predicate_do_not_reach_the_loss_net(method):
+    model = seal_model(**METHODS[method])
+    seen = []
+    model.loss_net.encoder.register_forward_hook(lambda module, args, output: seen.append(len(output)))
+    found = []
+    for change in (False, True):
+        batch = srl_batch()
+        if change:
+            words = batch["tokens"]["tokens"]["tokens"]
+            words[FINDER_ROWS] = words[FINDER_ROWS].flip(1).contiguous()
+            batch["tags"][FINDER_ROWS] = 1
+        torch.manual_seed(7)
+        found.append(losses(model, batch))
+    assert found[0][0].item() == found[1][0].item() and found[0][1].item() != found[1][1].item()
+    assert set(seen) == {3}
+    # They are not there at all: without them the loss is the same.
+    state = model.task_state(**srl_batch())
+    candidates = model.draw(state)
+    alone = model.loss_net_loss(model.task_state(**srl_batch(FRAMES)), candidates)
+    assert alone.item() == pytest.approx(model.loss_net_loss(state, candidates).item())
+
+
+@by_method
+@by_encoder
+def test_a_batch_without_frames(method, shared):
+    model, batch = seal_model(shared, **METHODS[method]), srl_batch(FINDER_ROWS)
+    loss_net_loss, task_net_loss = losses(model, batch)
+    assert loss_net_loss.item() == 0 < task_net_loss.item()
+    loss_net_loss.backward()
+    assert all(parameter.grad.abs().max() == 0 for parameter in model.loss_net_parameters())
+    assert all(parameter.grad is None for parameter in model.task_net_parameters())
+    model.zero_grad(set_to_none=True)
+    task_net_loss.backward()
+    assert is_moved(model._predicate_head.weight) and is_moved(model.task_net.encoder._predicate.weight)
+    assert all(parameter.grad is None for parameter in model.loss_net_parameters())
+    # No frame, no cross-entropy: the head of tags stays.
+    assert not is_moved(model.task_net._head.weight)
+
+
+@by_method
+@by_encoder
+def test_batch_losses_are_means_of_instances_alone(method, shared):
+    """Padding changes no loss: each instance alone, with its own part of the same draws."""
+    model = seal_model(shared, task_loss={"energy_weight": 0.3}, **METHODS[method]).eval()
+    state = model.task_state(**srl_batch(FRAMES))
+    together = model.draw(state)
+    loss_net_loss = model.loss_net_loss(state, together).item()
+    task_net_loss = model.task_net_loss(state, model.frozen_features(state)).item()
+    alone = []
+    for row in FRAMES:
+        n = len(SENTENCES[row][0])
+        parts = {
+            name: None if value is None else value[row : row + 1] for name, value in vars(together).items()
+        }
+        parts["outputs"] = parts["outputs"][:, :, :n]
+        single = model.task_state(**srl_batch([row]))
+        assert single.logits.shape[1] == n
+        alone.append(
+            (
+                model.loss_net_loss(single, Candidates(**parts)).item(),
+                model.task_net_loss(single, model.frozen_features(single)).item(),
+            )
+        )
+    assert loss_net_loss == pytest.approx(sum(value for value, _ in alone) / 3)
+    assert task_net_loss == pytest.approx(sum(value for _, value in alone) / 3)
+
+
+def test_loss_net_loss_by_hand():
+    """NCE with energies evaluated one output at a time, in Python floats."""
+    model = seal_model().eval()
+    state = model.task_state(**srl_batch(FRAMES))
+    candidates = model.draw(state)
+    features = model.frozen_features(state)
+    total = 0.0
+    for b in range(3):
+        ranks = []
+        outputs = torch.cat([state.gold.unsqueeze(1), candidates.outputs], dim=1)
+        for k in range(outputs.shape[1]):
+            output = outputs[:, k : k + 1]
+            energy = model.loss_net(features, output, state.mask)[b, 0]
+            noise = torch.stack([state.logits[b, t].log_softmax(-1)[output[b, 0, t]] for t in range(len(SENTENCES[b][0]))]).sum()
+            count = 1.0 if k == 0 else candidates.log_count[b, k - 1].exp().item()
+            ranks.append(count * torch.exp(-energy - noise).item())
+        total += -torch.tensor(ranks[0] / sum(ranks)).log().item()
+    assert model.loss_net_loss(state, candidates).item() == pytest.approx(total / 3, rel=1e-5)
+
+
+def test_without_energy_the_task_net_trains_as_without_a_loss_net():
+    batch = srl_batch()
+    plain, full = srl_model(seed=3), seal_model(seed=3, task_loss={"energy_weight": 0.0})
+    found = []
+    for model in (plain, full):
+        state = model.task_state(**batch)
+        features = model.frozen_features(state) if model.loss_net is not None else None
+        loss = model.task_net_loss(state, features)
+        loss.backward()
+        found.append((loss, [parameter.grad for parameter in model.task_net_parameters()]))
+    assert found[0][0].item() == found[1][0].item() == plain(**batch)["loss"].item()
+    assert len(found[0][1]) == len(found[1][1]) > 0
+    assert all(torch.equal(one, other) for one, other in zip(found[0][1], found[1][1]))
+
+
+def test_the_start_of_the_task_net_is_the_same_with_a_loss_net():
+    plain, full = srl_model(seed=4), seal_model(seed=4)
+    for one, other in zip(plain.task_net.parameters(), full.task_net.parameters()):
+        assert torch.equal(one, other)
+
+
+def test_monitors():
+    model, batch = seal_model(), srl_batch()
+    first = losses(model, batch)
+    second = losses(model, batch)
+    metrics = model.get_metrics(reset=True)
+    for i, name in enumerate(("loss_net_loss", "task_net_loss")):
+        assert metrics[name] == pytest.approx((first[i].item() + second[i].item()) / 2)
+    assert {"energy_gold", "energy_prediction", "cross_entropy"} <= set(metrics)
+    assert not set(model.get_metrics()) & {"loss_net_loss", "task_net_loss"}
+
+
+def test_parts_that_are_missing():
+    with pytest.raises(ConfigurationError, match="model.sampler: a model with a loss_net"):
+        srl_model(loss_net_params(), None, {"type": "ranking"})
+    with pytest.raises(ConfigurationError, match="model.energy_loss: a model with a loss_net"):
+        srl_model(loss_net_params(), {"type": "discrete"})
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        {"type": "task_net_output"},
+        {"type": "gaussian_perturbation"},
+        {"type": "gold"},
+        {"type": "stack", "samplers": [{"type": "discrete"}]},
+    ],
+)
+def test_nce_needs_the_noise(sampler):
+    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*model.sampler, "):
+        srl_model(loss_net_params(), sampler, {"type": "nce_ranking"})
+    srl_model(loss_net_params(), sampler, {"type": "ranking"})

@@ -1,0 +1,203 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.models.srl import select_rows
+from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, loss_net_params, seal_model, srl_batch
+from tests.spine import srl_model
+
+LABELS = [VOCAB.get_token_from_index(i, "srl_tags") for i in range(VOCAB.get_vocab_size("srl_tags"))]
+
+
+def loss_by_hand(model, rows):
+    """Summed over words, averaged over the rows of each kind, in Python floats, a sentence at a time."""
+    cross_entropy, found = [], []
+    for row in rows:
+        words, predicate, tags = SENTENCES[row]
+        batch = srl_batch([row])
+        logits, hidden = model.task_net({"tokens": batch["tokens"], "predicate": batch["predicate"]})
+        if predicate is None:
+            odds = model.predicate_logits(hidden)[0].tolist()
+            gold = [word in ("cut", "left", "boiled") for word in words]
+            found.append(sum(math.log1p(math.exp(-z if is_one else z)) for z, is_one in zip(odds, gold)))
+        else:
+            total = 0.0
+            for scores, tag in zip(logits[0].tolist(), tags):
+                total += math.log(sum(map(math.exp, scores))) - scores[LABELS.index(tag)]
+            cross_entropy.append(total)
+    return sum(sum(values) / len(values) for values in (cross_entropy, found) if values)
+
+
+@pytest.mark.parametrize("rows", [range(5), FRAMES, FINDER_ROWS, [0], [4]])
+def test_the_loss_by_hand(rows):
+    model = srl_model()
+    expected = loss_by_hand(model, rows)
+    assert model(**srl_batch(rows))["loss"].item() == pytest.approx(expected)
+    assert model.eval()(**srl_batch(rows))["loss"].item() == pytest.approx(expected)
+    # What trainers call is the same loss.
+    assert model.task_net_loss(model.task_state(**srl_batch(rows))).item() == pytest.approx(expected)
+
+
+def test_padding_changes_no_gradient():
+    model = srl_model()
+    model(**srl_batch(FRAMES))["loss"].backward()
+    together = [parameter.grad for parameter in model.parameters()]
+    model.zero_grad(set_to_none=True)
+    sum(model(**srl_batch([row]))["loss"] for row in FRAMES).div(3).backward()
+    for one, other in zip(together, model.parameters()):
+        assert torch.allclose(one, other.grad)
+
+
+@pytest.mark.parametrize("output_space", ["tag_sequence", "crf_tag_sequence"])
+def test_prediction(output_space):
+    model, batch = srl_model(output_space=output_space, seed=1).eval(), srl_batch()
+    with torch.no_grad():
+        # Logits far from legal: inside tags everywhere.
+        model.task_net._head.weight.mul_(8)
+        for i, label in enumerate(LABELS):
+            if label[0] == "I":
+                model.task_net._head.bias[i] = 3.0
+    output = model(**batch)
+    decoded = model.make_output_human_readable(dict(output))["tags"]
+    inside = 0
+    for row in FRAMES:
+        n = len(SENTENCES[row][0])
+        assert is_legal(decoded[row][:n])
+        inside += sum(tag[0] == "I" for tag in decoded[row][:n])
+        logits, _ = model.task_net({name: srl_batch([row])[name] for name in ("tokens", "predicate")})
+        single = model.output_space.log_prob(logits, output["tags"][row, None, None, :n])
+        assert output["log_prob"][row].item() == pytest.approx(single.item())
+    assert inside > 0
+    # The predicate finder: a probability a word, 0 at padding.
+    for row in FINDER_ROWS:
+        n = len(SENTENCES[row][0])
+        logits, hidden = model.task_net({name: srl_batch([row])[name] for name in ("tokens", "predicate")})
+        expected = [1 / (1 + math.exp(-z)) for z in model.predicate_logits(hidden)[0].tolist()]
+        assert output["predicate_prob"][row, :n].tolist() == pytest.approx(expected)
+        assert output["predicate_prob"][row, n:].abs().sum() == 0
+
+
+def set_logits(model, batch, tags):
+    """Makes the task-net's answer known: its logits are those of `tags` (strings, a row)."""
+    tokens = batch["predicate"].shape[1]
+    logits = torch.zeros(len(tags), tokens, len(LABELS), dtype=torch.double)
+    for b, row in enumerate(tags):
+        for t, tag in enumerate(row):
+            logits[b, t, LABELS.index(tag)] = 9.0
+    hidden = model.task_net.get_output_dim()
+
+    class Answer:
+        def __call__(self, inputs):
+            return logits, torch.zeros(len(tags), tokens, hidden, dtype=torch.double)
+
+    return Answer()
+
+
+def test_metrics(monkeypatch):
+    model, batch = srl_model().eval(), srl_batch()
+    tags = [list(row[2]) for row in SENTENCES]
+    tags[0] = "B-ARG1 I-ARG1 B-V B-ARG1".split()  # Of gold's two arguments one is right; ARG1 stands twice.
+    tags[3] = ["B-ARG0", "I-ARG0", "B-V", "O", "O"]  # A row without a predicate counts nowhere.
+    monkeypatch.setattr(type(model.task_net), "forward", lambda self, inputs: set_logits(model, batch, tags)(inputs))
+    # Words 0 and 3 of the first row without a predicate, and nothing of the second: 1 right of 2, of 2 in gold.
+    odds = torch.full((5, batch["predicate"].shape[1]), 9.0, dtype=torch.double)
+    odds[3], odds[4] = -9.0, -9.0
+    odds[3, 0] = odds[3, 3] = 9.0
+    monkeypatch.setattr(model, "predicate_logits", lambda hidden: odds)
+    output = model(**batch)
+    for row, words in enumerate(SENTENCES[:3]):
+        assert [LABELS[t] for t in output["tags"][row, : len(words[0])].tolist()] == tags[row]
+    metrics = model.get_metrics(reset=True)
+    # Gold has 2 + 1 + 2 arguments besides V, and as many are predicted, 4 of them right.
+    for name in ("precision", "recall", "f1"):
+        assert metrics[name] == pytest.approx(100 * 4 / 5)
+    assert metrics["ucr"] == pytest.approx(100 / 3)
+    assert metrics["predicate_f1"] == pytest.approx(100 * 2 * 1 / (2 + 2))
+    assert "predicate_f1" not in model.get_metrics()
+
+
+@pytest.mark.parametrize("rows", [FRAMES, FINDER_ROWS])
+def test_metrics_of_one_kind_of_row(rows):
+    model = srl_model().eval()
+    model(**srl_batch(rows))
+    metrics = model.get_metrics(reset=True)
+    assert all(math.isfinite(value) for value in metrics.values())
+    assert ("predicate_f1" in metrics) == (rows == FINDER_ROWS)
+
+
+def test_energy_of_the_decoded_frame():
+    model, batch = seal_model().eval(), srl_batch()
+    assert "energy" not in model(**batch)
+    model.with_energy = True
+    output = model(**batch)
+    for row in FRAMES:
+        single = srl_batch([row])
+        state = model.task_state(**single)
+        n = state.logits.shape[1]
+        energy = model.loss_net(model.frozen_features(state), output["tags"][row, None, None, :n])
+        assert output["energy"][row].item() == pytest.approx(energy.item())
+
+
+def test_without_gold():
+    model, batch = srl_model().eval(), srl_batch()
+    output = model(batch["tokens"], batch["predicate"])
+    assert "loss" not in output and torch.equal(output["tags"], model(**batch)["tags"])
+
+
+def test_training_does_not_decode():
+    assert set(srl_model()(**srl_batch())) == {"loss", "predicate_prob"}
+
+
+def test_the_crf_trains():
+    model = srl_model(output_space="crf_tag_sequence")
+    batch = srl_batch()
+    transitions = model.output_space.crf.transitions
+    assert any(parameter is transitions for parameter in model.task_net_parameters())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    values = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = model.task_net_loss(model.task_state(**batch))
+        loss.backward()
+        assert transitions.grad.abs().max() > 0
+        optimizer.step()
+        values.append(loss.item())
+    assert values[-1] < 0.6 * values[0]
+
+
+def test_the_crf_takes_no_loss_net():
+    """Whatever the sampler: it has neither samples nor a relaxed output."""
+    for sampler in ("discrete", "task_net_output", "gaussian_perturbation"):
+        with pytest.raises(ConfigurationError, match="use 'tag_sequence' with a loss-net"):
+            model = srl_model(loss_net_params(), {"type": sampler}, {"type": "ranking"}, "crf_tag_sequence")
+            model.draw(model.task_state(**srl_batch()))
+
+
+def test_select_rows():
+    inputs = {"a": {"b": torch.arange(6).view(3, 2)}, "c": torch.arange(3)}
+    chosen = select_rows(inputs, torch.tensor([2, 0]))
+    assert chosen["a"]["b"].tolist() == [[4, 5], [0, 1]] and chosen["c"].tolist() == [2, 0]
+
+
+def test_training_fits_the_data():
+    """The two players in turn, by hand: the task-net learns the five rows by heart."""
+    model, batch = seal_model(task_loss={"energy_weight": 0.05}), srl_batch()
+    players = [
+        torch.optim.Adam(model.loss_net_parameters(), lr=0.01),
+        torch.optim.Adam(model.task_net_parameters(), lr=0.05),
+    ]
+    for _ in range(40):
+        state = model.task_state(**batch)
+        loss = model.loss_net_loss(state, model.draw(state))
+        players[0].zero_grad()
+        loss.backward()
+        players[0].step()
+        loss = model.task_net_loss(state, model.frozen_features(state))
+        players[1].zero_grad()
+        loss.backward()
+        players[1].step()
+    model.eval()(**batch)
+    metrics = model.get_metrics(reset=True)
+    assert metrics["f1"] == pytest.approx(100) and metrics["predicate_f1"] == pytest.approx(100)

@@ -1,0 +1,48 @@
+import torch
+from allennlp.common import Params
+
+from seal.nets.encoders import Encoder
+from tests.spine import VOCAB, encoder_params, srl_batch
+
+
+def encoder_of(**changes):
+    torch.manual_seed(0)
+    return Encoder.from_params(Params({**encoder_params(), **changes}), vocab=VOCAB).double().eval()
+
+
+def without_predicate():
+    return {"predicate_dim": 0, "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 4, "bidirectional": True}}
+
+
+def test_the_predicate_changes_the_vectors():
+    encoder, batch = encoder_of(), srl_batch([0])
+    found = encoder(batch)
+    assert found.shape == (1, 4, 8) and encoder.get_output_dim() == 8
+    for i in (0, 1, 3):
+        batch["predicate"] = torch.eye(4).long()[i : i + 1]
+        assert (encoder(batch) - found).abs().amax(dim=-1).min() > 1e-6
+    batch["predicate"] = torch.eye(4).long()[2:3]
+    assert torch.equal(encoder(batch), found)
+
+
+def test_without_predicate_dim():
+    encoder, batch = encoder_of(**without_predicate()), srl_batch([0, 1])
+    found = encoder(batch)
+    assert torch.equal(encoder({"tokens": batch["tokens"]}), found)
+
+
+def test_padding_changes_nothing():
+    encoder = encoder_of()
+    together = encoder(srl_batch())
+    for i in range(5):
+        alone = encoder(srl_batch([i]))
+        n = alone.shape[1]
+        assert torch.allclose(together[i, :n], alone[0])
+        assert together[i, n:].abs().sum() == 0
+
+
+def test_dropout_is_for_training():
+    encoder, batch = encoder_of(dropout=0.5), srl_batch([0])
+    assert torch.equal(encoder(batch), encoder(batch))
+    encoder.train()
+    assert not torch.equal(encoder(batch), encoder(batch))

@@ -1,0 +1,97 @@
+"""`allennlp predict`, as it stands."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from allennlp.commands import main
+from allennlp.predictors import Predictor
+
+# Here lies `.allennlp_plugins`.
+ROOT = Path(__file__).resolve().parents[2]
+
+COOK = "The old cook gave her a knife and left."
+
+# Each with what its record must be: the input of `predict_json`, or a part of the error.
+LINES = [
+    (COOK.encode(), {"sentence": COOK}),
+    (b"", None),
+    (b'{"sentence": "She didn\'t say it."}', {"sentence": "She didn't say it."}),
+    (
+        b'{"words": ["People", "say", "it", "."], "predicates": [1]}',
+        {"words": ["People", "say", "it", "."], "predicates": [1]},
+    ),
+    (b" \t ", None),
+    (b'{"sentence": "She left."', "line 4 (blank lines not counted): the line starts with '{' and is not JSON"),
+    (b'{"words": ["She", "left"], "predicates": [2]}', "line 5 (blank lines not counted): predicate 2 is not"),
+    (b"The caf\xe9 closed.", "line 6 (blank lines not counted): the byte 0xe9 at character 8 is not UTF-8"),
+    (b'{"sentence": "half \\ud83d"}', "line 7 (blank lines not counted): 'sentence' holds half a surrogate pair"),
+    (b'{"text": "She left."}', "line 8 (blank lines not counted): the object needs 'sentence' or 'words'"),
+    (b"Rain .", {"sentence": "Rain ."}),
+    ("Z\u00fcrich \U0001f600 left.".encode(), {"sentence": "Z\u00fcrich \U0001f600 left."}),
+    (b"[not JSON", {"sentence": "[not JSON"}),
+]
+INPUT = b"\n".join(line for line, _ in LINES) + b"\n"
+
+
+def strict(text: str):
+    def refuse(name):
+        raise ValueError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def assert_records(records, archive):
+    predictor = Predictor.from_path(archive)
+    expected = [expected for _, expected in LINES if expected is not None]
+    assert len(records) == len(expected)
+    for record, wanted in zip(records, expected):
+        if isinstance(wanted, str):
+            assert list(record) == ["error"] and record["error"].startswith(wanted)
+            continue
+        alone = predictor.predict_json(wanted)
+        for frame, other in zip(record["frames"], alone["frames"]):
+            assert frame.pop("probability") == pytest.approx(other.pop("probability"), abs=1e-6)
+        assert record == alone
+    assert [len(record.get("frames", "")) for record in records[:3]][::2] == [2, 1]
+
+
+def test_predict_needs_no_flags_and_gives_each_line_a_record(archive, tmp_path):
+    (tmp_path / "lines.txt").write_bytes(INPUT)
+    run = subprocess.run(
+        [sys.executable, "-m", "allennlp", "predict", str(archive), str(tmp_path / "lines.txt"),
+         "--output-file", str(tmp_path / "out.jsonl"), "--batch-size", "4"],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert_records([strict(line) for line in lines], archive)
+    console = [line for line in run.stdout.splitlines() if line.startswith("prediction: ")]
+    assert [line.split(" ", 1)[1].strip() for line in console] == lines
+
+
+@pytest.mark.parametrize("batch_size", [1, 64])
+def test_standard_input_is_read_with_a_dash(archive, tmp_path, monkeypatch, batch_size):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(INPUT), encoding="utf-8"))
+    output = tmp_path / "out.jsonl"
+    arguments = [str(archive), "-", "--output-file", str(output), "--silent", "--batch-size", str(batch_size)]
+    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *arguments])
+    main()
+    assert_records([strict(line) for line in output.read_text().splitlines()], archive)
+
+
+def test_predictor_arguments_reach_the_predictor(archive, tmp_path, monkeypatch):
+    (tmp_path / "lines.txt").write_text(COOK + "\n")
+    output = tmp_path / "out.jsonl"
+    arguments = ["--predictor-args", '{"energy": true, "predicate_threshold": 0}']
+    monkeypatch.setattr(
+        sys, "argv",
+        ["allennlp", "predict", str(archive), str(tmp_path / "lines.txt"), "--silent",
+         "--output-file", str(output), *arguments],
+    )  # fmt: skip
+    main()
+    (record,) = [strict(line) for line in output.read_text().splitlines()]
+    assert len(record["frames"]) == 10 and all(isinstance(f["energy"], float) for f in record["frames"])

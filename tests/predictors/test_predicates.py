@@ -1,0 +1,86 @@
+import pytest
+import spacy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.predictors import Predictor
+
+from seal.predictors.batches import IndexedSentence, Row, as_tensors
+from seal.predictors.predicates import ModelPredicateFinder, SpacyPredicateFinder, is_verb
+from seal.predictors.words import join_words
+
+TEXTS = [
+    "The old cook gave her a knife and left .",
+    "Rain .",
+    "She peels and eats pears .",
+    "It is easy , people say , to get lost .",
+    "gave " * 40,
+]
+
+
+@pytest.fixture
+def sentences(predictor):
+    sequences = [join_words(text.split()) for text in TEXTS]
+    return [IndexedSentence(each, predictor._dataset_reader, predictor._model.vocab) for each in sequences]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_the_model_finds_the_words_that_its_forward_gives_the_probability_of(predictor, sentences, batch_size):
+    model = predictor._model
+    probabilities = []
+    for sentence in sentences:
+        with torch.no_grad():
+            probabilities.append(model(**as_tensors([Row(sentence)], -1))["predicate_prob"][0].tolist())
+    # In the middle of the largest gap, so that rounding decides nothing.
+    ranked = sorted(p for row in probabilities for p in row)
+    gaps = [(high - low, (high + low) / 2) for low, high in zip(ranked, ranked[1:])]
+    for threshold in [0.5, max(gaps)[1], max(gap for gap in gaps if gap[1] < 0.1)[1]]:
+        expected = [[i for i, p in enumerate(row) if p >= threshold] for row in probabilities]
+        assert 0 < sum(map(len, expected)) < len(ranked)
+        finder = ModelPredicateFinder(model, -1, threshold, batch_size)
+        assert finder.find(sentences) == expected
+
+
+def test_the_model_finds_the_predicates_it_was_trained_on(predictor, sentences):
+    found = ModelPredicateFinder(predictor._model, -1).find(sentences)
+    assert (found[0], found[1], found[3]) == ([3, 8], [], [1, 5, 8])
+
+
+@pytest.fixture
+def spacy_model(tmp_path):
+    """Tags parts of speech by a list of words: no model is downloaded."""
+    pipeline = spacy.blank("en")
+    tags = pipeline.add_pipe("attribute_ruler")
+    for word, part, tag in [
+        ("peels", "VERB", "VBZ"),
+        ("eats", "VERB", "VBZ"),
+        ("is", "AUX", "VBZ"),
+        ("can", "AUX", "MD"),
+        ("her", "PRON", "PRP$"),
+    ]:
+        tags.add([[{"LOWER": word}]], {"POS": part, "TAG": tag})
+    pipeline.to_disk(tmp_path / "tagger")
+    return str(tmp_path / "tagger")
+
+
+def test_spacy_finds_verbs_and_auxiliaries_without_modals(spacy_model, sentences):
+    finder = SpacyPredicateFinder(spacy_model)
+    assert finder.find(sentences) == [[], [], [1, 3], [1], []]
+    assert finder.find([]) == []
+    assert [is_verb(*pair) for pair in [("VERB", "VB"), ("AUX", "VBD"), ("AUX", "MD"), ("NOUN", "NN")]] == [
+        True, True, False, False
+    ]  # fmt: skip
+
+
+def test_the_predictor_takes_spacys_predicates_for_its_own_words(archive, spacy_model):
+    predictor = Predictor.from_path(archive, predicate_finder="spacy", spacy_model=spacy_model)
+    record = predictor.predict("She can't peel; he  peels.")
+    assert record["words"] == ["She", "ca", "n't", "peel", ";", "he", "peels", "."]
+    assert [(frame["index"], frame["predicate"]) for frame in record["frames"]] == [(6, "peels")]
+
+
+def test_a_missing_spacy_model_is_named_with_the_way_out(tmp_path):
+    with pytest.raises(ConfigurationError, match="'no_such_model'.*spacy download no_such_model.*finder 'model'"):
+        SpacyPredicateFinder("no_such_model")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(ConfigurationError, match="tags no parts of speech"):
+        SpacyPredicateFinder(str(tmp_path / "blank"))

@@ -1,0 +1,63 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.samplers import GaussianPerturbation, SamplingProblem
+from tests.spine import mask_of, tag_sequence
+
+
+def problem_of(lengths=(3, 1)):
+    torch.manual_seed(0)
+    logits = torch.randn(len(lengths), max(lengths), 3, dtype=torch.double, requires_grad=True)
+    gold = torch.zeros(logits.shape[:2], dtype=torch.long)
+    return SamplingProblem(logits, gold, mask_of(lengths), tag_sequence(3))
+
+
+def test_candidates_stay_on_the_simplex():
+    problem = problem_of()
+    candidates = GaussianPerturbation(7, std=2.0)(problem)
+    assert candidates.outputs.shape == (2, 7, 3, 3) and not candidates.outputs.requires_grad
+    assert candidates.outputs.min() >= 0
+    assert torch.allclose(candidates.outputs.sum(-1), problem.mask.double().unsqueeze(1).expand(2, 7, 3))
+    assert candidates.noise_log_prob is None and candidates.log_count is None
+    # Seven different draws, and each instance around its own output.
+    assert len({round(value, 9) for value in candidates.outputs[0, :, 0, 0].tolist()}) == 7
+
+
+def test_without_noise_it_is_the_task_nets_output():
+    problem = problem_of()
+    relaxed = problem.output_space.relax(problem.logits, problem.mask)
+    candidates = GaussianPerturbation(7, std=1e-9)(problem)
+    assert torch.allclose(candidates.outputs, relaxed.expand(2, 7, 3, 3))
+
+
+def test_the_clean_output():
+    problem = problem_of()
+    relaxed = problem.output_space.relax(problem.logits, problem.mask)[:, 0]
+    candidates = GaussianPerturbation(4, include_clean=True)(problem)
+    equal = torch.isclose(candidates.outputs, relaxed.unsqueeze(1)).flatten(2).all(-1)
+    assert equal.tolist() == [[True, False, False, False]] * 2
+    # The other draws, where it is not asked for.
+    assert not torch.isclose(GaussianPerturbation(4)(problem).outputs, relaxed.unsqueeze(1))[0].flatten(1).all(1).any()
+
+
+def test_the_noise_is_on_the_logits():
+    """`log(y_i / y_j)` is `z_i - z_j` with noise of variance `2 std^2`."""
+    problem, std, samples = problem_of((1,)), 0.7, 20_000
+    outputs = GaussianPerturbation(samples, std)(problem).outputs[0, :, 0]
+    gap = outputs[:, 0].log() - outputs[:, 1].log()
+    z = problem.logits[0, 0].tolist()
+    spread = math.sqrt(2) * std
+    assert gap.mean().item() == pytest.approx(z[0] - z[1], abs=4 * spread / math.sqrt(samples))
+    assert gap.std().item() == pytest.approx(spread, rel=4 / math.sqrt(2 * samples))
+    other = outputs[:, 1].log() - outputs[:, 2].log()
+    correlation = torch.corrcoef(torch.stack([gap, other]))[0, 1].item()
+    assert correlation == pytest.approx(-0.5, abs=0.03)  # Independent noise a logit.
+
+
+@pytest.mark.parametrize("settings", [{"num_samples": 0}, {"std": 0.0}, {"std": -1.0}])
+def test_settings_that_make_no_sense(settings):
+    with pytest.raises(ConfigurationError, match="sampler: num_samples"):
+        GaussianPerturbation(**settings)

@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from seal.scores import SoftF1, SoftIoU
+from tests.spine import DenseSpace, mask_of, one_hot, tag_sequence
+
+
+def test_printed_fixture():
+    outputs, gold = torch.tensor([[[0.9, 0.2, 0.6]]]), torch.tensor([[1, 0, 1]])
+    assert SoftIoU()(DenseSpace(), outputs, gold).item() == pytest.approx(0.6818181818)
+    assert SoftF1()(DenseSpace(), outputs, gold).item() == pytest.approx(0.8108108108)
+
+
+def test_the_fixture_for_sequences():
+    # min and max over (token, tag): 0.9 + 0.8 + 0.6 and (1 + 0.1) + (1 + 0.2) + (1 + 0.4).
+    outputs = torch.tensor([[[[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]]])
+    gold = torch.tensor([[0, 1, 0]])
+    assert SoftIoU()(tag_sequence(2), outputs, gold).item() == pytest.approx(2.3 / 3.7)
+    assert SoftF1()(tag_sequence(2), outputs, gold).item() == pytest.approx(2 * 2.3 / 6)
+
+
+def test_discrete_sequences():
+    """Soft F1 is the share of equal tokens, IoU follows from it; padding does not count."""
+    gold, mask = torch.tensor([[0, 1, 2, 1], [2, 0, 0, 0]]), mask_of([4, 2])
+    outputs = torch.tensor([[[0, 1, 2, 1], [0, 1, 0, 0], [1, 0, 0, 0]], [[2, 0, 1, 1], [2, 1, 0, 0], [0, 1, 0, 0]]])
+    share = [[1.0, 0.5, 0.0], [1.0, 0.5, 0.0]]
+    assert SoftF1()(tag_sequence(3), outputs, gold, mask).tolist() == share
+    # Of 2 n (token, tag) pairs, e wrong tokens leave n - e in the intersection and n + e in the union.
+    iou = [[1.0, pytest.approx(1 / 3), 0.0]] * 2
+    assert SoftIoU()(tag_sequence(3), outputs, gold, mask).tolist() == iou
+
+
+def test_relaxed_sequences_computed_densely():
+    torch.manual_seed(0)
+    lengths = [4, 1]
+    outputs = torch.randn(2, 5, 4, 3, dtype=torch.double).softmax(-1)
+    gold = torch.randint(3, (2, 4))
+    iou, f1 = (score(tag_sequence(3), outputs, gold, mask_of(lengths)) for score in (SoftIoU(), SoftF1()))
+    for b, n in enumerate(lengths):
+        dense = one_hot(gold[b, :n], 3)
+        for k in range(5):
+            smaller = torch.minimum(outputs[b, k, :n], dense).sum().item()
+            larger = torch.maximum(outputs[b, k, :n], dense).sum().item()
+            assert iou[b, k].item() == pytest.approx(smaller / larger)
+            total = outputs[b, k, :n].sum().item() + dense.sum().item()
+            assert f1[b, k].item() == pytest.approx(2 * smaller / total)
+    assert torch.allclose(f1, 2 * iou / (1 + iou))
+
+
+@pytest.mark.parametrize("score_class", [SoftF1, SoftIoU])
+@pytest.mark.parametrize("zero_division", [1.0, 0.0])
+def test_where_both_are_empty(score_class, zero_division):
+    outputs = torch.zeros(2, 1, 3, requires_grad=True)
+    gold = torch.tensor([[0, 0, 0], [1, 0, 0]])
+    values = score_class(zero_division)(DenseSpace(), outputs, gold)
+    assert values.tolist() == [[zero_division], [0.0]]
+    (gradient,) = torch.autograd.grad(values.sum(), outputs)
+    assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("score", [SoftF1(), SoftIoU()])
+def test_gradient_through_the_logits(score):
+    torch.manual_seed(1)
+    space, gold = tag_sequence(3), torch.tensor([[0, 2, 1], [1, 0, 0]])
+    logits = torch.randn(2, 3, 3, dtype=torch.double, requires_grad=True)
+    mask = mask_of([3, 1])
+    assert torch.autograd.gradcheck(lambda z: score(space, space.relax(z, mask), gold, mask), logits)
