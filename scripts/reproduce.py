@@ -19,16 +19,16 @@ from scripts.measure.runs import Run, Runner, RunFailed, Stopped, run_name  # no
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_suites  # noqa: E402
 
 EPILOG = """\
-Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes too (from
-the repository root), its log, its model, and what each frame of dev and test adds to the scores. Started again after
-whatever end, the same command goes on where it stopped; more seeds or methods may be asked for later, and join the same
-tables: OUT/results.csv, OUT/results.md, OUT/results.png.
+Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
+too (from the repository root), its log, its model, and what each frame of dev and test adds to the scores.
+Started again after whatever end, the same command goes on where it stopped; more seeds or methods may be
+asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png.
 
 examples:
   python scripts/reproduce.py --suite srl_sample --seeds 3 --out results/srl_sample
-  python scripts/reproduce.py --suite srl_sample --methods cross_entropy,nce --epochs 2 --fraction 0.1 --out results/try
-  python scripts/reproduce.py --suite srl_ewt --encoder bert-base-uncased --jobs 2 --threads 4 --out results/ewt \\
-      --overrides '{"trainer.patience": 2, "nce:model.sampler.num_samples": 100}'
+  python scripts/reproduce.py --suite srl_sample --methods crf,nce --epochs 2 --fraction 0.1 --out results/try
+  python scripts/reproduce.py --suite srl_ewt --encoder bert-base-uncased --jobs 2 --threads 4 \\
+      --out results/ewt --overrides '{"trainer.patience": 2, "nce:model.sampler.num_samples": 100}'
 """
 
 
@@ -43,7 +43,10 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--encoder", help="a transformer's name on the hub, or a local folder")
     result.add_argument("--epochs", type=int, help="(default: the suite's)")
     result.add_argument(
-        "--fraction", type=float, default=1.0, help="of the training sentences, in (0, 1] (default: %(default)s)"
+        "--fraction",
+        type=float,
+        default=1.0,
+        help="of the training sentences, in (0, 1] (default: %(default)s)",
     )
     result.add_argument("--jobs", type=int, default=1, help="runs at a time (default: %(default)s)")
     result.add_argument("--threads", type=int, default=1, help="of each run (default: %(default)s)")
@@ -86,7 +89,9 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
     overrides = configs.parse_overrides(arguments.overrides)
     for name in {key.rpartition(":")[0] for key in overrides} - {""}:
         if name not in suite.methods:
-            raise UserError(f"--overrides: {suite.name} has no method '{name}'; it has {', '.join(suite.methods)}.")
+            raise UserError(
+                f"--overrides: {suite.name} has no method '{name}'; it has {', '.join(suite.methods)}."
+            )
 
     runs = []
     epochs = arguments.epochs or suite.epochs

@@ -1,5 +1,6 @@
 """What the tests of the spine share: every tag sequence there is, masks, and a tiny SRL model with its data."""
 
+import copy
 import itertools
 from typing import Dict, List, Optional, Sequence
 
@@ -128,7 +129,7 @@ def srl_model(
     for name, value in (("loss_net", loss_net), ("sampler", sampler), ("energy_loss", energy_loss)):
         if value is not None:
             params[name] = value
-    return Model.from_params(Params(params), vocab=VOCAB).double()
+    return Model.from_params(Params(copy.deepcopy(params)), vocab=VOCAB).double()
 
 
 def seal_model(shared: bool = False, **more) -> Model:

@@ -7,8 +7,5 @@ srl.experiment(
   data=srl.data.ewt,
   encoder=srl.encoder.transformer(encoder),
   method=srl.method.cross_entropy(),
-  epochs=5,
-  batch_size=16,
-  task_net_lr=5e-5,
-  loss_net_lr=5e-5,
+  training=srl.training.ewt,
 )

@@ -6,9 +6,6 @@ local encoder = 'bert-base-uncased';
 srl.experiment(
   data=srl.data.ewt,
   encoder=srl.encoder.transformer(encoder),
-  method=srl.method.ranking(),
-  epochs=5,
-  batch_size=16,
-  task_net_lr=5e-5,
-  loss_net_lr=5e-5,
+  method=srl.method.ranking(num_samples=20, energy_weight=0.1),
+  training=srl.training.ewt,
 )

@@ -4,5 +4,5 @@ srl.experiment(
   data=srl.data.sample,
   encoder=srl.encoder.bilstm(),
   method=srl.method.crf(),
-  epochs=12,
+  training=srl.training.sample,
 )

@@ -4,5 +4,5 @@ srl.experiment(
   data=srl.data.sample,
   encoder=srl.encoder.bilstm(),
   method=srl.method.cross_entropy(),
-  epochs=12,
+  training=srl.training.sample,
 )

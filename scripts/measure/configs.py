@@ -28,8 +28,8 @@ def library_value(library: str, expression: str) -> Any:
 
 def parse_overrides(source: str) -> Dict[str, Any]:
     """
-    The object of `--overrides`, as `allennlp train` takes it: keys are dotted paths. `METHOD:path` is for one method
-    only.
+    The object of `--overrides`, as `allennlp train` takes it: keys are dotted paths. `METHOD:path` is for one
+    method only.
     """
     try:
         overrides = json.loads(source)

@@ -37,8 +37,8 @@ def read_json(path: Path) -> Any:
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
     """
-    One process at a time is inside. A child that inherits the yielded descriptor keeps the lock while it lives: if
-    this process is killed alone, the next one waits for the training that went on without it.
+    One process at a time is inside. A child that inherits the yielded descriptor keeps the lock while it
+    lives: if this process is killed alone, the next one waits for the training that went on without it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)

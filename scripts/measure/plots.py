@@ -25,7 +25,11 @@ def draw_results(suites: Dict[str, Suite], table: pandas.DataFrame, path: Path, 
         return
     columns = max(len(suite.statistics) for suite in present)
     figure, axes = plt.subplots(
-        len(present), columns, figsize=(5.6 * columns, 3.8 * len(present)), squeeze=False, layout="constrained"
+        len(present),
+        columns,
+        figsize=(5.6 * columns, 3.8 * len(present)),
+        squeeze=False,
+        layout="constrained",
     )
     for row, suite in zip(axes, present):
         ours = table[table["suite"] == suite.name]
@@ -76,7 +80,9 @@ def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
     else:
         panel.set_ylabel(suite.metrics[metric])
     panel.margins(y=0.12)
-    panel.set_xticks(range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right")
+    panel.set_xticks(
+        range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right"
+    )
     panel.set_title(f"{suite.name}: {suite.metrics[metric]}")
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False, fontsize=8, loc="best")

@@ -30,7 +30,9 @@ def collect(out: Path) -> pandas.DataFrame:
         result = read_json(path)
         metrics = result.pop("metrics")
         for split, values in metrics.items():
-            rows += [{**result, "split": split, "metric": name, "value": value} for name, value in values.items()]
+            rows += [
+                {**result, "split": split, "metric": name, "value": value} for name, value in values.items()
+            ]
     table = pandas.DataFrame(rows, columns=COLUMNS)
     return table.sort_values(["suite", "method", "seed"], kind="stable", ignore_index=True)
 
@@ -51,7 +53,9 @@ def seeds_of(table: pandas.DataFrame, method: str) -> List[int]:
 
 
 def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Comparisons:
-    """Every method against the baseline, over the seeds that both have; `table` holds this suite's rows alone."""
+    """
+    Every method against the baseline, over the seeds that both have; `table` holds this suite's rows alone.
+    """
     comparisons: Comparisons = {}
     base_seeds = seeds_of(table, suite.baseline)
     for split in (split for split in table["split"].unique() if split != "train"):

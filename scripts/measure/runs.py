@@ -14,7 +14,10 @@ from scripts.measure.files import locked, read_json, replacing, write_json, writ
 from scripts.measure.suite import ROOT, Suite, UserError
 
 F1_TOLERANCE = 0.02
-"""How far, in points of F1, a model may score from what its training reported of it: rounding on a GPU, no more."""
+"""
+How far, in points of F1, a model may score from what its training reported of it: rounding on a GPU, no
+more.
+"""
 
 
 class RunFailed(Exception):
@@ -66,7 +69,9 @@ class Run:
         """Refuses to mix two experiments in one folder."""
         config = self.folder / "config.jsonnet"
         if config.is_file() and config.read_text(encoding="utf-8") != self.config:
-            raise UserError(f"{config} is of a run with other settings: take another --out, or remove its folder.")
+            raise UserError(
+                f"{config} is of a run with other settings: take another --out, or remove its folder."
+            )
 
 
 def run_name(suite: str, method: str, seed: int) -> str:
@@ -120,8 +125,9 @@ class Runner:
         if not (run.folder / "trained.json").is_file():
             recovered = run.suite.methods[run.method].recovers and any(run.model.glob("training_state_*.th"))
             status = self._train(run, lock, recover=recovered)
-            if status != 0 and recovered:
-                # A kill can leave a file torn that AllenNLP does not replace in time; the beginning is always whole.
+            if status > 0 and recovered:
+                # A kill can leave a file torn that AllenNLP does not replace in time; the beginning is always
+                # whole.
                 recovered = False
                 status = self._train(run, lock, recover=False)
             if status != 0:
@@ -130,10 +136,10 @@ class Runner:
         recovered = read_json(run.folder / "trained.json")["recovered"]
         try:
             self._score(run)
-        except _ScoresDiffer as error:
+        except _BadModel as error:
             if not recovered:
                 raise RunFailed(str(error)) from error
-            # Killed between a checkpoint and its copy as the best model: the copy is an older epoch's.
+            # A kill between a checkpoint and its copy as the best model leaves that torn, or an older one.
             (run.folder / "trained.json").unlink()
             shutil.rmtree(run.model)
             self._train_and_score(run, lock)
@@ -154,8 +160,11 @@ class Runner:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[lock],
+                # Control-C reaches us alone, and we end it; else its end would look like a failure.
+                process_group=0,
             )
             try:
+                os.pwrite(lock, f"{process.pid}\n".encode(), 0)
                 while process.poll() is None:
                     if self._stopped.wait(0.2):
                         raise Stopped()
@@ -184,13 +193,13 @@ class Runner:
             try:
                 scores, parameters = _score(run, splits, self._threads)
             except Exception as error:
-                raise RunFailed(f"scoring it failed: {type(error).__name__}: {error}") from error
+                raise _BadModel(f"scoring it failed: {type(error).__name__}: {error}") from error
         selection = run.suite.selection
         reported = epochs[-1][f"best_validation_{selection}"]
         if abs(reported - scores["dev"].metrics[selection]) > F1_TOLERANCE:
-            raise _ScoresDiffer(
-                f"its best model scores {scores['dev'].metrics[selection]:.2f} on dev, and its training reported "
-                f"{reported:.2f}"
+            raise _BadModel(
+                f"its best model scores {scores['dev'].metrics[selection]:.2f} on dev, and its training "
+                f"reported {reported:.2f}"
             )
         for split, result in scores.items():
             with replacing(run.folder / f"frames_{split}.csv.gz") as draft:
@@ -209,8 +218,8 @@ class Runner:
             path.unlink()
 
 
-class _ScoresDiffer(Exception):
-    pass
+class _BadModel(Exception):
+    """The best model cannot be scored, or is not the one that training reported on."""
 
 
 def _score(run: Run, splits: Dict[str, str], threads: int) -> Any:
@@ -226,7 +235,9 @@ def _score(run: Run, splits: Dict[str, str], threads: int) -> Any:
 
 
 def training_environment(threads: int) -> Dict[str, str]:
-    """This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are."""
+    """
+    This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are.
+    """
     return {
         **os.environ,
         "OMP_NUM_THREADS": str(threads),
@@ -238,8 +249,8 @@ def training_environment(threads: int) -> Dict[str, str]:
 
 def epoch_seconds(epochs: List[Dict[str, Any]]) -> List[float]:
     """
-    The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each: they hold
-    the time since training began, or went on after a kill.
+    The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each: they
+    hold the time since training began, or went on after a kill.
     """
     seconds, before = [], 0.0
     for metrics in epochs:
@@ -253,7 +264,9 @@ def parse_duration(duration: str) -> float:
     """Seconds of `H:MM:SS.ffffff` or `D days, H:MM:SS.ffffff`, as Python writes a time difference."""
     days, _, clock = duration.rpartition(", ")
     hours, minutes, seconds = clock.split(":")
-    return 86400 * int(days.split()[0] if days else 0) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+    return (
+        86400 * int(days.split()[0] if days else 0) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+    )
 
 
 def _identity(run: Run) -> Dict[str, Any]:
@@ -266,9 +279,9 @@ def _epoch(path: Path) -> int:
 
 def _reason(log: Path) -> str:
     """The sentence in which a training ended."""
-    lines: List[str] = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    lines: List[str] = [
+        line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]
     error: Optional[str] = next((line for line in reversed(lines) if line.startswith("error: ")), None)
     last = next((line for line in reversed(lines) if line), "it ended without a word")
     return error.removeprefix("error: ") if error else last
-
-

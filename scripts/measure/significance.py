@@ -26,15 +26,15 @@ def paired_bootstrap(
     seed: int = SEED,
 ) -> Comparison:
     """
-    Draws the examples anew, with replacement, the same draw for both. Two-sided: the share of draws in which the
-    difference is at least as far from the observed one as that is from 0 (Berg-Kirkpatrick et al., EMNLP 2012, there
-    one-sided); the observed difference counts as one draw more, so that p is never 0.
+    Draws the examples anew, with replacement, the same draw for both. Two-sided: the share of draws in which
+    the difference is at least as far from the observed one as that is from 0 (Berg-Kirkpatrick et al., EMNLP
+    2012, there one-sided); the observed difference counts as one draw more, so that p is never 0.
 
     # Parameters
 
     baseline, method : `pandas.DataFrame`
-        A row an example, the same examples in the same order, with the statistic's columns: counts, summed over
-        seeds.
+        A row an example, the same examples in the same order, with the statistic's columns: counts, summed
+        over seeds.
     """
     columns = list(statistic.columns)
     first, second = baseline[columns].to_numpy(float), method[columns].to_numpy(float)

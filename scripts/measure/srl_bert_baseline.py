@@ -1,6 +1,6 @@
 """
-allennlp-models' `srl_bert` on our data files and under our score, as an external baseline. What it learns and how it
-decodes is its own.
+allennlp-models' `srl_bert` on our data files and under our score, as an external baseline. What it learns and
+how it decodes is its own.
 """
 
 from typing import Any, Dict, Iterator, List, Optional
@@ -19,8 +19,9 @@ from seal.metrics import SrlScore
 @DatasetReader.register("srl_bert_baseline")
 class SrlBertReader(SrlReader):
     """
-    The sentences of our reader as instances of allennlp-models' `srl` reader, which itself reads only OntoNotes
-    folders. As there, a sentence without a predicate is an instance without roles, and no other sentence is one.
+    The sentences of our reader as instances of allennlp-models' `srl` reader, which itself reads only
+    OntoNotes folders. As there, a sentence without a predicate is an instance without roles, and no other
+    sentence is one.
     """
 
     def __init__(
@@ -38,8 +39,8 @@ class SrlBertReader(SrlReader):
             serialization_dir=serialization_dir,
         )
         self._upstream = UpstreamReader(token_indexers=indexers, bert_model_name=bert_model_name)
-        # Upstream looks for "uncased" in the model's name; a folder's name need not say, its tokenizer does. Without
-        # this every capitalised word would be unknown.
+        # Upstream looks for "uncased" in the model's name; a folder's name need not say, its tokenizer does.
+        # Without this every capitalised word would be unknown.
         self._upstream.lowercase_input = self._upstream.bert_tokenizer.do_lower_case
 
     def _read(self, file_path: str) -> Iterator[Instance]:
@@ -67,16 +68,16 @@ class SrlBertReader(SrlReader):
 @Model.register("srl_bert_baseline")
 class SrlBertBaseline(SrlBert):
     """
-    `srl_bert`, scored by `SrlScore`. Upstream's metric starts a Perl program for every batch of validation and
-    gathers its scores after every batch of training; left out, it changes the time a run takes and nothing of its
-    result. The best epoch is chosen by the same F1 as our runs'.
+    `srl_bert`, scored by `SrlScore`. Upstream's metric starts a Perl program for every batch of validation
+    and gathers its scores after every batch of training; left out, it changes the time a run takes and
+    nothing of its result. The best epoch is chosen by the same F1 as our runs'.
     """
 
     def __init__(self, vocab: Vocabulary, bert_model: str, embedding_dropout: float = 0.0) -> None:
         super().__init__(vocab, bert_model, embedding_dropout=embedding_dropout, srl_eval_path=None)
         self._score = SrlScore()
 
-    def forward(self, tokens, verb_indicator, metadata, tags=None) -> Dict[str, Any]:  # type: ignore[override]
+    def forward(self, tokens, verb_indicator, metadata, tags=None) -> Dict[str, Any]:  # type: ignore
         output = super().forward(tokens, verb_indicator, metadata, tags)
         if tags is not None and not self.training:
             output = self.make_output_human_readable(output)

@@ -1,4 +1,6 @@
-"""Scores a trained SRL run: the metrics of a split, and the counts of each frame, for tests of significance."""
+"""
+Scores a trained SRL run: the metrics of a split, and the counts of each frame, for tests of significance.
+"""
 
 import importlib
 from collections import Counter
@@ -11,15 +13,17 @@ import pandas
 from scripts.measure.suite import Scores
 
 KEY = ("source", "predicate", "nth")
-"""A frame by the file and line of its sentence, its predicate's index, and its number among that word's frames."""
+"""
+A frame by the file and line of its sentence, its predicate's index, and its number among that word's frames.
+"""
 
 
 def score(
     folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
 ) -> Tuple[Dict[str, Scores], int]:
     """
-    The best model of a run on each split. A model is one of ours, or one whose readable `tags` are BIO tags of words
-    and whose instances' metadata have `predicate`, `tags`, `words` and `source`.
+    The best model of a run on each split. A model is one of ours, or one whose readable `tags` are BIO tags
+    of words and whose instances' metadata have `predicate`, `tags`, `words` and `source`.
     """
     # Here, not above: they take seconds to import, which `--help` and a finished run need not wait for.
     for package in packages:
@@ -60,7 +64,10 @@ def score_split(model: Any, reader: Any, loader_settings: Dict[str, Any], path: 
                         "source": meta["source"],
                         "predicate": meta["predicate"],
                         "nth": seen[frame],
-                        **{name: sum(getattr(counts, name).values()) for name in ("correct", "predicted", "gold")},
+                        **{
+                            name: sum(getattr(counts, name).values())
+                            for name in ("correct", "predicted", "gold")
+                        },
                         "duplicate": int(counts.duplicates > 0),
                         "frame": 1,
                     }

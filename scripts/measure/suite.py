@@ -1,4 +1,6 @@
-"""What a suite of measurements is: a data set, the methods compared on it, and how a trained run is scored."""
+"""
+What a suite of measurements is: a data set, the methods compared on it, and how a trained run is scored.
+"""
 
 import importlib
 import pkgutil
@@ -10,7 +12,9 @@ import numpy
 import pandas
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The repository; runs have it as their working directory, since the data paths of configs are relative to it."""
+"""
+The repository; runs have it as their working directory, since the data paths of configs are relative to it.
+"""
 
 
 class UserError(Exception):
@@ -19,7 +23,9 @@ class UserError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run's config depends on. `library` is the path from the config's folder to `training_configs/lib`."""
+    """
+    What a run's config depends on. `library` is the path from the config's folder to `training_configs/lib`.
+    """
 
     library: str
     seed: int
@@ -54,7 +60,10 @@ Totals = Dict[str, numpy.ndarray]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A score that is a function of sums over examples. `value` maps the columns' sums, elementwise, to the score."""
+    """
+    A score that is a function of sums over examples. `value` maps the columns' sums, elementwise, to the
+    score.
+    """
 
     columns: Tuple[str, ...]
     value: Callable[[Totals], numpy.ndarray]
@@ -63,8 +72,8 @@ class Statistic:
 @dataclass
 class Scores:
     """
-    A run on one split: its metrics, and what each example adds to the statistics: a row an example, named by the
-    columns `key`, with the counts that `Statistic`s need.
+    A run on one split: its metrics, and what each example adds to the statistics: a row an example, named by
+    the columns `key`, with the counts that `Statistic`s need.
     """
 
     metrics: Dict[str, float]

@@ -75,13 +75,15 @@ def training_table(suite: Suite, table: pandas.DataFrame) -> str:
     rows = []
     for method in present_methods(suite, table):
         values = table[(table["method"] == method) & (table["split"] == "train")]
-        by_metric = {name: values.loc[values["metric"] == name, "value"] for name in values["metric"].unique()}
+        by_metric = {
+            name: values.loc[values["metric"] == name, "value"] for name in values["metric"].unique()
+        }
         rows.append(
             [
                 suite.methods[method].title,
                 mean_and_deviation(by_metric["seconds_per_epoch"], 1),
-                mean_and_deviation(by_metric["epochs"], 1),
-                mean_and_deviation(by_metric["best_epoch"], 1),
+                f"{by_metric['epochs'].mean():g}",
+                f"{by_metric['best_epoch'].mean():g}",
                 f"{by_metric['parameters'].mean() / 1e6:.2f} M",
             ]
         )
@@ -107,11 +109,15 @@ def page(
         ours = table[table["suite"] == name]
         if ours.empty:
             continue
-        data = {split: path for split, path in suite.data().items() if path}
+        paths = suite.data()
+        data = {split: paths[split] for split in ("train", "dev", "test") if paths.get(split)}
         parts.append(f"## {name}: {suite.title}")
         parts.append(
-            "Data: " + ", ".join(f"{split} `{path}`" for split, path in data.items()) + ". Seeds: "
-            + ", ".join(map(str, sorted(ours["seed"].unique()))) + ". Mean ± sample deviation over seeds."
+            "Data: "
+            + ", ".join(f"{split} `{path}`" for split, path in data.items())
+            + ". Seeds: "
+            + ", ".join(map(str, sorted(ours["seed"].unique())))
+            + ". Mean ± sample deviation over seeds."
         )
         for split in (split for split in data if split in set(ours["split"]) - {"train"}):
             parts += [f"### {split}", split_table(suite, ours, split)]
@@ -122,15 +128,17 @@ def page(
         parts += ["### Training", training_table(suite, ours)]
     if failed:
         parts.append("## Failed runs")
-        parts.append("\n".join(f"- {item.suite}, {item.method}, seed {item.seed}: {item.error}" for item in failed))
+        parts.append(
+            "\n".join(f"- {item.suite}, {item.method}, seed {item.seed}: {item.error}" for item in failed)
+        )
     parts += ["## How to read this", NOTES.format(mark=MARK, level=LEVEL, resamples=RESAMPLES)]
     return "\n\n".join(parts) + "\n"
 
 
 NOTES = """\
 - The epoch with the best score on dev is the one that is measured; dev was seen in choosing it.
-- p: paired bootstrap over the examples of the split, {resamples} draws, two-sided, the counts of all seeds pooled; it
-  speaks of other examples like these, not of other seeds. {mark}: p < {level}, not corrected for the number of
-  comparisons.
-- Seconds an epoch: the median over a run's epochs, training with validation. Best epoch counts from 1. Parameters are
-  those that are trained, a loss-net's among them; it is not needed for prediction."""
+- p: paired bootstrap over the examples of the split, {resamples} draws, two-sided, the counts of all seeds
+  pooled; it speaks of other examples like these, not of other seeds. {mark}: p < {level}, not corrected for
+  the number of comparisons.
+- Seconds an epoch: the median over a run's epochs, training with validation. Best epoch counts from 1.
+  Parameters are those that are trained, a loss-net's among them; it is not needed for prediction."""

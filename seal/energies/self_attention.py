@@ -18,8 +18,8 @@ class SelfAttentionEnergy(Energy):
         E_global = v^T softplus(W_o pool_t(H_t) + c)
 
     The pool over real tokens is their mean or their sum. A sum counts: it sees that a role stands twice whatever the
-    length of the sentence. A layer is `X + O concat_h(softmax(Q_h K_h^T / sqrt(d_h)) V_h)`; between layers stands a layer norm. Positions
-    are sinusoids, so there is no longest sequence. The mean is over real tokens.
+    length of the sentence. A layer is `X + O concat_h(softmax(Q_h K_h^T / sqrt(d_h)) V_h)`; between layers stands a
+    layer norm. Positions are sinusoids, so there is no longest sequence.
 
     With one layer (the paper's model) and discrete outputs nothing of width `hidden_dim` is ever computed a
     candidate: the attention score of two tokens is the sum of four table look-ups, because queries and keys are
@@ -178,7 +178,7 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def sinusoids(tokens: int, size: int) -> torch.Tensor:
-    """The position vectors of Vaswani et al. 2017, section 3.5, scaled to the tag vectors' length: `(tokens, size)`."""
+    """The position vectors of Vaswani et al. 2017, section 3.5, of the tag vectors' length: `(tokens, size)`."""
     rate = torch.exp(torch.arange(0, size, 2) * (-math.log(10_000.0) / size))
     angle = torch.arange(tokens).unsqueeze(1) * rate
     return torch.cat([angle.sin(), angle.cos()], dim=1) * math.sqrt(2 / size)

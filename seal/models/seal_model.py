@@ -87,9 +87,11 @@ class SealModel(Model):
         self.task_loss = task_loss or TaskLoss()
         if loss_net is not None:
             _check_loss_net_parts(sampler, energy_loss)
-            self.loss_net = loss_net.construct(
-                output_space=output_space, task_net_dim=self.task_net.get_output_dim()
-            )
+            # Nor does the loss-net's random start move what comes after it: further heads, dropout, batches.
+            with torch.random.fork_rng(devices=[]):
+                self.loss_net = loss_net.construct(
+                    output_space=output_space, task_net_dim=self.task_net.get_output_dim()
+                )
         #: What `get_metrics` reports of training.
         self.monitors = Monitors()
 

@@ -81,7 +81,6 @@ class SrlModel(SealModel):
                 self.predicate_logits(hidden[rest]), is_predicate[rest].float(), reduction="none"
             )
             state.auxiliary_loss = (loss * mask[rest]).sum(dim=1).mean()
-            self.monitor("predicate_loss", state.auxiliary_loss)
         rows = frames.nonzero().squeeze(1)
         return TaskState(
             inputs=select_rows(inputs, rows),
@@ -91,6 +90,11 @@ class SrlModel(SealModel):
             gold=None if tags is None else tags[rows],
             auxiliary_loss=state.auxiliary_loss,
         )
+
+    def task_net_loss(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
+        if state.auxiliary_loss is not None:
+            self.monitor("predicate_loss", state.auxiliary_loss)
+        return super().task_net_loss(state, features)
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """`(rows, words)`: the log-odds that a word is a predicate, from vectors of rows without one."""

@@ -51,7 +51,8 @@ def read_line(line: str) -> Dict[str, Any]:
     if undecodable:
         byte = ord(undecodable.group()) & 0xFF
         raise ConfigurationError(
-            f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as UTF-8."
+            f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as "
+            "UTF-8."
         )
     if not line.lstrip().startswith("{"):
         inputs: Dict[str, Any] = {"sentence": line}
@@ -97,7 +98,9 @@ def read_request(inputs: Any) -> SrlRequest:
     if words is None:
         _check_text(sentence, "'sentence'")
         if predicates is not None:
-            raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
+            raise ConfigurationError(
+                "'predicates' are indices of 'words'; give 'words' in place of 'sentence'."
+            )
         return SrlRequest(sentence, None, None)
     if not isinstance(words, list):
         raise ConfigurationError(f"'words' must be a list of strings, found {_short(words)}.")
@@ -114,7 +117,9 @@ def _check_text(text: Any, name: str) -> None:
     if not text or text.isspace():
         raise ConfigurationError(f"{name} is blank.")
     if _SURROGATE.search(text):
-        raise ConfigurationError(f"{name} holds half a surrogate pair, which is no character: {_short(text)}.")
+        raise ConfigurationError(
+            f"{name} holds half a surrogate pair, which is no character: {_short(text)}."
+        )
 
 
 def _indices(predicates: Any, num_words: int) -> List[int]:

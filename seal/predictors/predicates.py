@@ -84,8 +84,9 @@ class SpacyPredicateFinder(PredicateFinder):
             self._spacy = spacy.load(spacy_model, exclude=["parser", "ner", "lemmatizer", "senter"])
         except OSError as error:
             raise ConfigurationError(
-                f"predicate_finder 'spacy' needs the spaCy model '{spacy_model}', which is not here: run 'python -m "
-                f"spacy download {spacy_model}', or take the predicate_finder 'model', which needs none."
+                f"predicate_finder 'spacy' needs the spaCy model '{spacy_model}', which is not here: run "
+                f"'python -m spacy download {spacy_model}', or take the predicate_finder 'model', which "
+                "needs none."
             ) from error
         if not {"tagger", "morphologizer", "attribute_ruler"}.intersection(self._spacy.pipe_names):
             raise ConfigurationError(f"spacy_model: '{spacy_model}' tags no parts of speech; take another.")

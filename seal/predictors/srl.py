@@ -32,24 +32,25 @@ class SrlPredictor(Predictor):
         print(frame["description"])  # [ARG0 The boy] [V broke] [ARG1 the vase] .
     ```
 
-    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
-    `sentence` (text), or with `words` and perhaps `predicates` (a list of indices; without it they are found). Its
-    record has
+    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON
+    object with `sentence` (text), or with `words` and perhaps `predicates` (a list of indices; without it
+    they are found). Its record has
 
     - `words`: of a sentence, those that spaCy's rules make of it.
-    - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
-      joined by a space.
+    - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the
+      words joined by a space.
     - `frames`: one for each predicate, none where a sentence has none:
         - `predicate`: the word.
         - `index`: of that word.
         - `tags`: a BIO tag for each word.
-        - `spans`: `role`, `start` and `end` (indices of the first word and of the last, inclusive) and `text`.
+        - `spans`: `role`, `start` and `end` (indices of the first word and of the last, inclusive) and
+          `text`.
         - `description`: the words with the spans in brackets.
         - `probability`: of the whole frame, in [0, 1].
         - `energy`: the loss-net's, low is good; where it was asked for.
 
-    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that is not
-    finite is `null`.
+    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that
+    is not finite is `null`.
 
     # Parameters
 
@@ -69,8 +70,8 @@ class SrlPredictor(Predictor):
 
     # Raises
 
-    `ConfigurationError` if an argument is unknown or out of range, the spaCy model is missing, or the energy is asked
-    of a model without a loss-net.
+    `ConfigurationError` if an argument is unknown or out of range, the spaCy model is missing, or the energy
+    is asked of a model without a loss-net.
     """
 
     def __init__(
@@ -92,11 +93,15 @@ class SrlPredictor(Predictor):
                 "predicate_threshold, spacy_model, frames_per_batch, energy."
             )
         if not isinstance(model, SrlModel):
-            raise ConfigurationError(f"the predictor 'seal_srl' is for 'seal_srl' models, not {type(model).__name__}.")
+            raise ConfigurationError(
+                f"the predictor 'seal_srl' is for 'seal_srl' models, not {type(model).__name__}."
+            )
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         if type(frames_per_batch) is not int or frames_per_batch < 1:
-            raise ConfigurationError(f"frames_per_batch must be a number above 0, found {frames_per_batch!r}.")
+            raise ConfigurationError(
+                f"frames_per_batch must be a whole number above 0, found {frames_per_batch!r}."
+            )
         if not isinstance(energy, bool):
             raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
         if energy and model.loss_net is None:
@@ -104,11 +109,15 @@ class SrlPredictor(Predictor):
         super().__init__(model, dataset_reader, frozen)
         self._finder: PredicateFinder
         if predicate_finder == "model":
-            self._finder = ModelPredicateFinder(model, self.cuda_device, predicate_threshold, frames_per_batch)
+            self._finder = ModelPredicateFinder(
+                model, self.cuda_device, predicate_threshold, frames_per_batch
+            )
         elif predicate_finder == "spacy":
             self._finder = SpacyPredicateFinder(spacy_model)
         else:
-            raise ConfigurationError(f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}.")
+            raise ConfigurationError(
+                f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
+            )
         self._frames_per_batch = frames_per_batch
         self._energy = energy
         self._splitter = WordSplitter()
@@ -155,8 +164,8 @@ class SrlPredictor(Predictor):
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
-        Finds the predicates of all sentences, then decodes the frames of all sentences, each in as few passes of the
-        model as `frames_per_batch` allows.
+        Finds the predicates of all sentences, then decodes the frames of all sentences, each in as few passes
+        of the model as `frames_per_batch` allows.
 
         # Parameters
 
@@ -196,8 +205,8 @@ class SrlPredictor(Predictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
-        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate or, of a
-        sentence instance, of the predicates that are found.
+        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate
+        or, of a sentence instance, of the predicates that are found.
         """
         inputs = []
         for instance in instances:
@@ -211,7 +220,7 @@ class SrlPredictor(Predictor):
     def _frames(
         self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]
     ) -> List[List[JsonDict]]:
-        """The frames of each sentence; of its predicates, or where they are `None` of those that are found."""
+        """The frames of each sentence: of its predicates or, where they are `None`, of those found."""
         if self._model.training:
             self._model.eval()
         self._model.with_energy = self._energy
@@ -236,7 +245,9 @@ class SrlPredictor(Predictor):
     @torch.inference_mode()
     def _decode(self, rows: List[Row]) -> List[JsonDict]:
         output = self._model(**as_tensors(rows, self.cuda_device))
-        numbers: Dict[str, List[float]] = {"probability": output["log_prob"].double().clamp(max=0).exp().tolist()}
+        # A sum of rounded logarithms may be a little over 0.
+        probability = output["log_prob"].double().clamp(max=0).exp()
+        numbers: Dict[str, List[float]] = {"probability": probability.tolist()}
         if self._energy:
             numbers["energy"] = output["energy"].tolist()
         tags = self._model.make_output_human_readable({"tags": output["tags"]})["tags"]

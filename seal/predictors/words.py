@@ -8,13 +8,14 @@ from typing import List, NamedTuple, Optional
 import spacy
 from spacy.tokenizer import Tokenizer
 
-# spaCy's tokenizer takes a run without white space apart sign by sign, in time that grows with the square of its
-# length: 20,000 brackets take a minute. No English word is as long as this.
+# spaCy's tokenizer takes a run without white space apart sign by sign, in time that grows with the square of
+# its length: 20,000 brackets take a minute. No English word is as long as this.
 _LONGEST_RUN = 1000
 _LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1},}}")
 
-# spaCy keeps every string it has seen, and what it made of it, for good. Made anew after so many texts (a quarter of
-# a second), the tokenizer's memory is bounded; spaCy's own `memory_zone` makes it ten times slower.
+# spaCy keeps every string it has seen, and what it made of it, for good. Made anew after so many texts (a
+# quarter of a second), the tokenizer's memory is bounded; spaCy's own `memory_zone` makes it ten times
+# slower.
 _TEXTS_PER_TOKENIZER = 200_000
 
 
@@ -40,9 +41,9 @@ class WordSequence(NamedTuple):
 
 class WordSplitter:
     """
-    English text as words, in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the rules
-    of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are taken apart
-    (`well - known`), except after a digit.
+    English text as words, in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the
+    rules of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are
+    taken apart (`well - known`).
 
     ```python
     WordSplitter().split("She didn't.").offsets  # [[0, 3], [4, 7], [7, 10], [10, 11]]

@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 from seal.models import SealModel
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
-from seal.training.player import LOSS_NET, TASK_NET, Player, Warmup
+from seal.training.player import BOTH, LOSS_NET, TASK_NET, Player, Warmup
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
 from seal.training.resumable_trainer import ResumableTrainer
@@ -96,7 +96,7 @@ class AlternatingTrainer(ResumableTrainer):
         return self._warmup is not None and self._epochs_completed < self._warmup.epochs
 
     def _turns_now(self) -> List[str]:
-        if self._warming_up():
+        if self._warming_up() and self._warmup.player != BOTH:
             return [player for player in self._turns if player == self._warmup.player]
         return self._turns
 
@@ -159,6 +159,8 @@ class AlternatingTrainer(ResumableTrainer):
                 # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too.
                 with torch.no_grad():
                     part.state, part.has_graph = self.model.task_state(**part.batch), False
+            if not torch.isfinite(part.state.logits).all():
+                raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
             if part.candidates is None:
                 part.candidates = self.model.draw(part.state)
             return self.model.loss_net_loss(part.state, part.candidates)
@@ -241,7 +243,7 @@ class AlternatingTrainer(ResumableTrainer):
             raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
         order = sorted(players, key=lambda name: name != first)
         turns = [name for name in order for _ in range(players[name].steps)]
-        if warmup is not None and warmup.player not in players:
+        if warmup is not None and warmup.player not in (BOTH, *players):
             raise ConfigurationError(f"trainer.warmup.player: '{warmup.player}' is not trained.")
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(

@@ -11,8 +11,8 @@ logger = logging.getLogger(__name__)
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """
-    AllenNLP's checkpointer, which passes over a checkpoint that a kill left half-written and recovers from the one
-    before it. The default of seal's trainers. Parameters as AllenNLP's.
+    AllenNLP's checkpointer, which passes over a checkpoint that a kill left half-written and recovers from the
+    one before it. The default of every config that names no other type. Parameters as AllenNLP's.
     """
 
     def find_latest_checkpoint(self) -> Optional[Tuple[str, str]]:
@@ -23,6 +23,10 @@ class ResumableCheckpointer(Checkpointer):
                 return paths
             logger.warning("passing over the incomplete checkpoint %s", paths[0])
             if self._is_primary:
-                # AllenNLP writes no file that is there, so the torn one would stay. One worker is enough to remove it.
+                # AllenNLP writes no file that is there, so the torn one would stay.
                 self._remove_checkpoint(*checkpoint)
         return None
+
+
+# `trainer.checkpointer: {save_every_num_batches: 100}` means this one, too.
+Checkpointer.default_implementation = "resumable"

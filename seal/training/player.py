@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import Optimizer
 
-TASK_NET, LOSS_NET = "task_net", "loss_net"
+TASK_NET, LOSS_NET, BOTH = "task_net", "loss_net", "both"
 
 
 class Player(FromParams):
@@ -43,20 +43,22 @@ class Player(FromParams):
 
 class Warmup(FromParams):
     """
-    The first epochs, in which one player trains alone.
+    The first epochs, in which the task-net does not follow the energy yet.
 
     # Parameters
 
     epochs : `int`
-    player : `str`, optional (default = `"task_net"`)
-        `"task_net"`: by cross-entropy, without the energy. `"loss_net"`: against a task-net that stays as it is.
+    player : `str`, optional (default = `"both"`)
+        Who is trained. `"both"`: the task-net by cross-entropy alone, and the loss-net on its outputs, so that the
+        energy is worth following when its weight sets in. `"task_net"`: the task-net alone, by cross-entropy.
+        `"loss_net"`: the loss-net alone, against a task-net that stays as it is.
     """
 
-    def __init__(self, epochs: int, player: str = TASK_NET) -> None:
-        if player not in (TASK_NET, LOSS_NET) or epochs < 0:
+    def __init__(self, epochs: int, player: str = BOTH) -> None:
+        if player not in (TASK_NET, LOSS_NET, BOTH) or epochs < 0:
             raise ConfigurationError(
-                f"trainer.warmup: player must be '{TASK_NET}' or '{LOSS_NET}', not '{player}', and epochs at "
-                f"least 0, not {epochs}."
+                f"trainer.warmup: player must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{player}', and epochs "
+                f"at least 0, not {epochs}."
             )
         self.epochs = epochs
         self.player = player

@@ -9,9 +9,9 @@ from allennlp.nn.parallel import DdpAccelerator, DdpWrappedModel
 @DdpAccelerator.register("replicas")
 class ReplicaAccelerator(DdpAccelerator):
     """
-    Data-parallel training in which the trainer averages one player's gradients when its turn ends. PyTorch's own
-    wrapper ties every forward pass to one backward pass over all parameters, and a two-player step is neither: one
-    pass of the task-net serves two losses, and each backward pass reaches one player.
+    Data-parallel training in which the trainer averages one player's gradients when its turn ends. PyTorch's
+    own wrapper ties every forward pass to one backward pass over all parameters, and a two-player step is
+    neither: one pass of the task-net serves two losses, and each backward pass reaches one player.
 
     The default of the `alternating` trainer.
     """
@@ -29,15 +29,23 @@ class ReplicaAccelerator(DdpAccelerator):
 @torch.no_grad()
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     """
-    Replaces each gradient by its mean over the workers. A parameter that a worker's batch did not reach counts
-    there as 0, so that all workers take part in the same exchange.
+    Replaces each gradient by its mean over the workers. A parameter that one worker's batch did not reach counts
+    there as 0, so that all workers take part in the same exchange; one that no batch reached keeps no gradient, and
+    its optimizer leaves it alone, as in a single process.
+
+    # Parameters
+
+    parameters : `Iterable[torch.nn.Parameter]`
+        The same ones in the same order in every worker.
     """
     parameters = list(parameters)
-    for parameter in parameters:
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-    flat = torch.cat([parameter.grad.reshape(-1) for parameter in parameters])
+    parts = [
+        torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
+    ]
+    reached = parts[0].new_tensor([parameter.grad is not None for parameter in parameters])
+    # One exchange for everything: gradients, and behind them whether there was one.
+    flat = torch.cat([part.reshape(-1) for part in parts] + [reached])
     dist.all_reduce(flat)
-    flat /= dist.get_world_size()
-    for parameter, mean in zip(parameters, flat.split([p.numel() for p in parameters])):
-        parameter.grad.copy_(mean.view_as(parameter))
+    *means, reached = (flat / dist.get_world_size()).split([part.numel() for part in parts] + [len(parts)])
+    for parameter, mean, anywhere in zip(parameters, means, reached.tolist()):
+        parameter.grad = mean.view_as(parameter) if anywhere else None

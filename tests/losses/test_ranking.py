@@ -76,7 +76,8 @@ def test_a_count_stands_for_repeats(loss):
 @pytest.mark.parametrize("loss", [RankingLoss(), NceRankingLoss()])
 def test_fillers_are_silent(loss):
     value, gradient = rank(loss, GOLD_ENERGY, ENERGY, GOLD_NOISE, NOISE)
-    filled = rank(loss, GOLD_ENERGY, ENERGY + [-50.0, 3.0], GOLD_NOISE, NOISE + [-1.0, -100.0], [0] * 3 + [-math.inf] * 2)
+    log_count = [0.0] * 3 + [-math.inf] * 2
+    filled = rank(loss, GOLD_ENERGY, ENERGY + [-50.0, 3.0], GOLD_NOISE, NOISE + [-1.0, -100.0], log_count)
     assert filled[0] == pytest.approx(value) and filled[1] == pytest.approx(gradient + [0, 0])
 
 

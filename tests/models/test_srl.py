@@ -79,20 +79,13 @@ def test_prediction(output_space):
         assert output["predicate_prob"][row, n:].abs().sum() == 0
 
 
-def set_logits(model, batch, tags):
-    """Makes the task-net's answer known: its logits are those of `tags` (strings, a row)."""
-    tokens = batch["predicate"].shape[1]
+def answer(model, tokens, tags):
+    """What a task-net returns that is sure of `tags` (strings, a row each)."""
     logits = torch.zeros(len(tags), tokens, len(LABELS), dtype=torch.double)
     for b, row in enumerate(tags):
         for t, tag in enumerate(row):
             logits[b, t, LABELS.index(tag)] = 9.0
-    hidden = model.task_net.get_output_dim()
-
-    class Answer:
-        def __call__(self, inputs):
-            return logits, torch.zeros(len(tags), tokens, hidden, dtype=torch.double)
-
-    return Answer()
+    return logits, torch.zeros(len(tags), tokens, model.task_net.get_output_dim(), dtype=torch.double)
 
 
 def test_metrics(monkeypatch):
@@ -100,9 +93,10 @@ def test_metrics(monkeypatch):
     tags = [list(row[2]) for row in SENTENCES]
     tags[0] = "B-ARG1 I-ARG1 B-V B-ARG1".split()  # Of gold's two arguments one is right; ARG1 stands twice.
     tags[3] = ["B-ARG0", "I-ARG0", "B-V", "O", "O"]  # A row without a predicate counts nowhere.
-    monkeypatch.setattr(type(model.task_net), "forward", lambda self, inputs: set_logits(model, batch, tags)(inputs))
+    tokens = batch["predicate"].shape[1]
+    monkeypatch.setattr(type(model.task_net), "forward", lambda self, inputs: answer(model, tokens, tags))
     # Words 0 and 3 of the first row without a predicate, and nothing of the second: 1 right of 2, of 2 in gold.
-    odds = torch.full((5, batch["predicate"].shape[1]), 9.0, dtype=torch.double)
+    odds = torch.full((5, tokens), 9.0, dtype=torch.double)
     odds[3], odds[4] = -9.0, -9.0
     odds[3, 0] = odds[3, 3] = 9.0
     monkeypatch.setattr(model, "predicate_logits", lambda hidden: odds)

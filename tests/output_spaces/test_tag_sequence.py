@@ -224,7 +224,8 @@ def test_padding_changes_nothing():
 
     batch = everything(logits, outputs, relaxed, gold, mask)
     for i, n in enumerate(lengths):
-        alone = everything(logits[i, None, :n], outputs[i, None, :, :n], relaxed[i, None, :, :n], gold[i, None, :n], None)
+        single_outputs, single_relaxed = outputs[i, None, :, :n], relaxed[i, None, :, :n]
+        alone = everything(logits[i, None, :n], single_outputs, single_relaxed, gold[i, None, :n], None)
         for together, single in zip(batch, alone):
             assert torch.allclose(together[i], single[0])
         assert torch.equal(space.decode(logits, mask)[i, :n], space.decode(logits[i, None, :n])[0])

@@ -30,8 +30,8 @@ def train(folder: Path, method: str) -> Path:
     config = folder / "config.jsonnet"
     library = ROOT / "training_configs" / "lib" / "srl.libsonnet"
     config.write_text(CONFIG % {"library": library, "data": KITCHEN, "method": method})
-    # Training takes the root logger and the hook for uncaught exceptions over, for good; `allennlp_logging` is for
-    # one test, and these fixtures are for all.
+    # Training takes the root logger and the hook for uncaught exceptions over, for good; `allennlp_logging`
+    # is for one test, and these fixtures are for all.
     root, hook = logging.getLogger(), sys.excepthook
     handlers, level = list(root.handlers), root.level
     try:

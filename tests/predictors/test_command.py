@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 COOK = "The old cook gave her a knife and left."
 
-# Each with what its record must be: the input of `predict_json`, or a part of the error.
+# Each with what its record must be: the input of `predict_json`, or how the error starts.
 LINES = [
     (COOK.encode(), {"sentence": COOK}),
     (b"", None),
@@ -25,11 +25,11 @@ LINES = [
         {"words": ["People", "say", "it", "."], "predicates": [1]},
     ),
     (b" \t ", None),
-    (b'{"sentence": "She left."', "line 4 (blank lines not counted): the line starts with '{' and is not JSON"),
-    (b'{"words": ["She", "left"], "predicates": [2]}', "line 5 (blank lines not counted): predicate 2 is not"),
-    (b"The caf\xe9 closed.", "line 6 (blank lines not counted): the byte 0xe9 at character 8 is not UTF-8"),
-    (b'{"sentence": "half \\ud83d"}', "line 7 (blank lines not counted): 'sentence' holds half a surrogate pair"),
-    (b'{"text": "She left."}', "line 8 (blank lines not counted): the object needs 'sentence' or 'words'"),
+    (b'{"sentence": "She left."', "line 4: the line starts with '{' and is not JSON"),
+    (b'{"words": ["She", "left"], "predicates": [2]}', "line 5: predicate 2 is not"),
+    (b"The caf\xe9 closed.", "line 6: the byte 0xe9 at character 8 is not UTF-8"),
+    (b'{"sentence": "half \\ud83d"}', "line 7: 'sentence' holds half a surrogate pair"),
+    (b'{"text": "She left."}', "line 8: the object needs 'sentence' or 'words'"),
     (b"Rain .", {"sentence": "Rain ."}),
     ("Z\u00fcrich \U0001f600 left.".encode(), {"sentence": "Z\u00fcrich \U0001f600 left."}),
     (b"[not JSON", {"sentence": "[not JSON"}),
@@ -50,7 +50,8 @@ def assert_records(records, archive):
     assert len(records) == len(expected)
     for record, wanted in zip(records, expected):
         if isinstance(wanted, str):
-            assert list(record) == ["error"] and record["error"].startswith(wanted)
+            assert list(record) == ["error"]
+            assert record["error"].replace(" (blank lines not counted)", "").startswith(wanted)
             continue
         alone = predictor.predict_json(wanted)
         for frame, other in zip(record["frames"], alone["frames"]):

@@ -24,7 +24,7 @@ def sentences(predictor):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
-def test_the_model_finds_the_words_that_its_forward_gives_the_probability_of(predictor, sentences, batch_size):
+def test_the_model_finds_the_words_that_its_forward_holds_probable(predictor, sentences, batch_size):
     model = predictor._model
     probabilities = []
     for sentence in sentences:
@@ -79,7 +79,8 @@ def test_the_predictor_takes_spacys_predicates_for_its_own_words(archive, spacy_
 
 
 def test_a_missing_spacy_model_is_named_with_the_way_out(tmp_path):
-    with pytest.raises(ConfigurationError, match="'no_such_model'.*spacy download no_such_model.*finder 'model'"):
+    way_out = "'no_such_model'.*spacy download no_such_model.*finder 'model'"
+    with pytest.raises(ConfigurationError, match=way_out):
         SpacyPredicateFinder("no_such_model")
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(ConfigurationError, match="tags no parts of speech"):

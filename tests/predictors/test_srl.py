@@ -151,9 +151,12 @@ def test_the_model_runs_once_a_batch_and_not_once_a_frame(archive, monkeypatch):
     predictor = Predictor.from_path(archive, frames_per_batch=8)
     rows = []
     run = predictor._model.task_net.forward
-    monkeypatch.setattr(
-        predictor._model.task_net, "forward", lambda inputs: rows.append(len(inputs["predicate"])) or run(inputs)
-    )
+
+    def forward(inputs):
+        rows.append(len(inputs["predicate"]))
+        return run(inputs)
+
+    monkeypatch.setattr(predictor._model.task_net, "forward", forward)
     records = predictor.predict_batch_json([{"sentence": COOK}] * 8)
     assert len(frames_of(records)) == 16
     # One pass finds all predicates, two decode all frames.
@@ -207,6 +210,23 @@ def test_numbers_that_are_not_finite_are_null(archive):
     line = predictor.dump_line(predictor.predict(COOK))
     frame = json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["frames"][0]
     assert frame["probability"] is None and frame["energy"] is None
+
+
+def test_rounding_makes_no_probability_larger_than_1(archive):
+    predictor = Predictor.from_path(archive)
+    run = predictor._model.forward
+    predictor._model.forward = lambda **inputs: {**run(**inputs), "log_prob": torch.tensor([1e-6, -1e-6])}
+    first, second = predictor.predict(COOK)["frames"]
+    assert first["probability"] == 1
+    assert second["probability"] == pytest.approx(1 - 1e-6, abs=1e-9)
+
+
+def test_output_is_strict_json_in_ascii(predictor):
+    line = predictor.dump_line({"words": ["caf\u00e9", "\U0001f600", "\u2028"]})
+    assert line.isascii() and line.endswith("}\n") and line.count("\n") == 1
+    assert json.loads(line) == {"words": ["caf\u00e9", "\U0001f600", "\u2028"]}
+    with pytest.raises(ValueError):
+        predictor.dump_line({"energy": float("nan")})
 
 
 def test_a_wrong_line_has_its_error_in_its_place(archive):

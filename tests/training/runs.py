@@ -1,12 +1,12 @@
-"""What the trainers' tests share: small SRL runs on the fixture, made of the configs' own functions."""
+"""What the trainers' tests share: small SRL runs on the fixture, in this process and in several."""
 
 import copy
-import json
+import os
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-import _jsonnet
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
@@ -23,26 +23,61 @@ PLATEAU = {"type": "reduce_on_plateau", "mode": "max", "patience": 0, "factor": 
 
 
 def config(
-    method: str = "nce(num_samples=4)", dropout: float = 0.3, batch_size: int = 2, epochs: int = 1, **more: Any
+    method: str = "nce",
+    dropout: float = 0.3,
+    batch_size: int = 2,
+    epochs: int = 1,
+    energy_weight: float = 0.5,
+    share_encoder: bool = False,
+    **more: Any,
 ) -> Dict[str, Any]:
     """
-    `srl.experiment` over 5 frames and 3 sentences, in their order. `more`: values for dotted keys; `...` drops one.
+    A BiLSTM over the fixture's 5 frames and 3 sentences, in their order. `more` sets further values; `a__b` stands
+    for the key `a.b`, and the value `...` drops it.
     """
-    text = f"""
-        local srl = import '{ROOT}/training_configs/lib/srl.libsonnet';
-        srl.experiment(
-          data={{ train: '{DATA}', dev: '{DATA}', test: null }},
-          encoder=srl.encoder.bilstm(word_dim=6, hidden=5, predicate_dim=3, dropout={dropout}),
-          method=srl.method.{method},
-          energies=srl.energies(hidden_dim=8, dropout={dropout}),
-          epochs={epochs},
-          task_net_lr=5e-3,
-          loss_net_lr=5e-3,
+    reader = {"type": "seal_srl", "token_indexers": {"tokens": {"type": "single_id", "lowercase_tokens": True}}}
+    encoder = {
+        "type": "seq2seq",
+        "predicate_dim": 3,
+        "dropout": dropout,
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 6}}},
+        "encoder": {"type": "lstm", "bidirectional": True, "input_size": 9, "hidden_size": 5},
+    }
+    player = {"optimizer": {"type": "fused_adamw", "lr": 5e-3}, "grad_norm": 10.0}
+    built = {
+        "random_seed": 13,
+        "numpy_seed": 13,
+        "pytorch_seed": 13,
+        "dataset_reader": reader,
+        "validation_dataset_reader": copy.deepcopy(reader),
+        "train_data_path": str(DATA),
+        "validation_data_path": str(DATA),
+        "model": {
+            "type": "seal_srl",
+            "output_space": {"type": "tag_sequence", "namespace": "srl_tags"},
+            "task_net": {"encoder": encoder},
+        },
+        "data_loader": {"batch_size": batch_size, "shuffle": False},
+        "validation_data_loader": {"batch_size": 64, "shuffle": False},
+        "trainer": {
+            "type": "alternating",
+            "num_epochs": epochs,
+            "validation_metric": "+f1",
+            "task_net": player,
+            "cuda_device": -1,
+            "run_confidence_checks": False,
+        },
+    }
+    if method != "cross_entropy":
+        sampler = {"type": "discrete", "num_samples": 4} if method == "nce" else {"type": "task_net_output"}
+        energies = [{"type": "local"}, {"type": "self_attention", "hidden_dim": 8, "dropout": dropout}]
+        built["model"].update(
+            loss_net={"energies": energies, **({} if share_encoder else {"encoder": copy.deepcopy(encoder)})},
+            sampler=sampler,
+            energy_loss={"type": "nce_ranking" if method == "nce" else "margin"},
+            task_loss={"energy_weight": energy_weight},
         )
-    """
-    built = json.loads(_jsonnet.evaluate_snippet("config", text))
-    built["data_loader"] = {"batch_size": batch_size, "shuffle": False}
-    built["trainer"].update({"cuda_device": -1, "run_confidence_checks": False})
+        built["trainer"]["loss_net"] = copy.deepcopy(player)
     for key, value in more.items():
         put(built, key, value)
     return built
@@ -134,3 +169,37 @@ def record(trainer: Any, name: str, log: List[Any], before: Optional[Any] = None
         return original(*args, **kwargs)
 
     setattr(trainer, name, recording)
+
+
+def on_workers(work: Any, folder: Path, size: int = 2, seconds: float = 60.0) -> List[Any]:
+    """What `work(rank)` returns in each of `size` processes of one group; fails where one fails or they hang."""
+    folder.mkdir(parents=True, exist_ok=True)
+    meeting = f"file://{folder}/meeting-{os.urandom(4).hex()}"
+    # Forked: the imports are done, and `work` may be any function.
+    context = torch.multiprocessing.get_context("fork")
+    workers = [context.Process(target=_worker, args=(work, rank, size, meeting, folder)) for rank in range(size)]
+    for worker in workers:
+        worker.start()
+    end = time.time() + seconds
+    for worker in workers:
+        worker.join(max(0.1, end - time.time()))
+    hanging = [rank for rank, worker in enumerate(workers) if worker.is_alive()]
+    for worker in workers:
+        worker.kill()
+    assert not hanging, f"workers {hanging} hang"
+    assert all(worker.exitcode == 0 for worker in workers)
+    return [torch.load(folder / f"result-{rank}.th", weights_only=False) for rank in range(size)]
+
+
+def _worker(work, rank: int, size: int, meeting: str, folder: Path) -> None:
+    torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=size)
+    torch.save(work(rank), folder / f"result-{rank}.th")
+    torch.distributed.destroy_process_group()
+
+
+def build_worker(settings: Dict[str, Any], folder: Path, rank: int, size: int = 2):
+    """As `build`, in a worker. The vocabulary must be in `folder/vocabulary`, as the command puts it there."""
+    settings = copy.deepcopy(settings)
+    settings["vocabulary"] = {"type": "from_files", "directory": str(folder / "vocabulary")}
+    settings["trainer"].update(distributed=True, world_size=size, local_rank=rank)
+    return build(settings, folder, local_rank=rank)

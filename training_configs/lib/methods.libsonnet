@@ -15,11 +15,11 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder) =
   crf(): function(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
 
   // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9).
-  nce(num_samples=20, energy_weight=0.5, share_encoder=false):
+  nce(num_samples=20, energy_weight=0.1, share_encoder=false):
     dynamic({ type: 'nce_ranking' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
 
   // SEAL-dynamic with plain ranking (ICLR 2022 submission, Eq. 10).
-  ranking(num_samples=20, energy_weight=0.5, share_encoder=false):
+  ranking(num_samples=20, energy_weight=0.1, share_encoder=false):
     dynamic({ type: 'ranking' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
 
   // SEAL-dynamic with the margin loss (Eq. 6).

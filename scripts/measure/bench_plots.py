@@ -1,0 +1,40 @@
+"""The figure of a benchmark."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # No window: a figure must not need a screen.
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas  # noqa: E402
+
+from scripts.measure.files import replacing  # noqa: E402
+
+
+def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
+    """A panel a case and metric: the ratio to the baseline of each method."""
+    groups = [
+        (key, rows)
+        for key, rows in table.groupby(["case", "metric"], sort=False)
+        if rows["ratio"].notna().any()
+    ]
+    columns = min(3, len(groups))
+    lines = -(-len(groups) // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(5 * columns, 2.9 * lines), squeeze=False, layout="constrained"
+    )
+    for panel in axes.flat[len(groups) :]:
+        panel.axis("off")
+    for panel, ((case, metric), rows) in zip(axes.flat, groups):
+        bars = panel.barh(rows["method"], rows["ratio"], color="#2f5d8a")
+        panel.bar_label(bars, labels=[f"{ratio:.3g}" for ratio in rows["ratio"]], padding=3, fontsize=8)
+        panel.invert_yaxis()
+        panel.margins(x=0.15)
+        panel.set_title(f"{case}: {metric}", fontsize=9)
+        panel.set_xlabel("ratio to the baseline", fontsize=8)
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, fontsize=9)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)

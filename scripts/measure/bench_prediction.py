@@ -1,0 +1,65 @@
+"""Sentences a second of our SRL predictor and of allennlp-models', given the same words and predicates."""
+
+from typing import Any, Callable, Dict, List
+
+import torch
+from allennlp.data import Instance, Token, Vocabulary
+from allennlp.data.token_indexers import PretrainedTransformerIndexer
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from allennlp_models.structured_prediction.dataset_readers.srl import SrlReader as UpstreamReader
+from allennlp_models.structured_prediction.models.srl_bert import SrlBert
+from allennlp_models.structured_prediction.predictors.srl import SemanticRoleLabelerPredictor
+from transformers import BertModel
+
+from scripts.measure.bench_srl_parts import build_model, build_reader
+from seal.dataset_readers.srl_records import SrlSentence
+
+BATCH = 32
+
+
+class GivenPredicates(SemanticRoleLabelerPredictor):
+    """
+    allennlp-models' predictor without its first step: spaCy's tagger, which splits the sentence and finds its
+    verbs. What it does with the predicates is its own.
+    """
+
+    def __init__(self, model: Model, reader: UpstreamReader) -> None:
+        Predictor.__init__(self, model, reader)
+
+    def _sentence_to_srl_instances(self, json_dict: Dict[str, Any]) -> List[Instance]:
+        tokens = [Token(word) for word in json_dict["words"]]
+        return [
+            self._dataset_reader.text_to_instance(tokens, [int(i == predicate) for i in range(len(tokens))])
+            for predicate in json_dict["predicates"]
+        ]
+
+
+def predictors(
+    sentences: List[SrlSentence], encoder: str, vocab: Vocabulary
+) -> Dict[str, Callable[[], None]]:
+    """A function each that labels all sentences, a call of `predict_batch_json` for every 32 of them."""
+    device = 0 if torch.cuda.is_available() else -1
+    torch.manual_seed(0)
+    indexers = {"tokens": PretrainedTransformerIndexer(encoder)}
+    reader = UpstreamReader(token_indexers=indexers, bert_model_name=encoder)
+    reader.lowercase_input = reader.bert_tokenizer.do_lower_case
+    upstream = SrlBert(vocab, BertModel.from_pretrained(encoder), srl_eval_path=None)
+    ours = build_model("cross_entropy", encoder, vocab)
+    for model in (upstream, ours):
+        model.eval()
+        model.to(torch.device("cpu" if device < 0 else f"cuda:{device}"))
+    theirs = GivenPredicates(upstream, reader)
+    # As many frames in a pass of the model as theirs.
+    mine = Predictor.by_name("seal_srl")(ours, build_reader(encoder), frames_per_batch=BATCH)
+    inputs = [{"words": sentence.words, "predicates": sentence.predicates} for sentence in sentences]
+
+    def run(predictor: Predictor) -> Callable[[], None]:
+        def predict() -> None:
+            for start in range(0, len(inputs), BATCH):
+                # A copy: a predictor may keep what it is given.
+                predictor.predict_batch_json([dict(item) for item in inputs[start : start + BATCH]])
+
+        return predict
+
+    return {"seal_srl": run(mine), "allennlp_models": run(theirs)}

@@ -1,0 +1,239 @@
+"""The SRL benchmark: what a training step, the metrics, a prediction cost."""
+
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+from tqdm import tqdm
+
+import seal  # noqa: F401
+from scripts.measure import bench_srl_parts as parts
+from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_memory import peak_memory, write_longest
+from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, timed, train_epoch
+
+BASELINE = "cross_entropy"
+CASES = {
+    "step": "seconds of a training step, against cross-entropy's",
+    "metrics": "seconds of a step's metrics, against the step",
+    "prediction": "sentences a second of our predictor, against allennlp-models'",
+    "memory": "peak memory of training steps on the longest sentences, against cross-entropy's",
+}
+
+
+class Row(NamedTuple):
+    suite: str
+    case: str
+    method: str
+    metric: str
+    value: float
+    baseline: Optional[float]
+    ratio: Optional[float]
+
+
+class SrlBenchmark:
+    """
+    # Parameters
+
+    encoder : `str`, optional
+        A local folder or a name on the hub; `None`: random weights, `layers` and `width`.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round.
+    warmup_steps : `int`
+        Steps of cross-entropy training between "at the start" and "after N steps".
+    """
+
+    def __init__(
+        self,
+        methods: List[str],
+        encoder: Optional[str] = None,
+        repeats: int = 5,
+        num_batches: int = 8,
+        warmup_steps: int = 100,
+        threads: int = 1,
+        layers: int = 6,
+        width: int = 384,
+    ) -> None:
+        torch.set_num_threads(threads)
+        self._threads, self._repeats, self._warmup_steps = threads, repeats, warmup_steps
+        # The ratios are to cross-entropy: it always runs.
+        self._methods = [BASELINE] + [name for name in methods if name != BASELINE]
+        self._folder = tempfile.TemporaryDirectory(prefix="seal-benchmark-")
+        self.data, train, self._dev = parts.read_data()
+        self._train = train
+        self._vocab = parts.label_vocabulary(train + self._dev)
+        self.description = encoder or f"random BERT, {layers} layers, {width} wide"
+        self._encoder = encoder or save_random_bert(
+            Path(self._folder.name) / "encoder",
+            (word for item in train for word in item.words),
+            layers,
+            width,
+        )
+        # A trained encoder's own rate would hardly move random weights in so few steps.
+        self._learning_rate = 5e-5 if encoder else 5e-4
+        reader = parts.build_reader(self._encoder)
+        self._instances = parts.as_instances(reader, parts.draw_batches(train, num_batches, seed=0))
+        self._warmup = parts.as_instances(reader, parts.draw_batches(train, warmup_steps, seed=1))
+        self._num_batches = -(-len(self._instances) // parts.BATCH_SIZE)
+        self._trainers: Dict[str, Any] = {}
+
+    def run(self, cases: List[str]) -> List[Row]:
+        functions: Dict[str, Callable[[], List[Row]]] = {
+            "step": self.step,
+            "metrics": self.metrics,
+            "prediction": self.prediction,
+            "memory": self.memory,
+        }
+        rows: List[Row] = []
+        for case in tqdm(cases, desc="cases"):
+            rows += functions[case]()
+        return rows
+
+    def step(self) -> List[Row]:
+        rows = self._steps("step, at the start")
+        if self._warmup_steps:
+            trained = parts.build_model(BASELINE, self._encoder, self._vocab)
+            train_epoch(
+                parts.build_trainer(BASELINE, trained, self._warmup, self._encoder, self._learning_rate)
+            )
+            for trainer in self._all_trainers().values():
+                parts.copy_task_net(trained, trainer.model)
+            rows += self._steps(f"step, after {self._warmup_steps} steps")
+        return rows
+
+    def _steps(self, case: str) -> List[Row]:
+        trainers = self._all_trainers()
+        seconds = interleaved(
+            {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()},
+            self._repeats,
+        )
+        base = seconds[BASELINE]
+        rows = []
+        for name, values in seconds.items():
+            value, baseline = median(values) / self._num_batches, median(base) / self._num_batches
+            rows.append(Row("srl", case, name, "seconds", value, baseline, median_ratio(values, base)))
+            model = trainers[name].model
+            if hasattr(model.sampler, "num_samples"):
+                # Equal draws are merged: what a step costs depends on how many differ.
+                distinct, drawn = self._distinct(trainers[name]), model.sampler.num_samples
+                rows.append(Row("srl", case, name, "distinct_samples", distinct, drawn, distinct / drawn))
+        return rows
+
+    @torch.no_grad()
+    def _distinct(self, trainer: Any) -> float:
+        """The mean over frames of the number of different draws."""
+        counts = []
+        for batch in trainer.data_loader:
+            state = trainer.model.task_state(**batch)
+            if len(state.gold):
+                log_count = trainer.model.draw(state).log_count
+                counts += torch.isfinite(log_count).sum(dim=1).tolist()
+        return sum(counts) / len(counts)
+
+    def _all_trainers(self) -> Dict[str, Any]:
+        for name in self._methods:
+            if name not in self._trainers:
+                model = parts.build_model(name, self._encoder, self._vocab)
+                self._trainers[name] = parts.build_trainer(name, model, self._instances, self._encoder, 0.0)
+        return self._trainers
+
+    def metrics(self) -> List[Row]:
+        """
+        "progress": what a training step spends on the running means it reports. "score": what span F1 and UCR
+        of a validation batch take, against a training step on that batch.
+        """
+        rows = []
+        for name in [method for method in self._methods if method in (BASELINE, "nce_20")]:
+            trainer = self._all_trainers()[name]
+            model = trainer.model
+            watch = Stopwatch()
+            wrapped = ("monitor", "get_metrics")
+            for method in wrapped:
+                setattr(model, method, watch.wrap(getattr(model, method)))
+            steps, inside = [], []
+            train_epoch(trainer)
+            for _ in range(self._repeats):
+                watch.seconds = 0.0
+                steps.append(timed(lambda: train_epoch(trainer)) / self._num_batches)
+                inside.append(watch.seconds / self._num_batches)
+            for method in wrapped:
+                delattr(model, method)  # The class's own shows again.
+            rows.append(
+                Row(
+                    "srl",
+                    "metrics",
+                    name,
+                    "progress_seconds",
+                    median(inside),
+                    median(steps),
+                    median_ratio(inside, steps),
+                )
+            )
+            score = [self._score_seconds(trainer) for _ in range(self._repeats)]
+            rows.append(
+                Row(
+                    "srl",
+                    "metrics",
+                    name,
+                    "score_seconds",
+                    median(score),
+                    median(steps),
+                    median_ratio(score, steps),
+                )
+            )
+        return rows
+
+    @torch.no_grad()
+    def _score_seconds(self, trainer: Any) -> float:
+        from seal.metrics import SrlScore
+
+        model, metric, seconds = trainer.model.eval(), SrlScore(), 0.0
+        for batch in trainer.data_loader:
+            tags = model.make_output_human_readable(model(**batch))["tags"]
+            meta = batch["metadata"]
+            predicted = [row[: len(item["words"])] for row, item in zip(tags, meta)]
+            gold, predicates = [item["tags"] for item in meta], [item["predicate"] for item in meta]
+            seconds += timed(lambda: (metric(predicted, gold, predicates), metric.get_metric()))
+        model.get_metrics(reset=True)
+        model.train()
+        return seconds / self._num_batches
+
+    def prediction(self) -> List[Row]:
+        from scripts.measure.bench_prediction import BATCH, predictors
+
+        with_predicates = [sentence for sentence in self._dev if sentence.frames]
+        sentences = with_predicates[: BATCH * self._num_batches]
+        seconds = interleaved(predictors(sentences, self._encoder, self._vocab), self._repeats)
+        ours, theirs = seconds["seal_srl"], seconds["allennlp_models"]
+        speed = {name: len(sentences) / median(values) for name, values in seconds.items()}
+        case, base = f"prediction, {BATCH} sentences a call", speed["allennlp_models"]
+        return [
+            Row(
+                "srl",
+                case,
+                "seal_srl",
+                "sentences_per_second",
+                speed["seal_srl"],
+                base,
+                median_ratio(theirs, ours),
+            ),
+            Row("srl", case, "allennlp_models", "sentences_per_second", base, base, 1.0),
+        ]
+
+    def memory(self) -> List[Row]:
+        path = Path(self._folder.name) / "longest.json"
+        write_longest(self._train, self._vocab, path)
+        found = {name: peak_memory(name, self._encoder, self._threads, path) for name in self._methods}
+        rows = []
+        for name in found:
+            for kind, value in found[name].items():
+                base = found[BASELINE][kind]
+                # Of a tiny model nothing may show above what the imports took at their highest.
+                rows.append(
+                    Row("srl", "memory", name, f"{kind}_mib", value, base, value / base if base else None)
+                )
+        return rows

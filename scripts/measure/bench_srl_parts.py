@@ -1,0 +1,122 @@
+"""Sentences, batches, models and trainers of the SRL benchmark, the same for every case."""
+
+import json
+import random
+from typing import Any, Dict, List, Optional, Tuple
+
+import _jsonnet
+import torch
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+from allennlp.models import Model
+from allennlp.training import Trainer
+
+from scripts.measure.configs import library_value, text
+from scripts.measure.suite import ROOT
+from seal.dataset_readers.srl_files import read_srl_sentences
+from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+
+BATCH_SIZE = 16
+
+METHODS = {
+    "cross_entropy": "srl.method.cross_entropy()",
+    "crf": "srl.method.crf()",
+    "margin": "srl.method.margin()",
+    "nce_20": "srl.method.nce(num_samples=20)",
+    "nce_400": "srl.method.nce(num_samples=400)",
+    "nce_20_shared": "srl.method.nce(num_samples=20, share_encoder=true)",
+}
+
+
+def read_data() -> Tuple[str, List[SrlSentence], List[SrlSentence]]:
+    """Name, training and dev sentences of the Web Treebank or, where it is not there, of the sample."""
+    for name in ("ewt", "sample"):
+        paths = library_value("srl.libsonnet", f"lib.data.{name}")
+        if (ROOT / paths["train"]).exists() and (ROOT / paths["dev"]).exists():
+            break
+    return name, *(list(read_srl_sentences(str(ROOT / paths[split]))) for split in ("train", "dev"))
+
+
+def label_vocabulary(sentences: List[SrlSentence]) -> Vocabulary:
+    """The tags of all sentences, for our models and, in its namespace, for allennlp-models'."""
+    tags = sorted({tag for sentence in sentences for frame in sentence.frames for tag in frame.tags} | {"O"})
+    return Vocabulary(tokens_to_add={"srl_tags": tags, "labels": tags})
+
+
+def draw_batches(
+    sentences: List[SrlSentence], count: int, seed: int
+) -> List[List[Tuple[SrlSentence, Optional[SrlFrame]]]]:
+    """
+    So many of the batches that an epoch with the `bucket` sampler has: rows (frames, and each sentence once
+    without one) of like length together.
+    """
+    generator = random.Random(seed)
+    rows = [(sentence, frame) for sentence in sentences for frame in [*sentence.frames, None]]
+    generator.shuffle(rows)
+    rows.sort(key=lambda row: len(row[0].words))
+    batches = [rows[start : start + BATCH_SIZE] for start in range(0, len(rows), BATCH_SIZE)]
+    if len(batches) > 1 and len(batches[-1]) < BATCH_SIZE:
+        batches.pop()  # Seconds a step are those of full batches.
+    return generator.sample(batches, min(count, len(batches)))
+
+
+def as_instances(
+    reader: DatasetReader, batches: List[List[Tuple[SrlSentence, Optional[SrlFrame]]]]
+) -> List[Instance]:
+    instances = []
+    for sentence, frame in (row for batch in batches for row in batch):
+        instance = reader.text_to_instance(
+            words=sentence.words,
+            predicate=None if frame is None else frame.predicate,
+            tags=["O"] * len(sentence.words) if frame is None else frame.tags,
+            predicates=sentence.predicates,
+        )
+        reader.apply_token_indexers(instance)
+        instances.append(instance)
+    return instances
+
+
+def experiment(method: str, encoder: str, learning_rate: float) -> Dict[str, Any]:
+    """The config of `training_configs/lib`, with the given encoder."""
+    library = (ROOT / "training_configs" / "lib" / "srl.libsonnet").as_posix()
+    rate = repr(float(learning_rate))
+    source = f"""
+        local srl = import {text(library)};
+        srl.experiment(
+          data=srl.data.ewt, encoder=srl.encoder.transformer({text(encoder)}), method={METHODS[method]},
+          task_net_lr={rate}, loss_net_lr={rate},
+        )"""
+    return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+
+
+def build_reader(encoder: str) -> DatasetReader:
+    return DatasetReader.from_params(Params(experiment("cross_entropy", encoder, 0.0)["dataset_reader"]))
+
+
+def build_model(method: str, encoder: str, vocab: Vocabulary) -> Model:
+    torch.manual_seed(0)
+    return Model.from_params(Params(experiment(method, encoder, 0.0)["model"]), vocab=vocab)
+
+
+def build_trainer(
+    method: str, model: Model, instances: List[Instance], encoder: str, learning_rate: float
+) -> Trainer:
+    """
+    The trainer of the config, over the instances in their order. With a learning rate of 0 every update costs
+    what it costs and the model stays what it is.
+    """
+    settings = experiment(method, encoder, learning_rate)["trainer"]
+    settings.update(
+        num_epochs=1, checkpointer=None, enable_default_callbacks=False, run_confidence_checks=False
+    )
+    loader = SimpleDataLoader(instances, BATCH_SIZE, vocab=model.vocab)
+    trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
+    model.to(trainer.cuda_device)
+    loader.set_target_device(trainer.cuda_device)
+    return trainer
+
+
+def copy_task_net(source: Model, target: Model) -> None:
+    """The trained task-net into another model; what else that has (a loss-net, a CRF's transitions) stays."""
+    target.task_net.load_state_dict(source.task_net.state_dict())

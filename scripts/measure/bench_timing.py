@@ -1,0 +1,67 @@
+"""Timing things against each other on a machine that is not always equally fast."""
+
+import io
+import time
+from contextlib import redirect_stderr
+from statistics import median
+from typing import Any, Callable, Dict, List
+
+import torch
+
+
+def interleaved(cases: Dict[str, Callable[[], Any]], rounds: int) -> Dict[str, List[float]]:
+    """
+    The seconds of each case in each round. A round runs every case once, one after the other, so that a slow
+    moment falls on all; the first round is not counted.
+    """
+    seconds: Dict[str, List[float]] = {name: [] for name in cases}
+    for number in range(rounds + 1):
+        for name, case in cases.items():
+            elapsed = timed(case)
+            if number:
+                seconds[name].append(elapsed)
+    return seconds
+
+
+def timed(case: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    case()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def median_ratio(seconds: List[float], baseline: List[float]) -> float:
+    """The median over rounds of the ratio within a round."""
+    return median(ours / theirs for ours, theirs in zip(seconds, baseline))
+
+
+def train_epoch(trainer: Any) -> None:
+    """AllenNLP's own loop over the trainer's batches: everything of a training step, its progress bar too."""
+    trainer._batches_in_epoch_completed = 0
+    with redirect_stderr(io.StringIO()):
+        trainer._train_epoch(0)
+
+
+class Stopwatch:
+    """
+    Adds up the time inside the functions it wraps. A wrapped function may call another; that counts once.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._inside = False
+
+    def wrap(self, function: Callable) -> Callable:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return function(*args, **kwargs)
+            self._inside = True
+            start = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds += time.perf_counter() - start
+                self._inside = False
+
+        return wrapped

@@ -1,0 +1,36 @@
+from seal.metrics import Monitors
+from tests.training.runs import on_workers
+
+
+def test_means():
+    monitors = Monitors()
+    for value in (1.0, 2.0, 6.0):
+        monitors.add("loss", value)
+    monitors.add("norm", 5.0)
+    assert monitors.means() == {"loss": 3.0, "norm": 5.0}
+    assert monitors.means(reset=True) == {"loss": 3.0, "norm": 5.0}
+    assert monitors.means(reset=True) == {}
+
+
+def test_state_goes_round():
+    monitors, other = Monitors(), Monitors()
+    monitors.add("loss", 1.0)
+    other.load_state_dict(monitors.state_dict())
+    monitors.add("loss", 100.0)
+    other.add("loss", 2.0)
+    assert other.means() == {"loss": 1.5}
+
+
+def test_workers_need_not_report_the_same(tmp_path):
+    def work(rank):
+        monitors = Monitors()
+        monitors.add("loss", rank + 1.0)
+        if rank == 1:
+            monitors.add("predicate_loss", 7.0)
+            monitors.add("loss", 6.0)
+        return monitors.means(), monitors.means(reset=True), monitors.means(reset=True)
+
+    (mine, both, after), (theirs, all_of_it, _) = on_workers(work, tmp_path)
+    assert mine == {"loss": 1.0} and theirs == {"loss": 4.0, "predicate_loss": 7.0}
+    assert both == all_of_it == {"loss": 3.0, "predicate_loss": 7.0}
+    assert after == {}

@@ -1,0 +1,153 @@
+"""scripts/benchmark.py: its timing, and a run with the smallest settings."""
+
+import json
+import math
+
+import pandas
+import pytest
+import torch
+from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
+
+from scripts import benchmark
+from scripts.measure import bench_srl_parts as parts
+from scripts.measure.bench_encoder import VOCABULARY, save_random_bert
+from scripts.measure.bench_memory import write_longest
+from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, train_epoch
+from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+
+WORDS = ["Kim", "sold", "the", "old", "car", "to", "Lee", "."]
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return save_random_bert(tmp_path_factory.mktemp("encoder"), WORDS * 2, layers=1, width=32)
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    tags = ["B-ARG0", "B-V", "B-ARG1", "I-ARG1", "I-ARG1", "B-ARG2", "I-ARG2", "O"]
+    found = []
+    for length in range(4, 9):
+        frame = SrlFrame(predicate=1, tags=tags[:length])
+        found += [SrlSentence(WORDS[:length], [frame] if length % 2 else [frame, frame])] * 4
+    return found
+
+
+def test_rounds_are_interleaved_and_the_first_is_not_counted():
+    calls = []
+    cases = {"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}
+    seconds = interleaved(cases, 2)
+    assert "".join(calls) == "ababab"
+    assert [len(values) for values in seconds.values()] == [2, 2]
+
+
+def test_median_ratio_is_of_rounds():
+    # Every round is twice as slow as the one before, and the ratio stays 3.
+    assert median_ratio([3, 6, 12], [1, 2, 4]) == 3
+
+
+def test_stopwatch_counts_nested_time_once(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("scripts.measure.bench_timing.time.perf_counter", lambda: now[0])
+    watch = Stopwatch()
+
+    def spend(seconds):
+        now[0] += seconds
+
+    inner = watch.wrap(spend)
+    outer = watch.wrap(lambda: (spend(1), inner(2)))
+    outer()
+    spend(10)
+    inner(4)
+    assert watch.seconds == 7
+
+
+def test_batches_are_full_and_of_like_length(sentences):
+    # 48 rows and 4 more: those are no full batch.
+    batches = parts.draw_batches(sentences, 9, seed=0)
+    assert [len(batch) for batch in batches] == [parts.BATCH_SIZE] * 3
+    assert all(len({len(sentence.words) for sentence, _ in batch}) <= 3 for batch in batches)
+    assert batches == parts.draw_batches(sentences, 9, seed=0)
+
+
+def test_random_encoder_has_its_size_and_tokenizer(encoder):
+    indexer = PretrainedTransformerMismatchedIndexer(encoder)
+    # A word of the data, the beginning of one, and one that is only letters.
+    assert indexer._tokenizer.tokenize("Sold cars tar") == ["sold", "car", "##s", "t", "##a", "##r"]
+    with open(f"{encoder}/config.json", encoding="utf-8") as file:
+        config = json.load(file)
+    assert (config["num_hidden_layers"], config["hidden_size"], config["vocab_size"]) == (1, 32, VOCABULARY)
+
+
+@pytest.mark.parametrize("method", ["crf", "nce_20_shared"])
+def test_timed_steps_are_updates_that_change_nothing(method, encoder, sentences):
+    vocab = parts.label_vocabulary(sentences)
+    batches = parts.draw_batches(sentences, 2, seed=0)
+    model = parts.build_model(method, encoder, vocab)
+    instances = parts.as_instances(parts.build_reader(encoder), batches)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    still = parts.build_trainer(method, model, instances, encoder, 0.0)
+    train_epoch(still)
+    steps = [
+        state["step"]
+        for player in still.optimizer.players.values()
+        for state in player.state_dict()["state"].values()
+    ]
+    assert steps and set(map(float, steps)) == {2.0}
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    train_epoch(parts.build_trainer(method, model, instances, encoder, 1e-3))
+    assert any(not torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_longest_rows_for_memory(sentences, tmp_path):
+    write_longest(sentences, parts.label_vocabulary(sentences), tmp_path / "rows.json")
+    content = json.loads((tmp_path / "rows.json").read_text())
+    lengths = [len(words) for words, _, _ in content["rows"]]
+    assert lengths == sorted(lengths, reverse=True) and lengths[0] == 8
+    assert "B-ARG2" in content["labels"]
+
+
+def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys):
+    monkeypatch.setattr(parts, "read_data", lambda: ("toy", sentences, sentences[:4]))
+    arguments = ["--suite", "srl", "--out", str(tmp_path), "--encoder", encoder, "--methods", "nce_20"]
+    arguments += ["--repeats", "1", "--batches", "1", "--warmup-steps", "2"]
+    assert benchmark.main(arguments) == 0
+    table = pandas.read_csv(tmp_path / "benchmark.csv")
+    assert list(table.columns) == ["suite", "case", "method", "metric", "value", "baseline", "ratio"]
+    cases = set(table["case"])
+    assert {"step, at the start", "step, after 2 steps", "metrics", "memory"} < cases and len(cases) == 5
+    for row in table[table["metric"] == "seconds"].itertuples():
+        assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
+    draws = table[table["metric"] == "distinct_samples"]
+    assert draws["value"].between(1, 20).all() and len(draws) == 2
+    shares = table.loc[table["metric"] == "progress_seconds", "ratio"]
+    assert ((shares > 0) & (shares < 0.5)).all()
+    speed = table[table["metric"] == "sentences_per_second"].set_index("method")["ratio"]
+    assert speed["allennlp_models"] == 1 and math.isfinite(speed["seal_srl"])
+    memory = table.loc[table["metric"] == "peak_mib"].set_index("method")
+    assert memory.loc["cross_entropy", "ratio"] == 1 and memory.loc["nce_20", "value"] > 100
+    assert (tmp_path / "benchmark.png").stat().st_size > 10_000
+    assert "toy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (["--suite", "srll"], "srll"),
+        (["--suite", "srl", "--cases", "steps"], "steps"),
+        (["--suite", "srl", "--methods", "nce"], "nce_20"),
+        (["--suite", "srl", "--repeats", "0"], "--repeats"),
+        (["--suite", "srl", "--width", "40"], "--width"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
+    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and word in message and message.count("\n") == 1

@@ -1,0 +1,288 @@
+"""scripts/reproduce.py: its statistics and tables against slow ones, and whole runs on a little data."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import _jsonnet
+import numpy
+import pandas
+import pytest
+
+from scripts import reproduce
+from scripts.measure import configs, results, runs, significance, tables
+from scripts.measure.files import read_json
+from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = ["--suite", "srl_sample", "--seeds", "1", "--epochs", "3", "--fraction", "0.02"]
+TINY += ["--overrides", '{"validation_dataset_reader.fraction": 0.05}']
+
+SUITES = all_suites()
+
+
+# Statistics and tables.
+
+
+def frames(seed, count=40):
+    generator = random.Random(seed)
+    rows = []
+    for index in range(count):
+        correct = generator.randint(0, 3)
+        predicted, gold = correct + generator.randint(0, 2), correct + generator.randint(0, 2)
+        rows.append((f"file:{index}", 0, 0, correct, predicted, gold, int(generator.random() < 0.2), 1))
+    columns = ["source", "predicate", "nth", "correct", "predicted", "gold", "duplicate", "frame"]
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def slow_f1(table, draw):
+    correct, predicted, gold = (
+        sum(table[name].tolist()[index] for index in draw) for name in ("correct", "predicted", "gold")
+    )
+    precision, recall = correct / predicted, correct / gold
+    return 100 * 2 * precision * recall / (precision + recall)
+
+
+def test_f1_and_ucr_are_those_of_the_counts():
+    table = frames(0)
+    sums = {name: table[name].to_numpy(float).sum() for name in table.columns[3:]}
+    statistics = SUITES["srl_sample"].statistics
+    assert statistics["f1"].value(sums) == pytest.approx(slow_f1(table, range(len(table))))
+    assert statistics["ucr"].value(sums) == pytest.approx(100 * table["duplicate"].mean())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_bootstrap_agrees_with_a_slow_one(seed):
+    first, second = frames(0), frames(seed)
+    found = significance.paired_bootstrap(
+        first, second, SUITES["srl_sample"].statistics["f1"], resamples=4000
+    )
+    observed = slow_f1(second, range(40)) - slow_f1(first, range(40))
+    first, second = ({name: table[name] for name in table} for table in (first, second))
+    generator = random.Random(5)
+    extreme = 0
+    for _ in range(1000):
+        draw = [generator.randrange(40) for _ in range(40)]
+        extreme += abs(slow_f1(second, draw) - slow_f1(first, draw) - observed) >= abs(observed)
+    assert found.difference == pytest.approx(observed)
+    # Two estimates of one probability: their difference has a deviation below 0.018.
+    assert found.p_value == pytest.approx(extreme / 1000, abs=0.06)
+
+
+def test_bootstrap_of_equal_runs_finds_nothing_and_of_unlike_ones_something():
+    mean = Statistic(("hit", "frame"), lambda sums: sums["hit"] / sums["frame"])
+    none = pandas.DataFrame({"hit": [0] * 50, "frame": [1] * 50})
+    half = pandas.DataFrame({"hit": [0, 1] * 25, "frame": [1] * 50})
+    assert significance.paired_bootstrap(half, half, mean).p_value == 1
+    result = significance.paired_bootstrap(none, half, mean)
+    assert result.difference == 0.5 and result.p_value < 0.01
+    assert significance.paired_bootstrap(none, half, mean) == result
+
+
+def test_pooling_sums_the_seeds_of_each_frame():
+    first, second = frames(0), frames(1)
+    shuffled = second.sample(frac=1, random_state=0)
+    both = significance.pooled({1: first, 2: shuffled}, ("source", "predicate", "nth"))
+    assert len(both) == 40
+    for row in both.itertuples():
+        expected = sum(table.set_index("source").loc[row.source, "correct"] for table in (first, second))
+        assert row.correct == expected
+
+
+def test_mean_and_deviation():
+    assert tables.mean_and_deviation([]) == "–"
+    assert tables.mean_and_deviation([81.234]) == "81.23"
+    assert tables.mean_and_deviation([80.0, 82.0]) == "81.00 ± 1.41"
+
+
+def test_gain_is_of_the_seeds_that_both_have():
+    values = [("cross_entropy", 1, 80.0), ("cross_entropy", 2, 90.0), ("nce", 2, 91.0), ("nce", 3, 50.0)]
+    rows = [("srl_sample", "sample", name, seed, "dev", "f1", value) for name, seed, value in values]
+    table = pandas.DataFrame(rows, columns=results.COLUMNS)
+    assert tables.mean_gain(SUITES["srl_sample"], table, "nce", "dev", "f1") == 1.0
+
+
+def test_epoch_seconds_start_again_after_a_kill():
+    durations = ["0:00:10", "0:00:25.5", "0:00:04", "0:00:12", "1 day, 0:00:12"]
+    epochs = [{"training_duration": duration} for duration in durations]
+    assert runs.epoch_seconds(epochs) == [10, 15.5, 4, 8, 86400]
+
+
+# Configs.
+
+
+def evaluated(text, folder=ROOT / "training_configs"):
+    path = folder / "a_run.jsonnet"  # Need not exist: it says where imports start.
+    return json.loads(
+        _jsonnet.evaluate_snippet(str(path), text, import_callback=lambda base, name: import_file(base, name))
+    )
+
+
+def import_file(base, name):
+    path = Path(base) / name
+    return str(path), path.read_bytes()
+
+
+@pytest.mark.parametrize("method", ["cross_entropy", "crf", "margin", "ranking", "nce"])
+@pytest.mark.parametrize("name, prefix", [("srl_sample", "srl"), ("srl_ewt", "ewt_srl")])
+def test_configs_are_those_of_training_configs(name, prefix, method):
+    suite = SUITES[name]
+    encoder = "bert-base-uncased" if suite.encoder else None
+    settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder)
+    text = (ROOT / "training_configs" / f"{prefix}_{method}.jsonnet").read_text(encoding="utf-8")
+    assert evaluated(suite.methods[method].write(settings)) == evaluated(text)
+
+
+def test_overrides_keep_what_is_beside_them():
+    config = "{ a: { b: 1, c: 2 }, d: [1] }"
+    overrides = {"a.b": 5, "a.e.f": {"g": None}, "d": [2, 3], "h-i": "x"}
+    assert evaluated(configs.with_overrides(config, overrides)) == {
+        "a": {"b": 5, "c": 2, "e": {"f": {"g": None}}},
+        "d": [2, 3],
+        "h-i": "x",
+    }
+    assert configs.overrides_of("nce", {"a": 1, "nce:b.c": 2, "crf:d": 3}) == {"a": 1, "b.c": 2}
+    for wrong in ({"a": 1, "a.b": 2}, {"a.0.b": 1}):
+        with pytest.raises(UserError):
+            configs.with_overrides(config, wrong)
+
+
+# The user's mistakes.
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--suite", "srl_sampel"], ["srl_sampel", "srl_sample"]),
+        (["--suite", "srl_sample", "--methods", "nce,crff"], ["crff", "crf"]),
+        (["--suite", "srl_ewt"], ["--encoder", "requirements-measure.txt"]),
+        (["--suite", "srl_sample", "--encoder", "x"], ["--encoder"]),
+        (["--suite", "srl_sample", "--fraction", "0"], ["--fraction"]),
+        (["--suite", "srl_sample", "--jobs", "0"], ["--jobs"]),
+        (["--suite", "srl_sample", "--overrides", "{"], ["--overrides", "JSON"]),
+        (["--suite", "srl_sample", "--overrides", '{"nse:a": 1}'], ["nse", "nce"]),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments, words, tmp_path, capsys):
+    assert reproduce.main([*arguments, "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and message.count("\n") == 1
+    assert all(word in message for word in words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_data_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "ROOT", tmp_path)
+    assert reproduce.main(["--suite", "srl_sample", "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert ".gold_conll is missing: put the data in data/srl_sample: see README.md" in message
+
+
+# Whole runs.
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of two methods that were never interrupted."""
+    out = tmp_path_factory.mktemp("whole")
+    arguments = [*TINY, "--methods", "cross_entropy,crf", "--jobs", "2", "--out", str(out)]
+    assert reproduce.main(arguments) == 0
+    return out
+
+
+def test_results_of_a_suite(whole):
+    table = pandas.read_csv(whole / "results.csv")
+    assert list(table.columns) == results.COLUMNS
+    assert set(table["method"]) == {"cross_entropy", "crf"}
+    metrics = {"f1", "precision", "recall", "ucr", "duplicates", "predicate_f1"}
+    for split in ("dev", "test"):
+        assert set(table.loc[table["split"] == split, "metric"]) == metrics
+    train = table[table["split"] == "train"]
+    assert set(train["metric"]) == {"seconds_per_epoch", "epochs", "parameters", "best_epoch"}
+    page = (whole / "results.md").read_text(encoding="utf-8")
+    for word in ("cross-entropy", "CRF", "data/srl_sample/test.gold_conll", "commit", "Seeds: 1"):
+        assert word in page
+    assert (whole / "results.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_scores_are_those_of_the_saved_frames(whole, split):
+    folder = whole / "runs" / "srl_sample-crf-1"
+    metrics = read_json(folder / "result.json")["metrics"][split]
+    table = pandas.read_csv(folder / f"frames_{split}.csv.gz")
+    sums = {name: table[name].to_numpy(float).sum() for name in ("correct", "predicted", "gold", "duplicate")}
+    assert metrics["precision"] == pytest.approx(100 * sums["correct"] / max(sums["predicted"], 1))
+    assert metrics["recall"] == pytest.approx(100 * sums["correct"] / sums["gold"])
+    assert metrics["ucr"] == pytest.approx(100 * sums["duplicate"] / len(table))
+    assert not table.duplicated(["source", "predicate", "nth"]).any()
+
+
+def test_finished_runs_are_not_run_again(whole, monkeypatch, capsys):
+    monkeypatch.setattr(runs.Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
+    before = (whole / "results.csv").read_bytes()
+    assert reproduce.main([*TINY, "--methods", "cross_entropy,crf", "--out", str(whole)]) == 0
+    assert (whole / "results.csv").read_bytes() == before
+    # Another experiment does not mix with this one.
+    assert reproduce.main([*TINY, "--epochs", "4", "--out", str(whole)]) == 2
+    assert "other settings" in capsys.readouterr().err
+
+
+def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
+    arguments = [*TINY, "--methods", "crf", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "scripts" / "reproduce.py"), *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    folder = tmp_path / "runs" / "srl_sample-crf-1"
+    try:
+        wait_for(lambda: list((folder / "model").glob("training_state_*.th")), process)
+    finally:
+        process.kill()
+        process.wait()
+    os.kill(int((folder / "lock").read_text()), signal.SIGKILL)
+    assert not (folder / "trained.json").exists()
+
+    assert reproduce.main(arguments) == 0
+    assert read_json(folder / "trained.json")["recovered"]
+    first, second = (pandas.read_csv(out / "results.csv") for out in (whole, tmp_path))
+    first = first[first["method"] == "crf"].reset_index(drop=True)
+    timed = first["metric"] == "seconds_per_epoch"
+    pandas.testing.assert_frame_equal(first[~timed], second[~timed])
+    for split in ("dev", "test"):
+        name = f"runs/srl_sample-crf-1/frames_{split}.csv.gz"
+        assert (whole / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_a_failed_run_is_named_and_the_others_are_kept(whole, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(SUITES["srl_sample"].methods, "broken", Method("broken", lambda settings: "{}\n"))
+    monkeypatch.setattr(reproduce, "all_suites", lambda: SUITES)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'error: set the model'\necho bye\nexit 3\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(runs.sys, "executable", str(python))
+    assert reproduce.main([*TINY, "--methods", "cross_entropy,broken", "--out", str(whole)]) == 1
+    message = capsys.readouterr().err
+    assert "srl_sample-broken-1 failed" in message and "train.log" in message
+    page = (whole / "results.md").read_text(encoding="utf-8")
+    assert "broken, seed 1: set the model (exit status 3; see " in page and "| CRF | 1 |" in page
+
+
+def wait_for(condition, process, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
+def test_nothing_is_drawn_from_numpys_shared_generator():
+    numpy.random.seed(0)
+    before = numpy.random.get_state()[1].copy()
+    significance.paired_bootstrap(frames(0), frames(1), SUITES["srl_sample"].statistics["f1"], resamples=10)
+    assert (numpy.random.get_state()[1] == before).all()

@@ -1,0 +1,47 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from seal.training import FusedAdamW, Player, Warmup
+
+
+def test_defaults():
+    player = Player.from_params(Params({}))
+    assert (player.steps, player.grad_norm, player.learning_rate_scheduler) == (1, None, None)
+    optimizer = player.optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
+    assert type(optimizer) is FusedAdamW and optimizer.param_groups[0]["lr"] == 1e-3
+    # A trainer without the key gets the same.
+    assert type(Player().optimizer.construct(model_parameters=[("w", torch.nn.Parameter(torch.ones(1)))])) is FusedAdamW
+
+
+def test_settings():
+    player = Player.from_params(
+        Params({"optimizer": {"type": "sgd", "lr": 0.5}, "grad_norm": 3, "steps": 0})
+    )
+    optimizer = player.optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert (player.grad_norm, player.steps) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "settings, told",
+    [
+        ({"steps": -1}, "steps must be at least 0, not -1"),
+        ({"grad_norm": 0.0}, "grad_norm must be above 0, not 0.0"),
+        ({"grad_norm": -1.0}, "grad_norm must be above 0, not -1.0"),
+        ({"step": 1}, '"step" is unknown to Player; did you mean "steps"?'),
+    ],
+)
+def test_a_wrong_player(settings, told):
+    with pytest.raises(ConfigurationError) as error:
+        Player.from_params(Params(settings))
+    assert told in str(error.value)
+
+
+def test_warmup():
+    warmup = Warmup.from_params(Params({"epochs": 2, "player": "loss_net"}))
+    assert (warmup.epochs, warmup.player) == (2, "loss_net")
+    for wrong in ({"epochs": 2, "player": "energy"}, {"epochs": -1}):
+        with pytest.raises(ConfigurationError, match="trainer.warmup: player must be"):
+            Warmup.from_params(Params(wrong))

@@ -1,0 +1,237 @@
+"""A run that was killed and recovered, against one that was not: bit for bit."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import TrainerCallback
+
+from seal import user_errors
+from tests.training.runs import LINEAR, PLATEAU, ROOT, Killed, KillAt, build, comparable, config, same, weights
+
+SHUFFLED = {
+    "batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"], "padding_noise": 0.5}
+}
+
+
+def settings(**more: Any) -> Dict[str, Any]:
+    """Dropout, NCE draws, two schedulers, data in random order; 3 epochs of 4 batches, each with its checkpoint."""
+    return config(
+        epochs=3,
+        **{
+            "data_loader": dict(SHUFFLED),
+            "validation_data_loader": {"batch_size": 3, "shuffle": True},
+            "trainer__checkpointer": {"save_every_num_batches": 1},
+            "trainer__task_net__learning_rate_scheduler": LINEAR,
+            "trainer__loss_net__learning_rate_scheduler": PLATEAU,
+            **more,
+        },
+    )
+
+
+class Whole:
+    """What an uninterrupted run ends with."""
+
+    def __init__(self, built: Dict[str, Any], folder: Path) -> None:
+        trainer = build(built, folder)
+        self.metrics = comparable(trainer.train())
+        self.weights = weights(trainer.model)
+        self.best = torch.load(folder / "best.th")
+        self.rates = [group["lr"] for group in trainer.optimizer.param_groups]
+
+    def check(self, trainer, metrics, folder: Path) -> None:
+        assert comparable(metrics) == self.metrics
+        assert same(weights(trainer.model), self.weights)
+        assert same(torch.load(folder / "best.th"), self.best)
+        assert [group["lr"] for group in trainer.optimizer.param_groups] == self.rates
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Whole:
+    return Whole(settings(), tmp_path_factory.mktemp("whole"))
+
+
+def elsewhere() -> None:
+    """A new process stands at other random numbers than the one that was killed."""
+    random.seed(99)
+    numpy.random.seed(99)
+    torch.manual_seed(99)
+
+
+def kill_and_recover(built, folder: Path, *callbacks: TrainerCallback):
+    """Once per callback; the last time to the end."""
+    for callback in callbacks:
+        trainer = build(built, folder)
+        trainer._callbacks.append(callback)
+        with pytest.raises(Killed):
+            trainer.train()
+    trainer = build(built, folder)
+    if trainer._checkpointer.find_latest_checkpoint() is not None:
+        elsewhere()
+    return trainer, trainer.train()
+
+
+def test_runs_repeat_themselves(tmp_path, whole):
+    trainer = build(settings(), tmp_path)
+    whole.check(trainer, trainer.train(), tmp_path)
+    other = settings()
+    other["pytorch_seed"] = 14
+    trainer = build(other, tmp_path / "other")
+    trainer.train()
+    assert not same(weights(trainer.model), whole.weights)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4, 5, 7, 8, 12])
+def test_killed_in_any_batch(tmp_path, whole, batch):
+    """Also in the first, before any checkpoint, and in the last of an epoch."""
+    trainer, metrics = kill_and_recover(settings(), tmp_path, KillAt(batch))
+    whole.check(trainer, metrics, tmp_path)
+
+
+def test_killed_again_and_again(tmp_path, whole):
+    trainer, metrics = kill_and_recover(settings(), tmp_path, *(KillAt(batch) for batch in range(2, 13, 2)))
+    whole.check(trainer, metrics, tmp_path)
+
+
+class KillIn(TrainerCallback):
+    """Ends the run in `method` of the trainer's `part`, before it or after it, in one epoch."""
+
+    def __init__(self, part: str, method: str, epoch: int, after: bool = False, when=lambda *args: True) -> None:
+        super().__init__("")
+        self.part, self.method, self.epoch, self.after, self.when = part, method, epoch, after, when
+
+    def on_start(self, trainer, *args, **kwargs) -> None:
+        owner = getattr(trainer, self.part) if self.part else trainer
+        original = getattr(owner, self.method)
+
+        def killing(*args, **kwargs):
+            due = trainer._epochs_completed == self.epoch and self.when(*args)
+            result = None if due and not self.after else original(*args, **kwargs)
+            if due:
+                raise Killed()
+            return result
+
+        setattr(owner, self.method, killing)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+@pytest.mark.parametrize(
+    "kill",
+    [
+        # All batches of the epoch are done and saved, its validation is not.
+        lambda epoch: KillIn("", "_validation_loss", epoch),
+        lambda epoch: KillIn("", "_validation_loss", epoch, after=True),
+        # The epoch's own checkpoint is written, the best weights are not.
+        lambda epoch: KillIn("_checkpointer", "maybe_save_checkpoint", epoch + 1, True, lambda *a: a[-1] == 0),
+        lambda epoch: KillIn("_metric_tracker", "should_stop_early", epoch + 1),
+    ],
+    ids=["before_validation", "after_validation", "before_best", "after_best"],
+)
+def test_killed_between_epochs(tmp_path, whole, epoch, kill):
+    trainer, metrics = kill_and_recover(settings(), tmp_path, kill(epoch))
+    whole.check(trainer, metrics, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"trainer__checkpointer": ...},
+        {"trainer__checkpointer": {"save_completed_epochs": False, "save_every_num_batches": 3}},
+        {"trainer__moving_average": {"type": "exponential", "decay": 0.8}},
+        {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
+        {"trainer__first": "task_net", "trainer__warmup": {"epochs": 1}},
+        {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
+        {"data_loader": {"batch_size": 2, "shuffle": True}},
+    ],
+    ids=["epochs", "every_3rd", "moving_average", "accumulation", "warmup", "adamw", "shuffle"],
+)
+def test_killed_under_other_settings(tmp_path, more):
+    built = settings(**more)
+    if "task_net__optimizer" in str(more):
+        del built["trainer"]["task_net"]["learning_rate_scheduler"]
+    per_epoch = 2 if "accumulation" in str(more) else 4
+    whole = Whole(built, tmp_path / "whole")
+    folder = tmp_path / "killed"
+    trainer, metrics = kill_and_recover(built, folder, KillAt(2), KillAt(per_epoch + 2))
+    whole.check(trainer, metrics, folder)
+
+
+def test_killed_after_patience_ran_out(tmp_path):
+    """A recovered run does not train on."""
+    built = settings(trainer__patience=1, trainer__task_net__optimizer__lr=0.0, trainer__task_net__steps=1)
+    del built["trainer"]["task_net"]["learning_rate_scheduler"]
+    whole = Whole(built, tmp_path / "whole")
+    assert whole.metrics["epoch"] == 1
+    folder = tmp_path / "killed"
+    trainer, metrics = kill_and_recover(built, folder, KillIn("", "_load_model_state", 2))
+    whole.check(trainer, metrics, folder)
+
+
+def test_a_torn_checkpoint_is_passed_over(tmp_path, whole):
+    for kind in ("model_state", "training_state"):
+        folder = tmp_path / kind
+        trainer = build(settings(), folder)
+        trainer._callbacks.append(KillAt(7))
+        with pytest.raises(Killed):
+            trainer.train()
+        newest = folder / f"{kind}_e1_b2.th"
+        content = newest.read_bytes()
+        newest.write_bytes(content[: len(content) // 2])
+        trainer = build(settings(), folder)
+        whole.check(trainer, trainer.train(), folder)
+
+
+def test_another_trainers_checkpoint_ends_in_a_sentence(tmp_path):
+    built = config("cross_entropy", **{"trainer__type": "gradient_descent"})
+    built["trainer"].update(built["trainer"].pop("task_net"))
+    build(built, tmp_path).train()
+    with pytest.raises(ConfigurationError) as error:
+        build(config("cross_entropy"), tmp_path).train()
+    assert f"Could not recover training from the checkpoint in {tmp_path}" in user_errors.describe(error.value)
+
+
+def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    arguments = ["train", str(config_file), "-s", str(folder), "--include-package", "seal", *more]
+    return subprocess.Popen(
+        [sys.executable, "-m", "allennlp", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_sigkill_of_the_command(tmp_path):
+    """`allennlp train`, ended by the system in the middle of an epoch, and `--recover`."""
+    built = settings(trainer__num_epochs=6)
+    file, killed = tmp_path / "config.json", tmp_path / "killed"
+    file.write_text(json.dumps(built), encoding="utf-8")
+    run = command(killed, file)
+    deadline = time.time() + 60
+    while run.poll() is None and time.time() < deadline:
+        if list(killed.glob("model_state_e[1-5]_b[1-4].th")):
+            run.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.002)
+    run.communicate()
+    assert run.returncode == -signal.SIGKILL and not (killed / "model.tar.gz").exists()
+    again = command(killed, file, "--recover")
+    whole = Whole(built, tmp_path / "whole")
+    told = again.communicate()[1]
+    assert again.returncode == 0, told[-2000:]
+    assert same(torch.load(killed / "best.th"), whole.best)
+    assert comparable(json.loads((killed / "metrics.json").read_text())) == whole.metrics
+    last = "model_state_e6_b0.th"
+    assert same(torch.load(killed / last), torch.load(tmp_path / "whole" / last))

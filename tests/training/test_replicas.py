@@ -1,0 +1,220 @@
+"""Several workers: as one process with their batches joined, and never waiting for each other in vain."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.nn.parallel import TorchDdpAccelerator
+
+from seal.training import AlternatingTrainer
+from seal.training.replicas import average_gradients
+from tests.training.runs import (
+    LINEAR,
+    PLATEAU,
+    ROOT,
+    Killed,
+    KillAt,
+    build,
+    build_worker,
+    comparable,
+    config,
+    distance,
+    on_workers,
+    same,
+    weights,
+)
+
+
+def test_gradients_are_averaged(tmp_path):
+    def work(rank):
+        parameters = [torch.nn.Parameter(torch.zeros(2, 3)), torch.nn.Parameter(torch.zeros(4))]
+        parameters += [torch.nn.Parameter(torch.zeros(())), torch.nn.Parameter(torch.zeros(1))]
+        parameters[0].grad = torch.arange(6.0).view(2, 3) * (rank + 1)
+        if rank == 0:
+            parameters[1].grad = torch.ones(4)
+        parameters[3].grad = torch.tensor([float("inf") if rank else 1.0])
+        average_gradients(parameters)
+        return [parameter.grad for parameter in parameters]
+
+    first, second = on_workers(work, tmp_path)
+    for found in (first, second):
+        assert torch.equal(found[0], torch.arange(6.0).view(2, 3) * 1.5)
+        assert torch.equal(found[1], torch.full((4,), 0.5))
+        assert found[2] is None
+        # An overflow in one worker is one in all: each of their scalers skips the update.
+        assert found[3].isinf().all()
+
+
+def vocabulary(settings, folder: Path) -> None:
+    build(settings, folder)
+
+
+EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"trainer__loss_net__steps": 2, "trainer__task_net__steps": 2, "trainer__first": "task_net"},
+        {"trainer__task_net__learning_rate_scheduler": LINEAR, "trainer__loss_net__learning_rate_scheduler": PLATEAU},
+    ],
+    ids=["plain", "steps", "schedulers"],
+)
+def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
+    """Every worker takes every other instance: batches of 1 in each are batches of 2 in one."""
+    more = {**more, "dataset_reader__predicate_instances": False, "dataset_reader__max_instances": 4}
+    joint = config("margin", batch_size=2, epochs=3, **EXACT, **more)
+    alone = build(joint, tmp_path)
+    alone.model.double()
+    metrics = comparable(alone.train())
+    split = config("margin", batch_size=1, epochs=3, **EXACT, **more)
+
+    def work(rank):
+        trainer = build_worker(split, tmp_path / "workers", rank)
+        trainer.model.double()
+        found = comparable(trainer.train())
+        return found, weights(trainer.model)
+
+    vocabulary(joint, tmp_path / "workers")
+    for found, reached in on_workers(work, tmp_path / "workers"):
+        assert distance(reached, weights(alone.model)) < 1e-9
+        # A norm is that of the averaged gradient; losses are means over batches of one size.
+        for name, value in metrics.items():
+            # The batches of validation are not of one size.
+            if not name.endswith("validation_loss"):
+                assert found[name] == pytest.approx(value, rel=1e-6), name
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        # One worker's batch has a row for the predicate finder, or no frame, and the other's has not.
+        {"batch_size": 1},
+        {"batch_size": 1, "trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
+        # 5 instances: 3 and 2.
+        {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__first": "task_net"},
+        {"batch_size": 2, "validation_dataset_reader__predicate_instances": False},
+    ],
+    ids=["mixed", "accumulation", "uneven", "uneven_validation"],
+)
+def test_uneven_batches_neither_hang_nor_part_the_workers(tmp_path, more):
+    settings = config(epochs=2, **more)
+    settings["validation_data_loader"] = {"batch_size": 1, "shuffle": False}
+
+    def work(rank):
+        trainer = build_worker(settings, tmp_path, rank)
+        return comparable(trainer.train()), weights(trainer.model)
+
+    vocabulary(settings, tmp_path)
+    (first, one), (second, other) = on_workers(work, tmp_path)
+    assert same(one, other)
+    assert first == second
+
+
+def test_evaluation_is_of_all_workers_rows(tmp_path):
+    settings = config("cross_entropy", batch_size=8, trainer__task_net__optimizer__lr=0.0)
+    settings["validation_data_loader"] = {"batch_size": 1, "shuffle": False}
+    # Untrained weights that say something.
+    settings["pytorch_seed"] = 5
+
+    def work(rank):
+        return comparable(build_worker(settings, tmp_path, rank).train())
+
+    alone = comparable(build(settings, tmp_path / "alone").train())
+    vocabulary(settings, tmp_path)
+    for found in on_workers(work, tmp_path):
+        wanted = {k: v for k, v in alone.items() if "validation" in k}
+        assert {"validation_predicate_f1", "validation_f1"} <= wanted.keys()
+        assert {k: v for k, v in found.items() if "validation" in k} == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("batch", [2, 5])
+def test_killed_workers_recover_to_the_same_run(tmp_path, batch):
+    """Each worker shuffles data of its own and drops units of its own."""
+    settings = config(
+        epochs=3,
+        data_loader={"batch_size": 2, "shuffle": True},
+        validation_data_loader={"batch_size": 2, "shuffle": True},
+        trainer__checkpointer={"save_every_num_batches": 1},
+        trainer__moving_average={"type": "exponential", "decay": 0.8},
+    )
+
+    def work(rank):
+        whole = build_worker(settings, tmp_path / "whole", rank)
+        # Workers of different shards are soon at different random numbers; here from the start.
+        torch.manual_seed(rank)
+        results = [(comparable(whole.train()), weights(whole.model))]
+        trainer = build_worker(settings, tmp_path / "killed", rank)
+        torch.manual_seed(rank)
+        trainer._callbacks.append(KillAt(batch))
+        try:
+            trainer.train()
+        except Killed:
+            pass
+        torch.distributed.barrier()
+        trainer = build_worker(settings, tmp_path / "killed", rank)
+        results.append((comparable(trainer.train()), weights(trainer.model)))
+        return results
+
+    for folder in ("whole", "killed"):
+        vocabulary(settings, tmp_path / folder)
+    for whole, recovered in on_workers(work, tmp_path):
+        assert recovered[0] == whole[0]
+        assert same(recovered[1], whole[1])
+
+
+def test_no_other_accelerator(tmp_path):
+    def work(rank):
+        with pytest.raises(ConfigurationError, match="'alternating' trainer needs 'replicas'"):
+            AlternatingTrainer.from_partial_objects(
+                model, str(tmp_path), [], distributed=True, ddp_accelerator=TorchDdpAccelerator()
+            )
+
+    model = build(config(), tmp_path).model
+    on_workers(work, tmp_path, size=1)
+
+
+def test_the_command(tmp_path):
+    """`allennlp train --recover` with two CPU workers carries on a run of two workers that was killed."""
+    settings = config(epochs=2, trainer__checkpointer={"save_every_num_batches": 1})
+
+    def work(rank):
+        whole = build_worker(settings, tmp_path / "whole", rank)
+        found = comparable(whole.train()), weights(whole.model)
+        trainer = build_worker(settings, tmp_path / "killed", rank)
+        trainer._callbacks.append(KillAt(3))
+        try:
+            trainer.train()
+        except Killed:
+            return found
+
+    for folder in ("whole", "killed"):
+        vocabulary(settings, tmp_path / folder)
+    whole, reached = on_workers(work, tmp_path)[0]
+
+    settings["distributed"] = {"cuda_devices": [-1, -1]}
+    del settings["trainer"]["cuda_device"]
+    folder = tmp_path / "killed"
+    Params(settings).to_file(str(folder / "config.json"))
+    command = ["train", str(folder / "config.json"), "-s", str(folder), "--recover", "--include-package", "seal"]
+    done = subprocess.run(
+        [sys.executable, "-m", "allennlp", *command],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    metrics = comparable(json.loads((folder / "metrics.json").read_text()))
+    assert {"validation_f1", "validation_predicate_f1", "training_grad_norm_loss_net"} <= metrics.keys()
+    assert metrics == whole
+    assert same(torch.load(folder / "model_state_e2_b0.th"), reached)
+    assert (folder / "model.tar.gz").exists()
