@@ -97,8 +97,9 @@ def describe(error: BaseException) -> Optional[str]:
 
     # Returns
 
-    sentence : `Optional[str]`     One line without the leading `error: `, or `None` where the error is not
-    the user's and needs its traceback.
+    sentence : `Optional[str]`
+        One line without the leading `error: `, or `None` where the error is not the user's and needs its
+        traceback.
     """
     if isinstance(error, ConfigurationError):
         return _configuration(error)
@@ -114,6 +115,8 @@ def describe(error: BaseException) -> Optional[str]:
         named = [v["package_name"] for _, name, v in frames if name == "import_module_and_submodules"]
         return f"--include-package {error.name}: there is no such package" if error.name in named else None
     innermost = frames[-1][0] if frames else ""
+    if isinstance(error, ValueError) and any(name == "_get_predictor" for _, name, _ in frames):
+        return f"--predictor-args is not a JSON object ({_one_line(error)})"
     if isinstance(error, OSError):
         if error.filename is not None:
             return f"{error.filename}: {error.strerror or _one_line(error)}"

@@ -85,7 +85,7 @@ def experiment(method: str, encoder: str, learning_rate: float) -> Dict[str, Any
         local srl = import {text(library)};
         srl.experiment(
           data=srl.data.ewt, encoder=srl.encoder.transformer({text(encoder)}), method={METHODS[method]},
-          task_net_lr={rate}, loss_net_lr={rate},
+          training=srl.training.default {{ task_net_lr: {rate}, loss_net_lr: {rate} }},
         )"""
     return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
 

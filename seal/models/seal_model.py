@@ -86,7 +86,7 @@ class SealModel(Model):
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         if loss_net is not None:
-            _check_loss_net_parts(sampler, energy_loss)
+            _check_loss_net_parts(output_space, sampler, energy_loss)
             # Nor does the loss-net's random start move what comes after it: further heads, dropout, batches.
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(
@@ -109,8 +109,11 @@ class SealModel(Model):
         return [parameter for parameter in self.parameters() if id(parameter) not in theirs]
 
     def loss_net_parameters(self) -> List[torch.nn.Parameter]:
-        """`Theta`; empty without a loss-net."""
-        return [] if self.loss_net is None else list(self.loss_net.parameters())
+        """`Theta`; empty without a loss-net. What an output space learns is the task-net's."""
+        if self.loss_net is None:
+            return []
+        shared = {id(parameter) for parameter in self.output_space.parameters()}
+        return [parameter for parameter in self.loss_net.parameters() if id(parameter) not in shared]
 
     def draw(self, state: TaskState) -> Candidates:
         """Candidates for the loss-net from the task-net as it is; constants."""
@@ -209,7 +212,14 @@ def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
     return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))
 
 
-def _check_loss_net_parts(sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
+def _check_loss_net_parts(
+    output_space: OutputSpace, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]
+) -> None:
+    if not output_space.serves_loss_net:
+        raise ConfigurationError(
+            f"model.output_space: {type(output_space).__name__} is a baseline without a loss-net; drop model.loss_net, or "
+            "take 'tag_sequence'."
+        )
     if sampler is None or energy_loss is None:
         missing = "model.sampler" if sampler is None else "model.energy_loss"
         raise ConfigurationError(f"{missing}: a model with a loss_net needs it; see training_configs.")

@@ -24,6 +24,8 @@ class CrfTagSequence(TagSequence):
     As for `tag_sequence`. The encoding rules out illegal paths in decoding; the likelihood is over all paths.
     """
 
+    serves_loss_net = False
+
     def __init__(
         self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO"
     ) -> None:

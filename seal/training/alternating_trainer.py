@@ -21,16 +21,16 @@ from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
 
 class NonFiniteLoss(ConfigurationError):
     """
-    A player's loss or gradient is no longer a number. It is the settings that must change, so the command ends as
-    with any mistake in them: in a sentence.
+    A player's loss or gradient is no longer a number. It is the settings that must change, so the command
+    ends as with any mistake in them: in a sentence.
     """
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
 class AlternatingTrainer(ResumableTrainer):
     """
-    Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1; SE8). For
-    each batch, with the default order:
+    Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1;
+    SE8). For each batch, with the default order:
 
         S       = candidates from the task-net as it is
         Theta_t = `loss_net.steps` updates of the loss-net by L_E on S and gold
@@ -39,14 +39,14 @@ class AlternatingTrainer(ResumableTrainer):
     One pass of the task-net serves both where its parameters have not changed in between. SEAL-static is
     `loss_net.steps = 0` with a trained loss-net; a model without a loss-net is trained by cross-entropy.
 
-    The epoch loop, validation, early stopping, callbacks, progress bar and mixed precision are AllenNLP's. The last
-    update of a batch runs through that loop, the ones before it inside `training_loss`. A killed run recovers to the
-    same result (`ResumableTrainer`).
+    The epoch loop, validation, early stopping, callbacks, progress bar and mixed precision are AllenNLP's.
+    The last update of a batch runs through that loop, the ones before it inside `training_loss`. A killed run
+    recovers to the same result (`ResumableTrainer`).
 
     # Parameters
 
-    As AllenNLP's `gradient_descent`, except that these take the place of `optimizer`, `learning_rate_scheduler` and
-    `grad_norm`:
+    As AllenNLP's `gradient_descent`, except that these take the place of `optimizer`,
+    `learning_rate_scheduler` and `grad_norm`:
 
     task_net, loss_net : `Player`, optional
         Optimizer, learning-rate scheduler, gradient norm and steps of each.
@@ -105,7 +105,7 @@ class AlternatingTrainer(ResumableTrainer):
         return model.loss_net is not None and model.task_loss.energy_weight > 0 and not self._warming_up()
 
     def _backward(self, player: str, parts: List[MicroBatch], one_pass: bool, group_size: int) -> float:
-        """Accumulates the player's gradients over the batches; returns their part of the group's mean loss."""
+        """Accumulates the player's gradients over the batches; returns their part of the mean loss."""
         total = 0.0
         for part in parts:
             loss = self._loss(player, part, one_pass) / group_size
@@ -183,9 +183,10 @@ class AlternatingTrainer(ResumableTrainer):
 
     def _diverged(self, what: str, player: str) -> str:
         return (
-            f"the {what} at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}, so training "
-            f"stops; what was saved in {self._serialization_dir} is from before: lower trainer.{player}.optimizer.lr "
-            f"or set trainer.{player}.grad_norm, and train again, from the last checkpoint with --recover."
+            f"the {what} at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}, so "
+            f"training stops; what was saved in {self._serialization_dir} is from before: lower "
+            f"trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train again, from the last "
+            "checkpoint with --recover."
         )
 
     # Construction.
@@ -262,7 +263,8 @@ class AlternatingTrainer(ResumableTrainer):
             for name, theirs_to_train in parameters.items():
                 if not theirs_to_train:
                     raise ConfigurationError(
-                        f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps to 0."
+                        f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps "
+                        "to 0."
                     )
             return TwoPlayerOptimizer(
                 {

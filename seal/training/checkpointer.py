@@ -11,8 +11,8 @@ logger = logging.getLogger(__name__)
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """
-    AllenNLP's checkpointer, which passes over a checkpoint that a kill left half-written and recovers from the
-    one before it. The default of every config that names no other type. Parameters as AllenNLP's.
+    AllenNLP's checkpointer, which passes over a checkpoint that a kill left half-written and recovers from
+    the one before it. The default of every config that names no other type. Parameters as AllenNLP's.
     """
 
     def find_latest_checkpoint(self) -> Optional[Tuple[str, str]]:

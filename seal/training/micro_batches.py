@@ -12,8 +12,9 @@ from seal.output_spaces import Candidates
 @dataclass
 class MicroBatch:
     """
-    A batch and what has been computed of it and still holds: `state` until the task-net is updated, `features` until
-    the loss-net is, `candidates` for the whole step. `state` can be backpropagated through where `has_graph`.
+    A batch and what has been computed of it and still holds: `state` until the task-net is updated,
+    `features` until the loss-net is, `candidates` for the whole step. `state` can be backpropagated through
+    where `has_graph`.
     """
 
     batch: TensorDict
@@ -24,14 +25,14 @@ class MicroBatch:
 
 
 class BatchGroup(Dict[str, TensorDict]):
-    """The batches of one update, `batch_0` and so on; a dictionary, as AllenNLP's callbacks want a batch to be."""
+    """The batches of one update, `batch_0` and so on; a dictionary, as callbacks want a batch to be."""
 
 
 class GroupedLoader(DataLoader):
     """
-    Yields groups of `group_size` batches, the last of an epoch maybe smaller: what one update accumulates over.
-    AllenNLP's loop hands its groups over a batch at a time, and here both players must see the whole group before
-    the second moves.
+    Yields groups of `group_size` batches, the last of an epoch maybe smaller: what one update accumulates
+    over. AllenNLP's loop hands its groups over a batch at a time, and here both players must see the whole
+    group before the second moves.
 
     # Parameters
 

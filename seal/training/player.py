@@ -49,16 +49,16 @@ class Warmup(FromParams):
 
     epochs : `int`
     player : `str`, optional (default = `"both"`)
-        Who is trained. `"both"`: the task-net by cross-entropy alone, and the loss-net on its outputs, so that the
-        energy is worth following when its weight sets in. `"task_net"`: the task-net alone, by cross-entropy.
-        `"loss_net"`: the loss-net alone, against a task-net that stays as it is.
+        Who is trained. `"both"`: the task-net by cross-entropy alone, and the loss-net on its outputs, so
+        that the energy is worth following when its weight sets in. `"task_net"`: the task-net alone, by
+        cross-entropy. `"loss_net"`: the loss-net alone, against a task-net that stays as it is.
     """
 
     def __init__(self, epochs: int, player: str = BOTH) -> None:
         if player not in (TASK_NET, LOSS_NET, BOTH) or epochs < 0:
             raise ConfigurationError(
-                f"trainer.warmup: player must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{player}', and epochs "
-                f"at least 0, not {epochs}."
+                f"trainer.warmup: player must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{player}', and "
+                f"epochs at least 0, not {epochs}."
             )
         self.epochs = epochs
         self.player = player

@@ -43,9 +43,9 @@ def set_random_state(state: Dict[str, Any]) -> None:
 
 class RandomStream:
     """
-    A stream of torch's randomness of its own. The loss-net's draws and dropout come from one, so that the task-net's
-    dropout is the same with a loss-net and without: runs with and without it are paired, and an energy weight of 0
-    is cross-entropy training, bit for bit.
+    A stream of torch's randomness of its own. The loss-net's draws and dropout come from one, so that the
+    task-net's dropout is the same with a loss-net and without: runs with and without it are paired, and an
+    energy weight of 0 is cross-entropy training, bit for bit.
 
     # Parameters
 

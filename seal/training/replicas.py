@@ -29,9 +29,9 @@ class ReplicaAccelerator(DdpAccelerator):
 @torch.no_grad()
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     """
-    Replaces each gradient by its mean over the workers. A parameter that one worker's batch did not reach counts
-    there as 0, so that all workers take part in the same exchange; one that no batch reached keeps no gradient, and
-    its optimizer leaves it alone, as in a single process.
+    Replaces each gradient by its mean over the workers. A parameter that one worker's batch did not reach
+    counts there as 0, so that all workers take part in the same exchange; one that no batch reached keeps no
+    gradient, and its optimizer leaves it alone, as in a single process.
 
     # Parameters
 

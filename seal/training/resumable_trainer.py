@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 class ResumableTrainer(GradientDescentTrainer):
     """
-    AllenNLP's trainer, with a `--recover` that leads to the same result: a run that was killed at any batch and
-    recovered ends with the weights and metrics of one that was not, bit for bit on CPU.
+    AllenNLP's trainer, with a `--recover` that leads to the same result: a run that was killed at any batch
+    and recovered ends with the weights and metrics of one that was not, bit for bit on CPU.
 
-    To what AllenNLP keeps, a checkpoint adds of every worker its random states and the means it has logged in the
-    epoch. What a finished epoch needed is never computed again.
+    To what AllenNLP keeps, a checkpoint adds of every worker its random states and the means it has logged in
+    the epoch. What a finished epoch needed is never computed again.
 
-    Not restored: the order of instances that several loading processes (`num_workers`) hand over as they come, and
-    the place in a pass over the data that `batches_per_epoch` lets span several epochs.
+    Not restored: the order of instances that several loading processes (`num_workers`) hand over as they
+    come, and the place in a pass over the data that `batches_per_epoch` lets span several epochs.
 
     A subclass says in `training_loss` what a batch does, and keeps further random streams in `self._streams`.
     """
@@ -140,7 +140,7 @@ class ResumableTrainer(GradientDescentTrainer):
             self._keep_as_best()
 
     def _catch_up(self) -> None:
-        """Once the data loader stands where the checkpoint was written, the run is the one that was killed."""
+        """Called where the data loader stands as it did when the checkpoint was written."""
         if self._recovered is not None:
             set_torch_state(self._recovered["torch"])
             for name, stream in self._streams.items():
@@ -148,12 +148,13 @@ class ResumableTrainer(GradientDescentTrainer):
             self._recovered = None
 
     def _keep_as_best(self) -> None:
-        """Saves the best weights: AllenNLP does so after the epoch's checkpoint, so a kill may come between."""
+        """Saves the best weights, as AllenNLP does after the epoch's checkpoint; a kill may come between."""
         self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
         if not self._primary:
             return
         if os.path.exists(self._best_model_filename):
-            os.remove(self._best_model_filename)  # It may be a hard link to a checkpoint, not to be written over.
+            # It may be a hard link to a checkpoint, not to be written over.
+            os.remove(self._best_model_filename)
         if self._moving_average is not None:
             self._moving_average.assign_average_value()
         self._save_model_state(self._best_model_filename)

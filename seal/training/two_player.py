@@ -7,8 +7,8 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 class TwoPlayerOptimizer:
     """
     One optimizer a player, and whose turn it is. To a trainer it is an optimizer like any other; `step` and
-    `zero_grad` touch only the player whose turn it is, so that each player keeps its own learning rate, momentum and
-    count of steps.
+    `zero_grad` touch only the player whose turn it is, so that each player keeps its own learning rate,
+    momentum and count of steps.
 
     # Parameters
 
@@ -49,8 +49,8 @@ class TwoPlayerOptimizer:
 
 class TwoPlayerScheduler:
     """
-    One learning-rate scheduler a player, each counting batches and epochs as AllenNLP's do, whatever the number of
-    steps a batch.
+    One learning-rate scheduler a player, each counting batches and epochs as AllenNLP's do, whatever the
+    number of steps a batch.
 
     # Parameters
 
@@ -84,6 +84,6 @@ class TwoPlayerScheduler:
 
 
 def _check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:
-    """A `RuntimeError`, which AllenNLP turns into its sentence on recovery, where the state is of other players."""
+    """Refuses the state of other players by a `RuntimeError`, which AllenNLP turns into its sentence."""
     if set(players) != set(state):
         raise RuntimeError(f"the checkpoint is of {sorted(state)}, the trainer of {sorted(players)}.")

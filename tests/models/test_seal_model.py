@@ -243,3 +243,8 @@ def test_nce_needs_the_noise(sampler):
     with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*model.sampler, "):
         srl_model(loss_net_params(), sampler, {"type": "nce_ranking"})
     srl_model(loss_net_params(), sampler, {"type": "ranking"})
+
+
+def test_a_baseline_distribution_takes_no_loss_net():
+    with pytest.raises(ConfigurationError, match="model.output_space: CrfTagSequence is a baseline without a loss-net"):
+        seal_model(output_space="crf_tag_sequence")

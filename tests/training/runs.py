@@ -32,10 +32,11 @@ def config(
     **more: Any,
 ) -> Dict[str, Any]:
     """
-    A BiLSTM over the fixture's 5 frames and 3 sentences, in their order. `more` sets further values; `a__b` stands
-    for the key `a.b`, and the value `...` drops it.
+    A BiLSTM over the fixture's 5 frames and 3 sentences, in their order. `more` sets further values; `a__b`
+    stands for the key `a.b`, and the value `...` drops it.
     """
-    reader = {"type": "seal_srl", "token_indexers": {"tokens": {"type": "single_id", "lowercase_tokens": True}}}
+    indexers = {"tokens": {"type": "single_id", "lowercase_tokens": True}}
+    reader = {"type": "seal_srl", "token_indexers": indexers}
     encoder = {
         "type": "seq2seq",
         "predicate_dim": 3,
@@ -172,12 +173,13 @@ def record(trainer: Any, name: str, log: List[Any], before: Optional[Any] = None
 
 
 def on_workers(work: Any, folder: Path, size: int = 2, seconds: float = 60.0) -> List[Any]:
-    """What `work(rank)` returns in each of `size` processes of one group; fails where one fails or they hang."""
+    """What `work(rank)` returns in each of `size` processes of a group; fails where one fails or hangs."""
     folder.mkdir(parents=True, exist_ok=True)
     meeting = f"file://{folder}/meeting-{os.urandom(4).hex()}"
     # Forked: the imports are done, and `work` may be any function.
     context = torch.multiprocessing.get_context("fork")
-    workers = [context.Process(target=_worker, args=(work, rank, size, meeting, folder)) for rank in range(size)]
+    arguments = [(work, rank, size, meeting, folder) for rank in range(size)]
+    workers = [context.Process(target=_worker, args=given) for given in arguments]
     for worker in workers:
         worker.start()
     end = time.time() + seconds
@@ -198,7 +200,7 @@ def _worker(work, rank: int, size: int, meeting: str, folder: Path) -> None:
 
 
 def build_worker(settings: Dict[str, Any], folder: Path, rank: int, size: int = 2):
-    """As `build`, in a worker. The vocabulary must be in `folder/vocabulary`, as the command puts it there."""
+    """As `build`, in a worker. The vocabulary must be in `folder/vocabulary`, where the command puts it."""
     settings = copy.deepcopy(settings)
     settings["vocabulary"] = {"type": "from_files", "directory": str(folder / "vocabulary")}
     settings["trainer"].update(distributed=True, world_size=size, local_rank=rank)

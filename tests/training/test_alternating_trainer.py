@@ -37,7 +37,7 @@ def batches(trainer: Any) -> List[Dict[str, Any]]:
     return list(trainer.data_loader)
 
 
-# The reference: Algorithm 1 of the ICLR 2022 submission with the losses of spec 2.7 and 3.1, without any of the
+# The reference: Algorithm 1 of the ICLR 2022 submission with the losses of spec 2.7 and 3.1, without the
 # trainer, the losses or the model's own loss functions.
 
 
@@ -152,7 +152,7 @@ class Reference:
     ],
 )
 def test_steps_equal_the_reference(tmp_path, first, n_e, n_f, share):
-    """Dropout, sampling and clipping included; batches with rows for the predicate finder, and without them."""
+    """Dropout, sampling and clipping included; batches with rows for the predicate finder, and without."""
     settings = config(
         share_encoder=share,
         batch_size=4,
@@ -408,7 +408,8 @@ def test_grad_clipping_holds_in_every_turn(tmp_path):
     original = trainer.optimizer.step
 
     def step(*args):
-        largest.append(max(float(p.grad.abs().max()) for p in trainer.optimizer.parameters() if p.grad is not None))
+        gradients = [p.grad for p in trainer.optimizer.parameters() if p.grad is not None]
+        largest.append(max(float(gradient.abs().max()) for gradient in gradients))
         original(*args)
 
     trainer.optimizer.step = step
@@ -473,10 +474,11 @@ class FakeScaler:
 
     def unscale_(self, optimizer):
         assert not self.unscaled, "unscale_() has already been called"
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        assert gradients
-        for gradient in gradients:
-            gradient /= self.factor
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        assert any(parameter.grad is not None for parameter in parameters)
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad /= self.factor
         self.unscaled = True
         self.log.append("unscale")
 
@@ -605,7 +607,8 @@ def test_early_stopping(tmp_path):
 
 def test_moving_average(tmp_path):
     plain = build(config(), tmp_path / "plain")
-    averaged = build(config(trainer__moving_average={"type": "exponential", "decay": 0.9}), tmp_path / "averaged")
+    average = {"type": "exponential", "decay": 0.9}
+    averaged = build(config(trainer__moving_average=average), tmp_path / "averaged")
     start = weights(averaged.model)
     steps: List[Dict[str, torch.Tensor]] = []
     averaged._callbacks.append(Snapshots(steps))
@@ -654,7 +657,7 @@ def sentence(settings, folder) -> str:
 @pytest.mark.parametrize(
     "more, told",
     [
-        ({"trainer__frist": "task_net"}, 'config key "trainer.frist" is unknown to AlternatingTrainer; did you mean'),
+        ({"trainer__frist": "task_net"}, '"trainer.frist" is unknown to AlternatingTrainer; did you mean "first"?'),
         ({"trainer__task_net__step": 2}, 'config key "trainer.task_net.step" is unknown to Player'),
         ({"trainer__task_net__optimizer__learning": 2}, "learning"),
         ({"trainer__optimizer": "adam"}, 'config key "trainer.optimizer" is unknown to AlternatingTrainer'),
@@ -662,7 +665,10 @@ def sentence(settings, folder) -> str:
         ({"trainer__first": "energy"}, "trainer.first: 'task_net' or 'loss_net', not 'energy'."),
         ({"trainer__loss_net__steps": -1}, "a player's steps must be at least 0, not -1"),
         ({"trainer__loss_net__grad_norm": 0.0}, "a player's grad_norm must be above 0"),
-        ({"trainer__warmup": {"epochs": 1, "player": "loss_net"}, "trainer__loss_net__steps": 0}, "is not trained"),
+        (
+            {"trainer__warmup": {"epochs": 1, "player": "loss_net"}, "trainer__loss_net__steps": 0},
+            "trainer.warmup.player: 'loss_net' is not trained",
+        ),
         ({"trainer__loss_net__steps": 0, "trainer__task_net__steps": 0}, "nothing would be trained"),
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),
     ],

@@ -41,7 +41,8 @@ def test_a_torn_file_is_passed_over_and_removed(checkpointer, tmp_path, caplog, 
     content = file.read_bytes()
     file.write_bytes(content[: int(size * len(content)) if 0 < size < 1 else size])
     with caplog.at_level(logging.WARNING):
-        assert names(checkpointer.find_latest_checkpoint()) == ["model_state_e1_b0.th", "training_state_e1_b0.th"]
+        found = names(checkpointer.find_latest_checkpoint())
+    assert found == ["model_state_e1_b0.th", "training_state_e1_b0.th"]
     assert "incomplete checkpoint" in caplog.text
     # AllenNLP never writes over a file: left behind, the torn one would count as the new one.
     assert not list(tmp_path.glob("*_e1_b1.th"))

@@ -48,7 +48,8 @@ def test_the_rest_is_the_loaders():
     loader = GroupedLoader(inner, 2)
     loader.index_with("vocabulary")
     loader.set_target_device(torch.device("cpu"))
-    assert (inner.vocab, inner.device, list(loader.iter_instances())) == ("vocabulary", torch.device("cpu"), ["a", "b"])
+    assert (inner.vocab, inner.device) == ("vocabulary", torch.device("cpu"))
+    assert list(loader.iter_instances()) == ["a", "b"]
     with pytest.raises(TypeError):
         len(GroupedLoader(Loader([], counted=False), 2))
 
@@ -56,7 +57,7 @@ def test_the_rest_is_the_loaders():
 @pytest.mark.parametrize("first", ["loss_net", "task_net"])
 @pytest.mark.parametrize("share", [False, True])
 def test_two_batches_equal_one_of_twice_the_size(tmp_path, first, share):
-    """With the margin loss and without dropout nothing is drawn. 4 frames, so that the halves weigh the same."""
+    """The margin loss without dropout, which draws nothing. 4 frames, so that the halves weigh the same."""
     runs = []
     for size, group in ((4, 1), (2, 2), (1, 4)):
         settings = config(

@@ -25,7 +25,8 @@ def test_equals_allennlps_adamw(settings):
 
 
 def test_parameter_groups():
-    named = [(name, torch.nn.Parameter(torch.ones(2))) for name in ("encoder.weight", "head.weight", "head.bias")]
+    names = ("encoder.weight", "head.weight", "head.bias")
+    named = [(name, torch.nn.Parameter(torch.ones(2))) for name in names]
     optimizer = FusedAdamW(named, parameter_groups=[(["^head"], {"lr": 0.5})], lr=0.1, weight_decay=0.0)
     assert [(len(group["params"]), group["lr"]) for group in optimizer.param_groups] == [(2, 0.5), (1, 0.1)]
     assert all(group["fused"] for group in optimizer.param_groups)

@@ -12,7 +12,8 @@ def test_defaults():
     optimizer = player.optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
     assert type(optimizer) is FusedAdamW and optimizer.param_groups[0]["lr"] == 1e-3
     # A trainer without the key gets the same.
-    assert type(Player().optimizer.construct(model_parameters=[("w", torch.nn.Parameter(torch.ones(1)))])) is FusedAdamW
+    optimizer = Player().optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
+    assert type(optimizer) is FusedAdamW
 
 
 def test_settings():

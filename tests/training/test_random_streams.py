@@ -5,12 +5,19 @@ import numpy
 import pytest
 import torch
 
-from seal.training.random_streams import RandomStream, random_state, set_random_state, set_torch_state, torch_state
+from seal.training.random_streams import (
+    RandomStream,
+    random_state,
+    set_random_state,
+    set_torch_state,
+    torch_state,
+)
 
 
 def draw():
     # An odd number of normal draws leaves half a pair behind in Python and numpy.
-    return random.gauss(0, 1), numpy.random.normal(), random.random(), numpy.random.rand(), torch.rand(3).tolist()
+    normal = random.gauss(0, 1), numpy.random.normal()
+    return normal, random.random(), numpy.random.rand(), torch.rand(3).tolist()
 
 
 def test_random_state_goes_round_through_a_checkpoint():

@@ -63,7 +63,10 @@ EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
     [
         {},
         {"trainer__loss_net__steps": 2, "trainer__task_net__steps": 2, "trainer__first": "task_net"},
-        {"trainer__task_net__learning_rate_scheduler": LINEAR, "trainer__loss_net__learning_rate_scheduler": PLATEAU},
+        {
+            "trainer__task_net__learning_rate_scheduler": LINEAR,
+            "trainer__loss_net__learning_rate_scheduler": PLATEAU,
+        },
     ],
     ids=["plain", "steps", "schedulers"],
 )
@@ -203,9 +206,9 @@ def test_the_command(tmp_path):
     del settings["trainer"]["cuda_device"]
     folder = tmp_path / "killed"
     Params(settings).to_file(str(folder / "config.json"))
-    command = ["train", str(folder / "config.json"), "-s", str(folder), "--recover", "--include-package", "seal"]
+    command = ["train", str(folder / "config.json"), "-s", str(folder), "--recover"]
     done = subprocess.run(
-        [sys.executable, "-m", "allennlp", *command],
+        [sys.executable, "-m", "allennlp", *command, "--include-package", "seal"],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -216,5 +219,5 @@ def test_the_command(tmp_path):
     metrics = comparable(json.loads((folder / "metrics.json").read_text()))
     assert {"validation_f1", "validation_predicate_f1", "training_grad_norm_loss_net"} <= metrics.keys()
     assert metrics == whole
-    assert same(torch.load(folder / "model_state_e2_b0.th"), reached)
+    assert same(torch.load(folder / "best.th"), reached)
     assert (folder / "model.tar.gz").exists()

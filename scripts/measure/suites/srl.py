@@ -35,7 +35,10 @@ def labels(name: str) -> List[str]:
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
-    """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, but for what was asked."""
+    """
+    A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, but for what was
+    asked.
+    """
     if settings.encoder is None:
         encoder = "srl.encoder.bilstm()"
     else:
@@ -59,8 +62,8 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
 
 def srl_bert(settings: Settings) -> str:
     """
-    allennlp-models' own BERT tagger, on the same data for the same epochs at the same rates; gradient norm 1 and
-    dropout 0.1 on BERT's vectors are its published config's.
+    allennlp-models' own BERT tagger, on the same data for the same epochs at the same rates; gradient norm 1
+    and dropout 0.1 on BERT's vectors are its published config's.
     """
     return f"""local srl = import {text(settings.library + '/srl.libsonnet')};
 

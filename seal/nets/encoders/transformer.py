@@ -22,15 +22,15 @@ class TransformerPredicateEncoder(Encoder):
         A model of the hub, or a local folder.
     max_length : `int`, optional (default = `512`)
         The most wordpieces the transformer takes at once. A longer sentence is cut into windows of this length that
-        are encoded apart, so that every word has a vector. The reader's indexer must have the same value.
+        are encoded apart, so that every word has a vector; only the predicate's window sees its mark. The reader's
+        indexer must have the same value.
     train_parameters : `bool`, optional (default = `True`)
-    load_weights : `bool`, optional (default = `True`)
-        `False`: the architecture of `model_name` with random weights.
     gradient_checkpointing : `bool`, optional (default = `None`)
 
     # Raises
 
-    `ConfigurationError` if the transformer has no token types to mark a predicate with.
+    `ConfigurationError` if there is no such transformer, it has no token types to mark a predicate with, or the
+    indexer's `max_length` is another.
     """
 
     def __init__(
@@ -38,7 +38,6 @@ class TransformerPredicateEncoder(Encoder):
         model_name: str,
         max_length: Optional[int] = 512,
         train_parameters: bool = True,
-        load_weights: bool = True,
         gradient_checkpointing: Optional[bool] = None,
     ) -> None:
         super().__init__()
@@ -47,7 +46,6 @@ class TransformerPredicateEncoder(Encoder):
                 model_name,
                 max_length=max_length,
                 train_parameters=train_parameters,
-                load_weights=load_weights,
                 gradient_checkpointing=gradient_checkpointing,
                 sub_token_mode="first",
             )
@@ -61,6 +59,11 @@ class TransformerPredicateEncoder(Encoder):
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
         (pieces,) = inputs["tokens"].values()
+        if ("segment_concat_mask" in pieces) != (self._embedder._matched_embedder._max_length is not None):
+            raise ConfigurationError(
+                "encoder.max_length: the reader's token indexer 'pretrained_transformer_mismatched' must have the same "
+                "max_length, a number in both or null in both."
+            )
         arguments = {name: pieces[name] for name in ("token_ids", "mask", "offsets", "wordpiece_mask")}
         arguments["segment_concat_mask"] = pieces.get("segment_concat_mask")
         if inputs.get("predicate") is not None:

@@ -172,16 +172,6 @@ def test_no_token_types(tmp_path):
         TransformerPredicateEncoder(name)
 
 
-def test_random_weights(bert, tmp_path):
-    torch.manual_seed(1)
-    # A folder of its own: AllenNLP keeps a model it has loaded once, weights and all.
-    name = save_model(tmp_path / "other", BertModel.from_pretrained(bert))
-    fresh = TransformerPredicateEncoder(name, load_weights=False).state_dict()
-    saved = TransformerPredicateEncoder(bert).state_dict()
-    word_vectors = "_embedder._matched_embedder.transformer_model.embeddings.word_embeddings.weight"
-    assert fresh.keys() == saved.keys() and not torch.equal(fresh[word_vectors], saved[word_vectors])
-
-
 @pytest.mark.parametrize("name", ["no/such-model", "./no-such-folder", "no-such-model"])
 def test_a_wrong_name(name):
     with pytest.raises(ConfigurationError) as error:
