@@ -245,6 +245,9 @@ def test_nce_needs_the_noise(sampler):
     srl_model(loss_net_params(), sampler, {"type": "ranking"})
 
 
-def test_a_baseline_distribution_takes_no_loss_net():
+@pytest.mark.parametrize("sampler", ["discrete", "task_net_output", "gaussian_perturbation"])
+def test_a_baseline_distribution_takes_no_loss_net(sampler):
     with pytest.raises(ConfigurationError, match="model.output_space: CrfTagSequence is a baseline without a loss-net"):
-        seal_model(output_space="crf_tag_sequence")
+        seal_model(
+            output_space="crf_tag_sequence", sampler={"type": sampler}, energy_loss={"type": "ranking"}
+        )

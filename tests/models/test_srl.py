@@ -161,14 +161,6 @@ def test_the_crf_trains():
     assert values[-1] < 0.6 * values[0]
 
 
-def test_the_crf_takes_no_loss_net():
-    """Whatever the sampler: it has neither samples nor a relaxed output."""
-    for sampler in ("discrete", "task_net_output", "gaussian_perturbation"):
-        with pytest.raises(ConfigurationError, match="use 'tag_sequence' with a loss-net"):
-            model = srl_model(loss_net_params(), {"type": sampler}, {"type": "ranking"}, "crf_tag_sequence")
-            model.draw(model.task_state(**srl_batch()))
-
-
 def test_select_rows():
     inputs = {"a": {"b": torch.arange(6).view(3, 2)}, "c": torch.arange(3)}
     chosen = select_rows(inputs, torch.tensor([2, 0]))
