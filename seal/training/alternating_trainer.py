@@ -182,11 +182,11 @@ class AlternatingTrainer(ResumableTrainer):
         return float(norm)
 
     def _diverged(self, what: str, player: str) -> str:
+        batch, epoch = self._batches_in_epoch_completed + 1, self._epochs_completed
         return (
-            f"the {what} at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}, so "
-            f"training stops; what was saved in {self._serialization_dir} is from before: lower "
-            f"trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train again, from the last "
-            "checkpoint with --recover."
+            f"the {what} at batch {batch} of epoch {epoch}, so training stops; what was saved in "
+            f"{self._serialization_dir} is from before: lower trainer.{player}.optimizer.lr or set "
+            f"trainer.{player}.grad_norm, and train again, from the last checkpoint with --recover."
         )
 
     # Construction.

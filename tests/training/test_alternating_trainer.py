@@ -657,7 +657,7 @@ def sentence(settings, folder) -> str:
 @pytest.mark.parametrize(
     "more, told",
     [
-        ({"trainer__frist": "task_net"}, '"trainer.frist" is unknown to AlternatingTrainer; did you mean "first"?'),
+        ({"trainer__frist": "task_net"}, '"trainer.frist" is unknown to AlternatingTrainer; did you mean "first'),
         ({"trainer__task_net__step": 2}, 'config key "trainer.task_net.step" is unknown to Player'),
         ({"trainer__task_net__optimizer__learning": 2}, "learning"),
         ({"trainer__optimizer": "adam"}, 'config key "trainer.optimizer" is unknown to AlternatingTrainer'),
