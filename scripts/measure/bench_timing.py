@@ -4,36 +4,56 @@ import io
 import time
 from contextlib import redirect_stderr
 from statistics import median
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, NamedTuple
 
 import torch
 
 
-def interleaved(cases: Dict[str, Callable[[], Any]], rounds: int) -> Dict[str, List[float]]:
+class Timing(NamedTuple):
     """
-    The seconds of each case in each round. A round runs every case once, one after the other, so that a slow
+    Seconds by the clock, and of this process's computing. Other programs on the machine stretch the first.
+    """
+
+    wall: float
+    cpu: float
+
+
+def interleaved(cases: Dict[str, Callable[[], Any]], rounds: int) -> Dict[str, List[Timing]]:
+    """
+    The time of each case in each round. A round runs every case once, one after the other, so that a slow
     moment falls on all; the first round is not counted.
     """
-    seconds: Dict[str, List[float]] = {name: [] for name in cases}
+    timings: Dict[str, List[Timing]] = {name: [] for name in cases}
     for number in range(rounds + 1):
         for name, case in cases.items():
-            elapsed = timed(case)
+            timing = timed(case)
             if number:
-                seconds[name].append(elapsed)
-    return seconds
+                timings[name].append(timing)
+    return timings
 
 
-def timed(case: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+def timed(case: Callable[[], Any]) -> Timing:
+    wall, cpu = time.perf_counter(), time.process_time()
     case()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return Timing(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def ratios(seconds: List[float], baseline: List[float]) -> List[float]:
+    """The ratio within each round."""
+    return [ours / theirs for ours, theirs in zip(seconds, baseline)]
 
 
 def median_ratio(seconds: List[float], baseline: List[float]) -> float:
     """The median over rounds of the ratio within a round."""
-    return median(ours / theirs for ours, theirs in zip(seconds, baseline))
+    return median(ratios(seconds, baseline))
+
+
+def spread(seconds: List[float], baseline: List[float]) -> float:
+    """How far the rounds' ratios lie apart: the highest less the lowest."""
+    found = ratios(seconds, baseline)
+    return max(found) - min(found)
 
 
 def train_epoch(trainer: Any) -> None:
