@@ -14,6 +14,10 @@ Every timing is taken in rounds, one measurement of each method a round; a ratio
 the ratio within a round. Writes OUT/benchmark.csv (suite, case, method, metric, value, baseline, ratio) and
 OUT/benchmark.png.
 
+`seconds` are by the clock; `cpu_seconds` are this process's own and hold on a machine that is busy with other
+things (on a GPU only the clock counts). `..._spread` is how far the rounds' ratios lie apart: where it is
+large, the machine was too busy or the rounds were too few for the ratio to mean much.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4

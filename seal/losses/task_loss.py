@@ -16,6 +16,10 @@ class TaskLoss(Registrable):
         `lambda_1`. With 0 training is cross-entropy training, step for step.
     cross_entropy_weight : `float`, optional (default = `1.0`)
         `lambda_2`.
+    straight_through : `bool`, optional (default = `False`)
+        Take the energy, and its gradient, at the discrete output nearest to the relaxed one, and hand the gradient to
+        the relaxed one as it is. The ranking losses show the loss-net discrete outputs only; between them its energy
+        is anybody's guess.
 
     # Raises
 
@@ -24,7 +28,12 @@ class TaskLoss(Registrable):
 
     default_implementation = "weighted"
 
-    def __init__(self, energy_weight: float = 1.0, cross_entropy_weight: float = 1.0) -> None:
+    def __init__(
+        self,
+        energy_weight: float = 1.0,
+        cross_entropy_weight: float = 1.0,
+        straight_through: bool = False,
+    ) -> None:
         if energy_weight < 0 or cross_entropy_weight < 0 or energy_weight == cross_entropy_weight == 0:
             raise ConfigurationError(
                 f"task_loss: energy_weight ({energy_weight}) and cross_entropy_weight ({cross_entropy_weight}) "
@@ -32,6 +41,7 @@ class TaskLoss(Registrable):
             )
         self.energy_weight = energy_weight
         self.cross_entropy_weight = cross_entropy_weight
+        self.straight_through = straight_through
 
     def __call__(self, cross_entropy: torch.Tensor, energy: Optional[torch.Tensor]) -> torch.Tensor:
         """

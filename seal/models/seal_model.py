@@ -170,8 +170,10 @@ class SealModel(Model):
             energy = None
             if features is not None:
                 with constant(self.loss_net):
-                    relaxed = self.output_space.relax(state.logits, state.mask)
-                    energy = self.loss_net(features, relaxed, state.mask).squeeze(1)
+                    output = self.output_space.relax(state.logits, state.mask)
+                    if self.task_loss.straight_through:
+                        output = self.output_space.straight_through(output)
+                    energy = self.loss_net(features, output, state.mask).squeeze(1)
                 self.monitor("energy_prediction", energy.mean())
             loss = self.task_loss(cross_entropy, energy)
             self.monitor("cross_entropy", cross_entropy.mean())

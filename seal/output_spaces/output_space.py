@@ -28,6 +28,10 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The relaxed output, `(batch, 1, *structure)`, in [0, 1], differentiable; 0 at padding."""
         raise NotImplementedError
 
+    def straight_through(self, relaxed: torch.Tensor) -> torch.Tensor:
+        """The discrete output nearest to each relaxed one in value, the relaxed one in gradient; of the same shape."""
+        raise NotImplementedError
+
     def sample(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:

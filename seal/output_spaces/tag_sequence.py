@@ -62,6 +62,12 @@ class TagSequence(OutputSpace):
             probabilities = probabilities * mask.unsqueeze(-1)
         return probabilities.unsqueeze(1)
 
+    def straight_through(self, relaxed: torch.Tensor) -> torch.Tensor:
+        nearest = self.one_hot(relaxed.argmax(dim=-1)).to(relaxed)
+        # Rows of padding are 0 and stay so.
+        nearest = nearest * relaxed.any(dim=-1, keepdim=True)
+        return nearest + relaxed - relaxed.detach()
+
     @torch.no_grad()
     def sample(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None

@@ -251,3 +251,13 @@ def test_a_baseline_distribution_takes_no_loss_net(sampler):
         seal_model(
             output_space="crf_tag_sequence", sampler={"type": sampler}, energy_loss={"type": "ranking"}
         )
+
+
+def test_straight_through_takes_the_energy_at_the_argmax():
+    model = seal_model(task_loss={"energy_weight": 0.7, "straight_through": True}).eval()
+    state = model.task_state(**srl_batch(FRAMES))
+    features = model.frozen_features(state)
+    nearest = state.logits.argmax(-1).unsqueeze(1) * state.mask.unsqueeze(1)
+    energy = model.loss_net(features, nearest, state.mask).mean()
+    cross_entropy = model.output_space.cross_entropy(state.logits, state.gold, state.mask).mean()
+    assert model.task_net_loss(state, features).item() == pytest.approx((0.7 * energy + cross_entropy).item())

@@ -244,3 +244,17 @@ def test_mistakes_in_the_config():
 def test_an_unpadded_namespace_of_any_name():
     vocab = Vocabulary(non_padded_namespaces=["srl"], tokens_to_add={"srl": ["O", "B-A"]})
     assert TagSequence(vocab, "srl").labels == ["O", "B-A"]
+
+
+def test_straight_through():
+    """The argmax in value, the relaxation in gradient; padding stays 0."""
+    torch.manual_seed(0)
+    space, logits = tag_sequence(3), torch.randn(2, 4, 3, dtype=torch.double, requires_grad=True)
+    mask, weights = mask_of([4, 2]), torch.randn(2, 1, 4, 3, dtype=torch.double)
+    relaxed = space.relax(logits, mask)
+    output = space.straight_through(relaxed)
+    expected = one_hot(logits.argmax(-1), 3).double() * mask.unsqueeze(-1)
+    assert torch.allclose(output.squeeze(1), expected, atol=1e-12)
+    (through,) = torch.autograd.grad((weights * output).sum(), logits, retain_graph=True)
+    (straight,) = torch.autograd.grad((weights * relaxed).sum(), logits)
+    assert torch.equal(through, straight) and straight.abs().sum() > 0

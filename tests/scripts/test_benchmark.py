@@ -1,7 +1,11 @@
 """scripts/benchmark.py: its timing, and a run with the smallest settings."""
 
+import inspect
 import json
 import math
+import subprocess
+import sys
+import time
 
 import pandas
 import pytest
@@ -9,10 +13,11 @@ import torch
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 
 from scripts import benchmark
+from scripts.measure import bench_memory
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_encoder import VOCABULARY, save_random_bert
 from scripts.measure.bench_memory import write_longest
-from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, train_epoch
+from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, spread, timed, train_epoch
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
 WORDS = ["Kim", "sold", "the", "old", "car", "to", "Lee", "."]
@@ -51,6 +56,23 @@ def test_rounds_are_interleaved_and_the_first_is_not_counted():
 def test_median_ratio_is_of_rounds():
     # Every round is twice as slow as the one before, and the ratio stays 3.
     assert median_ratio([3, 6, 12], [1, 2, 4]) == 3
+    assert spread([3, 6, 12], [1, 2, 4]) == 0
+    assert spread([3, 6, 20], [1, 2, 4]) == 2
+
+
+def test_cpu_seconds_are_computing_and_not_waiting():
+    timing = timed(lambda: time.sleep(0.2))
+    assert timing.wall >= 0.2 and timing.cpu < 0.1
+
+
+def test_memory_is_not_the_parents():
+    """On Linux a new process takes over `ru_maxrss` of the one that started it."""
+    held = bytearray(500 * bench_memory.MIB)
+    held[::4096] = b"x" * len(held[::4096])  # Touched, so that it is really there.
+    source = inspect.getsource(bench_memory._peak)
+    program = f"import resource, sys\nfrom pathlib import Path\nMIB = 2**20\n{source}\nprint(_peak())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 200
 
 
 def test_stopwatch_counts_nested_time_once(monkeypatch):

@@ -1,11 +1,11 @@
 // How the task-net is trained. Each method is the part of `model` that names its loss-net; `energies` are the terms of
 // the task's energy. `share_encoder` lets the loss-net read the task-net's vectors in place of an encoder of its own.
-local dynamic(energy_loss, sampler, energy_weight, share_encoder) =
+local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_through=false) =
   function(encoder, energies) {
     loss_net: { energies: energies, [if !share_encoder then 'encoder']: encoder },
     sampler: sampler,
     energy_loss: energy_loss,
-    task_loss: { energy_weight: energy_weight },
+    task_loss: { energy_weight: energy_weight, straight_through: straight_through },
   };
 
 {
@@ -15,12 +15,24 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder) =
   crf(): function(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
 
   // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9).
-  nce(num_samples=20, energy_weight=0.1, share_encoder=false):
-    dynamic({ type: 'nce_ranking' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
+  nce(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false):
+    dynamic(
+      { type: 'nce_ranking' },
+      { type: 'discrete', num_samples: num_samples },
+      energy_weight,
+      share_encoder,
+      straight_through,
+    ),
 
   // SEAL-dynamic with plain ranking (ICLR 2022 submission, Eq. 10).
-  ranking(num_samples=20, energy_weight=0.1, share_encoder=false):
-    dynamic({ type: 'ranking' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
+  ranking(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false):
+    dynamic(
+      { type: 'ranking' },
+      { type: 'discrete', num_samples: num_samples },
+      energy_weight,
+      share_encoder,
+      straight_through,
+    ),
 
   // SEAL-dynamic with the margin loss (Eq. 6).
   margin(energy_weight=0.1, cost='l1', share_encoder=false):
