@@ -50,8 +50,7 @@ def predictors(
         model.eval()
         model.to(torch.device("cpu" if device < 0 else f"cuda:{device}"))
     theirs = GivenPredicates(upstream, reader)
-    # As many frames in a pass of the model as theirs.
-    mine = Predictor.by_name("seal_srl")(ours, build_reader(encoder), frames_per_batch=BATCH)
+    mine = Predictor.by_name("seal_srl")(ours, build_reader(encoder))
     inputs = [{"words": sentence.words, "predicates": sentence.predicates} for sentence in sentences]
 
     def run(predictor: Predictor) -> Callable[[], None]:

@@ -1,4 +1,6 @@
+from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.margin import MarginLoss
 from seal.losses.ranking import NceRankingLoss, RankingLoss
+from seal.losses.regression import RegressionLoss
 from seal.losses.task_loss import TaskLoss

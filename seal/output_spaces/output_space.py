@@ -86,3 +86,17 @@ class OutputSpace(torch.nn.Module, Registrable):
         are filled up with repeats whose `log_count` is `-inf`.
         """
         return outputs, outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
+
+    def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The relaxed outputs nearest to `outputs (batch, samples, *structure)`, which may lie anywhere."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no projection onto its relaxed outputs, which gradient-based inference "
+            "with space 'clip' needs; the output space 'label_set' has one."
+        )
+
+    def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
+        """Finite logits whose relaxation is close to `relaxed (batch, samples, *structure)`; of its shape."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no way back from relaxed outputs to logits, which gradient-based "
+            "inference with space 'logit' needs; the output space 'label_set' has one."
+        )

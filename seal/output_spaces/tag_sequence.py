@@ -6,6 +6,7 @@ from allennlp.data import Vocabulary
 from torch.nn import functional as F
 
 from seal.common.bio import allowed_transitions
+from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
 
@@ -131,23 +132,10 @@ class TagSequence(OutputSpace):
     ) -> Tuple[torch.Tensor, torch.Tensor]:
         if outputs.is_floating_point():
             raise TypeError("TagSequence.distinct merges discrete outputs; these are relaxed.")
-        batch, samples, tokens = outputs.shape
         if mask is not None:
             outputs = outputs * mask.unsqueeze(1)
-        owner = torch.arange(batch, device=outputs.device).repeat_interleave(samples)
-        rows = torch.cat([owner.unsqueeze(1), outputs.reshape(batch * samples, tokens)], dim=1)
-        rows, counts = torch.unique(rows, dim=0, return_counts=True)
-        owner = rows[:, 0]
-        per_instance = torch.bincount(owner, minlength=batch)
-        # The rows are sorted by instance: a row's place is its distance from the instance's first row.
-        first = per_instance.cumsum(0) - per_instance
-        place = torch.arange(len(rows), device=rows.device) - first[owner]
-        width = int(per_instance.max())
-        distinct = outputs[:, :1].expand(batch, width, tokens).clone()
-        log_count = torch.full((batch, width), float("-inf"), device=outputs.device)
-        distinct[owner, place] = rows[:, 1:]
-        log_count[owner, place] = counts.float().log()
-        return distinct, log_count
+        chosen, log_count = merge_equal(outputs)
+        return outputs.flatten(0, 1)[chosen], log_count
 
     def one_hot(self, tags: torch.Tensor) -> torch.Tensor:
         """`(..., tokens)` tag indices to `(..., tokens, tags)`."""

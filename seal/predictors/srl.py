@@ -63,7 +63,7 @@ class SrlPredictor(Predictor):
     predicate_threshold : `float`, optional (default = `0.5`)
         `"model"` takes words with at least this probability.
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
-    frames_per_batch : `int`, optional (default = `64`)
+    frames_per_batch : `int`, optional (default = `32`)
         The most frames, or sentences to find the predicates of, in one pass of the model.
     energy : `bool`, optional (default = `False`)
         Also give the energy of each frame.
@@ -82,7 +82,7 @@ class SrlPredictor(Predictor):
         predicate_finder: str = "model",
         predicate_threshold: float = 0.5,
         spacy_model: str = "en_core_web_sm",
-        frames_per_batch: int = 64,
+        frames_per_batch: int = 32,
         energy: bool = False,
         **unknown: Any,
     ) -> None:

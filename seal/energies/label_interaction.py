@@ -1,0 +1,54 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from torch.nn import functional as F
+
+from seal.energies.energy import Energy
+from seal.output_spaces import LabelSet, OutputSpace
+
+
+@Energy.register("label_interaction")
+class LabelInteractionEnergy(Energy):
+    """
+    The global energy of label sets, `E_global(y) = v^T softplus(M y + c)` (SEAL, NeurIPS 2022, Eq. 2, second
+    term; EN2). It looks at the labels alone; each of the `m` rows of `M` is a pattern of labels that are
+    likely or, where its `v` is positive, unlikely together.
+
+    `m (L + 2)` parameters with the bias `c`, as in the counts the authors print; their equation shows no `c`.
+
+    # Parameters
+
+    input_dim, output_space : given by the loss-net.
+    hidden_dim : `int`
+        `m`, the number of patterns.
+    bias : `bool`, optional (default = `True`)
+        The `c`.
+
+    # Raises
+
+    `ConfigurationError` if the outputs are not label sets, or there is no pattern.
+    """
+
+    def __init__(
+        self, input_dim: int, output_space: OutputSpace, hidden_dim: int, bias: bool = True
+    ) -> None:
+        super().__init__()
+        if not isinstance(output_space, LabelSet):
+            raise ConfigurationError(
+                "loss_net.energies: 'label_interaction' is an energy of label sets; model.output_space is a "
+                f"{type(output_space).__name__}."
+            )
+        if hidden_dim < 1:
+            raise ConfigurationError(
+                f"loss_net.energies.label_interaction.hidden_dim: at least 1, not {hidden_dim}."
+            )
+        self.patterns = torch.nn.Linear(output_space.num_labels, hidden_dim, bias=bias)
+        self.weights = torch.nn.Linear(hidden_dim, 1, bias=False)
+
+    def forward(
+        self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        # Gold may be integer.
+        outputs = outputs.to(self.patterns.weight.dtype)
+        return self.weights(F.softplus(self.patterns(outputs))).squeeze(-1)

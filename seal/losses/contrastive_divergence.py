@@ -1,0 +1,44 @@
+from typing import Optional
+
+import torch
+
+from seal.losses.energy_loss import EnergyLoss
+from seal.output_spaces import Candidates, OutputSpace
+from seal.scores import Cost, OneMinusScore, SoftF1
+
+
+@EnergyLoss.register("contrastive_divergence")
+class ContrastiveDivergenceLoss(EnergyLoss):
+    """
+    `-log( exp(-E(x, y)) / sum_{k=0..K} exp(-E(x, y_k) + Delta(y_k, y)) )` with gold at `k = 0`, where `Delta`
+    is 0 (the implicit-gradient paper's `L_CD` with the minus it lacks, its `s` being a cost; LE8). The
+    candidates are draws from the task-net in the paper. With one candidate it is `softplus(Delta + E(x, y) -
+    E(x, y'))`, a smooth margin loss at most `log 2` above the hinge. At least 0.
+
+    A candidate drawn `n` times counts `n` times, also where it equals gold.
+
+    # Parameters
+
+    cost : `Cost`, optional (default = `OneMinusScore(SoftF1())`)
+        `Delta`: how unlike gold a candidate is, 0 for gold.
+    """
+
+    def __init__(self, cost: Optional[Cost] = None) -> None:
+        super().__init__()
+        self._cost = cost or OneMinusScore(SoftF1())
+
+    def forward(
+        self,
+        gold_energy: torch.Tensor,
+        energy: torch.Tensor,
+        candidates: Candidates,
+        gold: torch.Tensor,
+        output_space: OutputSpace,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        with torch.no_grad():
+            rank = self._cost(output_space, candidates.outputs, gold, mask)
+            if candidates.log_count is not None:
+                rank = rank + candidates.log_count
+        ranks = torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)
+        return ranks.logsumexp(dim=1) + gold_energy

@@ -1,0 +1,64 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from torch.nn import functional as F
+
+from seal.losses.energy_loss import EnergyLoss
+from seal.output_spaces import Candidates, OutputSpace
+from seal.scores import Score, SoftF1
+
+
+def regression_loss(energy: torch.Tensor, score: torch.Tensor) -> torch.Tensor:
+    """
+    `-s log sigma(-E) - (1 - s) log(1 - sigma(-E))`, the cross-entropy of the score `s` in [0, 1] and
+    `sigma(-E)`, of each element, in nats (SEAL, NeurIPS 2022, Eq. 7, with the sign in its second logarithm
+    put right; LE4). Differentiable in both; `d/dE = s - sigma(-E)`.
+    """
+    return -score * F.logsigmoid(-energy) - (1 - score) * F.logsigmoid(energy)
+
+
+@EnergyLoss.register("regression")
+class RegressionLoss(EnergyLoss):
+    """
+    The loss of deep value networks: `sigma(-E(x, y'))` is fitted to the score of `y'` against gold by
+    cross-entropy (Gygli et al. 2017; SEAL, NeurIPS 2022, Eq. 7). One candidate, the task-net's output, is
+    LE4; the sum over several is LE5, "regression-s". The optimum is `E = -logit(s)`, so energies take both
+    signs.
+
+    Gold counts only where it is a candidate: stack the sampler `gold` to have it.
+
+    # Parameters
+
+    score : `Score`, optional (default = `SoftF1()`)
+    reduction : `str`, optional (default = `"sum"`)
+        Over the candidates of an instance: `"sum"` as in the paper, or `"mean"`. A candidate drawn `n` times
+        counts `n` times in both.
+
+    # Raises
+
+    `ConfigurationError` for another reduction.
+    """
+
+    def __init__(self, score: Optional[Score] = None, reduction: str = "sum") -> None:
+        super().__init__()
+        if reduction not in ("sum", "mean"):
+            raise ConfigurationError(f"energy_loss.reduction: 'sum' or 'mean', not '{reduction}'.")
+        self._score = score or SoftF1()
+        self._reduction = reduction
+
+    def forward(
+        self,
+        gold_energy: torch.Tensor,
+        energy: torch.Tensor,
+        candidates: Candidates,
+        gold: torch.Tensor,
+        output_space: OutputSpace,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        with torch.no_grad():
+            score = self._score(output_space, candidates.outputs, gold, mask)
+        losses = regression_loss(energy, score)
+        counts = torch.ones_like(losses) if candidates.log_count is None else candidates.log_count.exp()
+        total = (losses * counts).sum(dim=1)
+        return total if self._reduction == "sum" else total / counts.sum(dim=1)

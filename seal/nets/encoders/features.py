@@ -1,0 +1,76 @@
+from typing import Any, Dict, List, Optional, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import FeedForward
+from allennlp.nn import Activation
+
+from seal.nets.encoders.encoder import Encoder
+
+
+@Encoder.register("feature_mlp")
+class FeatureMlp(Encoder):
+    """
+    A multi-layer perceptron over dense features: `num_layers` times `Dropout(softplus(W h + b))`, all of one
+    width (SEAL, ICLR 2022 submission, section 4.1; the shape follows from the parameter counts of its Table
+    11; B1). As in the authors' code, the activation follows every layer, the last one too, weights start
+    Kaiming-uniform, in `+- sqrt(6 / inputs)`, and biases at 0.
+
+    Reads `features (batch, input_dim)`.
+
+    # Parameters
+
+    input_dim : `int`
+        The number of features.
+    hidden_dim : `int`
+        The width of every layer, and the size of the vectors.
+    num_layers : `int`
+    dropout : `float` or `List[float]`, optional (default = `0.0`)
+        After each layer; a list has one value a layer.
+    activation : `Activation`, optional (default = `softplus`)
+
+    # Raises
+
+    `ConfigurationError` if a size is less than 1, the list of dropouts has another length, or a batch comes
+    with another number of features.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        num_layers: int,
+        dropout: Union[float, List[float]] = 0.0,
+        activation: Optional[Activation] = None,
+    ) -> None:
+        super().__init__()
+        if min(input_dim, hidden_dim, num_layers) < 1:
+            raise ConfigurationError(
+                f"encoder: input_dim ({input_dim}), hidden_dim ({hidden_dim}) and num_layers ({num_layers}) "
+                "must be at least 1."
+            )
+        if isinstance(dropout, list) and len(dropout) != num_layers:
+            raise ConfigurationError(
+                f"encoder.dropout: one number, or one for each of the {num_layers} layers, not "
+                f"{len(dropout)}."
+            )
+        self._layers = FeedForward(
+            input_dim, num_layers, hidden_dim, activation or Activation.by_name("softplus")(), dropout
+        )
+        for name, parameter in self._layers.named_parameters():
+            if name.endswith("bias"):
+                torch.nn.init.zeros_(parameter)
+            else:
+                torch.nn.init.kaiming_uniform_(parameter, nonlinearity="relu")
+
+    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+        features = inputs["features"]
+        if features.shape[-1] != self._layers.get_input_dim():
+            raise ConfigurationError(
+                f"encoder.input_dim: the data have {features.shape[-1]} features, not "
+                f"{self._layers.get_input_dim()}."
+            )
+        return self._layers(features)
+
+    def get_output_dim(self) -> int:
+        return self._layers.get_output_dim()

@@ -1,0 +1,219 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.losses.regression import regression_loss
+from seal.output_spaces import Candidates
+from seal.samplers.sampler import Sampler, SamplingProblem
+from seal.scores import Cost, L1Cost, Score, SoftF1
+
+# Those that treat every element apart: an instance's result does not depend on the others of its batch.
+OPTIMIZERS = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adagrad": torch.optim.Adagrad,
+    "rmsprop": torch.optim.RMSprop,
+}
+CHOICES = {
+    "space": ("clip", "logit"),
+    "start": ("zeros", "half", "random", "task_net", "draw", "gold"),
+    "optimizer": tuple(OPTIMIZERS),
+    "objective": ("energy", "cost_augmented", "adversarial"),
+    "keep": ("last", "best", "trajectory"),
+}
+
+
+@Sampler.register("gradient_based_inference")
+class GradientBasedInference(Sampler):
+    """
+    Descends an objective `J` over relaxed outputs, `y <- Proj(y - step_size dJ/dy)` (SEAL, NeurIPS 2022,
+    sections 1 to 3; SA1 to SA3). The outputs are the only thing that moves: no parameter gets a gradient, and
+    the result has none. It is the inference of energy-only models, and where their loss-net's candidates come
+    from.
+
+    # Parameters
+
+    num_steps : `int`, optional (default = `20`)
+        At least 1.
+    step_size : `float`, optional (default = `0.5`)
+        The optimizer's learning rate, in units of outputs, or of logits with `space` `"logit"`; above 0.
+    optimizer : `str`, optional (default = `"sgd"`)
+        `"sgd"`, `"adam"`, `"adagrad"` or `"rmsprop"`.
+    space : `str`, optional (default = `"clip"`)
+        `"clip"` moves the outputs and projects them onto the relaxed space after each step. `"logit"` moves
+        logits; the outputs are their relaxation. Logits of sure outputs hardly move with `"sgd"`: take
+        `"adam"`.
+    start : `str`, optional (default = `"zeros"`)
+        `"zeros"`, `"half"` (the relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its
+        relaxed output), `"draw"` (from its distribution) or `"gold"` (for training alone: it shows what is to
+        be predicted).
+    restarts : `int`, optional (default = `1`)
+        How many starts an instance has, side by side; more than 1 with `"random"` or `"draw"`.
+    objective : `str`, optional (default = `"energy"`)
+        `"energy"`: `E(x, y')`. `"cost_augmented"`: `E(x, y') - Delta(y', y)`, the candidate of the margin
+        loss. `"adversarial"`: minus the regression loss of `y'`, the candidate a deep value network is most
+        wrong about.
+    keep : `str`, optional (default = `"last"`)
+        `"last"`: the last iterate of each start, `restarts` candidates. `"best"`: of all iterates of all
+        starts, the first and the last ones too, the one of the least `J`, 1 candidate. `"trajectory"`: all
+        iterates, in order, `restarts * (num_steps + 1)` candidates.
+    tolerance : `float`, optional (default = `0.0`)
+        A candidate rests for good once a step changes none of its variables by as much; when all rest, the
+        steps end. 0 takes all steps.
+    cost : `Cost`, optional (default = `L1Cost()`)
+        `Delta`, with the objective `"cost_augmented"`.
+    score : `Score`, optional (default = `SoftF1()`)
+        Of the regression loss, with the objective `"adversarial"`.
+
+    # Raises
+
+    `ConfigurationError` for a value out of these, or where there is no energy to descend.
+    `NotImplementedError` for an output space without the projection, or without the way back to logits.
+    """
+
+    def __init__(
+        self,
+        num_steps: int = 20,
+        step_size: float = 0.5,
+        optimizer: str = "sgd",
+        space: str = "clip",
+        start: str = "zeros",
+        restarts: int = 1,
+        objective: str = "energy",
+        keep: str = "last",
+        tolerance: float = 0.0,
+        cost: Optional[Cost] = None,
+        score: Optional[Score] = None,
+    ) -> None:
+        super().__init__()
+        self.num_steps, self.step_size, self.tolerance = num_steps, step_size, tolerance
+        self.optimizer, self.space, self.start = optimizer, space, start
+        self.restarts, self.objective, self.keep = restarts, objective, keep
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigurationError(
+                    f"sampler.{name}: one of {', '.join(choices)}, not '{getattr(self, name)}'."
+                )
+        if num_steps < 1 or step_size <= 0 or tolerance < 0:
+            raise ConfigurationError(
+                f"sampler: num_steps ({num_steps}) must be at least 1, step_size ({step_size}) above 0 and "
+                f"tolerance ({tolerance}) at least 0."
+            )
+        if restarts < 1 or (restarts > 1 and start not in ("random", "draw")):
+            raise ConfigurationError(
+                f"sampler.restarts: {restarts} with start '{start}'; 1, or more with start 'random' or "
+                "'draw', the others being the same every time."
+            )
+        for name, value, needed in (("cost", cost, "cost_augmented"), ("score", score, "adversarial")):
+            if value is not None and objective != needed:
+                raise ConfigurationError(
+                    f"sampler.{name}: only the objective '{needed}' has one, not '{objective}'."
+                )
+        self._cost, self._score = cost or L1Cost(), score or SoftF1()
+
+    @property
+    def needs_gold(self) -> bool:
+        """False where it can predict."""
+        return self.objective != "energy" or self.start == "gold"
+
+    @torch.no_grad()
+    def forward(self, problem: SamplingProblem) -> Candidates:
+        if problem.energy is None:
+            raise ConfigurationError(
+                "sampler: 'gradient_based_inference' needs a loss_net, whose energy it descends."
+            )
+        if self.needs_gold and problem.gold is None:
+            raise ConfigurationError(
+                f"sampler: gradient_based_inference with objective '{self.objective}' and start "
+                f"'{self.start}' needs gold, so it is for training alone."
+            )
+        point = self._first_point(problem).clone().requires_grad_(True)
+        optimizer = OPTIMIZERS[self.optimizer]([point], lr=self.step_size)
+        outputs = self._outputs(problem, point)
+        trajectory = [outputs]
+        # shape of both: (batch, samples)
+        least, moving = None, None
+        best = outputs
+        for _ in range(self.num_steps):
+            with torch.enable_grad():
+                value = self._value(problem, self._outputs(problem, point))
+                (point.grad,) = torch.autograd.grad(value.sum(), point)
+            if self.keep == "best":
+                best, least = _better(best, least, outputs, value.detach())
+            before = point.clone()
+            optimizer.step()
+            if self.space == "clip":
+                point.copy_(problem.output_space.project(point, problem.mask))
+            if moving is not None:
+                point.copy_(torch.where(_like(moving, point), point, before))
+            outputs, last = self._outputs(problem, point), outputs
+            if self.keep == "trajectory":
+                trajectory.append(outputs)
+            if self.tolerance > 0:
+                moving = (outputs - last).abs().flatten(2).amax(dim=2) >= self.tolerance
+                if not moving.any():
+                    break
+        if self.keep == "last":
+            return Candidates(outputs)
+        if self.keep == "trajectory":
+            # Steps that were not taken would have changed nothing.
+            trajectory += [outputs] * (self.num_steps + 1 - len(trajectory))
+            return Candidates(torch.cat(trajectory, dim=1))
+        best, least = _better(best, least, outputs, self._value(problem, outputs))
+        winner = least.argmin(dim=1)
+        return Candidates(best[torch.arange(len(best), device=best.device), winner].unsqueeze(1))
+
+    def _first_point(self, problem: SamplingProblem) -> torch.Tensor:
+        """What the optimizer moves, outputs or logits: `(batch, restarts, *structure)`."""
+        space, logits = problem.output_space, problem.logits
+        # Half precision would lose small steps.
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float))
+        if self.start == "zeros":
+            outputs = torch.zeros_like(logits).unsqueeze(1)
+        elif self.start == "half":
+            outputs = space.relax(torch.zeros_like(logits), problem.mask)
+        elif self.start == "random":
+            outputs = torch.rand(
+                logits.shape[0], self.restarts, *logits.shape[1:], dtype=logits.dtype, device=logits.device
+            )
+        elif self.start == "task_net":
+            outputs = space.relax(logits, problem.mask)
+        elif self.start == "draw":
+            outputs = space.sample(logits, self.restarts, problem.mask)
+        else:
+            outputs = problem.gold.unsqueeze(1).to(logits)
+        return space.to_logits(outputs) if self.space == "logit" else space.project(outputs, problem.mask)
+
+    def _outputs(self, problem: SamplingProblem, point: torch.Tensor) -> torch.Tensor:
+        """The relaxed outputs of a point, which share no memory with it: `(batch, samples, *structure)`."""
+        if self.space == "clip":
+            return point.clone()
+        samples, mask = point.shape[1], problem.mask
+        if mask is not None:
+            mask = mask.repeat_interleave(samples, dim=0)
+        relaxed = problem.output_space.relax(point.flatten(0, 1), mask)
+        return relaxed.squeeze(1).unflatten(0, (-1, samples))
+
+    def _value(self, problem: SamplingProblem, outputs: torch.Tensor) -> torch.Tensor:
+        """`J`, to be made small: `(batch, samples)`."""
+        energy = problem.energy(outputs)
+        if self.objective == "cost_augmented":
+            return energy - self._cost(problem.output_space, outputs, problem.gold, problem.mask)
+        if self.objective == "adversarial":
+            score = self._score(problem.output_space, outputs, problem.gold, problem.mask)
+            return -regression_loss(energy, score)
+        return energy
+
+
+def _like(flags: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
+    """`(batch, samples)` with as many dimensions as `outputs`."""
+    return flags.view(*flags.shape, *[1] * (outputs.dim() - 2))
+
+
+def _better(best, least, outputs, value):
+    """The better, for each candidate, of the best so far and a new iterate, with its value."""
+    if least is None:
+        return outputs, value
+    lower = value < least
+    return torch.where(_like(lower, outputs), outputs, best), torch.where(lower, value, least)

@@ -1,0 +1,117 @@
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from torch.nn import functional as F
+
+from seal.losses import EnergyLoss, RegressionLoss
+from seal.losses.regression import regression_loss
+from seal.output_spaces import Candidates
+from seal.scores import Score, SoftF1, SoftIoU
+from tests.label_sets import label_set
+
+
+class Given(Score):
+    """Scores that a test fixes: the first variable of each output."""
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        return outputs[..., 0]
+
+
+def regress(energy, score, log_count=None, reduction="sum"):
+    """One instance: its loss, and the gradient of every energy."""
+    energy = torch.tensor([energy], dtype=torch.double, requires_grad=True)
+    outputs = torch.tensor([score], dtype=torch.double).unsqueeze(-1)
+    log_count = None if log_count is None else torch.tensor([log_count], dtype=torch.double)
+    candidates = Candidates(outputs, log_count=log_count)
+    loss = RegressionLoss(Given(), reduction)
+    # Gold's energy takes no part.
+    value = loss(torch.tensor([math.nan]), energy, candidates, torch.zeros(1, 1), label_set(1))
+    assert value.shape == (1,)
+    return value.item(), torch.autograd.grad(value.sum(), energy)[0][0].tolist()
+
+
+def test_the_oracle():
+    value, gradient = regress([-0.4], [0.7])
+    assert value == pytest.approx(0.6330152524, abs=1e-10)
+    assert gradient == pytest.approx([0.1013123399], abs=1e-10)
+    value, gradient = regress([-math.log(0.7 / 0.3)], [0.7])
+    assert value == pytest.approx(0.6108643021, abs=1e-10) and gradient == pytest.approx([0], abs=1e-12)
+
+
+@pytest.mark.parametrize("score", [0.0, 0.25, 1.0])
+def test_against_torch(score):
+    energy = torch.linspace(-8, 8, 33, dtype=torch.double, requires_grad=True)
+    target = torch.full_like(energy, score)
+    found = regression_loss(energy, target)
+    assert torch.allclose(found, F.binary_cross_entropy_with_logits(-energy, target, reduction="none"))
+    (gradient,) = torch.autograd.grad(found.sum(), energy)
+    assert torch.allclose(gradient, score - torch.sigmoid(-energy))
+    # The minimum is where sigma(-E) = s, and is the entropy of s; the printed sign would have none.
+    if 0 < score < 1:
+        entropy = -score * math.log(score) - (1 - score) * math.log(1 - score)
+        assert entropy <= found.min().item() < entropy + 0.01
+        assert energy[found.argmin()].item() == pytest.approx(-math.log(score / (1 - score)), abs=0.3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.double])
+def test_extreme_energies(dtype):
+    energy = torch.tensor([50.0, -50.0, 1e4, -1e4], dtype=dtype, requires_grad=True)
+    for score in (0.0, 0.5, 1.0):
+        values = regression_loss(energy, torch.full_like(energy, score))
+        (gradient,) = torch.autograd.grad(values.sum(), energy)
+        assert values.isfinite().all() and gradient.isfinite().all()
+        expected = [50 * score, 50 * (1 - score), 1e4 * score, 1e4 * (1 - score)]
+        assert values.tolist() == pytest.approx(expected)
+    # What is left of a right and sure energy is not rounded away.
+    left = regression_loss(energy, torch.zeros_like(energy))[0].item()
+    assert left == pytest.approx(math.exp(-50), rel=1e-5, abs=0)
+
+
+def test_gradcheck_in_energy_and_score():
+    torch.manual_seed(0)
+    energy = torch.randn(6, dtype=torch.double, requires_grad=True)
+    score = torch.rand(6, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(regression_loss, (energy, score))
+    assert torch.autograd.gradgradcheck(regression_loss, (energy, score))
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_several_candidates(reduction):
+    energies, scores = [-0.4, 1.3, 0.2], [0.7, 0.1, 0.5]
+    alone = [regress([e], [s]) for e, s in zip(energies, scores)]
+    share = 1 if reduction == "sum" else 3
+    value, gradient = regress(energies, scores, reduction=reduction)
+    assert value == pytest.approx(sum(v for v, _ in alone) / share)
+    assert gradient == pytest.approx([g[0] / share for _, g in alone])
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_a_count_stands_for_repeats_and_a_filler_for_nothing(reduction):
+    merged = regress([-0.4, 1.3, 7.0], [0.7, 0.1, 0.2], [math.log(3), 0.0, -math.inf], reduction)
+    repeated = regress([-0.4] * 3 + [1.3], [0.7] * 3 + [0.1], reduction=reduction)
+    assert merged[0] == pytest.approx(repeated[0])
+    assert merged[1] == pytest.approx([sum(repeated[1][:3]), repeated[1][3], 0])
+
+
+def test_scores_of_label_sets():
+    """Soft F1 unless told otherwise, and no gradient into the candidates."""
+    space, gold = label_set(3), torch.tensor([[1, 0, 1]])
+    outputs = torch.tensor([[[0.9, 0.2, 0.6], [0, 1, 0]]], dtype=torch.double, requires_grad=True)
+    energy = torch.tensor([[0.3, -0.2]], dtype=torch.double, requires_grad=True)
+    by_score = ((RegressionLoss(), [0.8108108108, 0]), (RegressionLoss(SoftIoU()), [0.6818181818, 0]))
+    for loss, scores in by_score:
+        value = loss(torch.zeros(1), energy, Candidates(outputs), gold, space)
+        assert value.item() == pytest.approx(regress(energy[0].tolist(), scores)[0])
+        gradients = torch.autograd.grad(value.sum(), [energy, outputs], allow_unused=True)
+        assert gradients[0] is not None and gradients[1] is None
+
+
+def test_from_params():
+    loss = EnergyLoss.from_params(Params({"type": "regression", "score": "soft_iou", "reduction": "mean"}))
+    assert isinstance(loss, RegressionLoss) and not loss.needs_noise_log_prob
+    assert isinstance(RegressionLoss()._score, SoftF1)
+    with pytest.raises(ConfigurationError, match="energy_loss.reduction.*'max'"):
+        RegressionLoss(reduction="max")

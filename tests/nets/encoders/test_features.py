@@ -1,0 +1,101 @@
+import math
+
+import pytest
+import torch
+from allennlp.common import Lazy, Params
+from allennlp.common.checks import ConfigurationError
+
+from seal.energies import LabelInteractionEnergy, LocalEnergy
+from seal.nets import LossNet, TaskNet
+from seal.nets.encoders import Encoder, FeatureMlp
+from tests.label_sets import label_set
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+def test_by_hand(num_layers):
+    torch.manual_seed(0)
+    encoder = FeatureMlp(4, 5, num_layers).double()
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.normal_()
+    features = torch.randn(2, 4, dtype=torch.double)
+    found = encoder({"features": features})
+    assert found.shape == (2, 5) and encoder.get_output_dim() == 5
+    parameters = [parameter.tolist() for parameter in encoder.parameters()]
+    for row, expected in zip(features.tolist(), found.tolist()):
+        for weight, bias in zip(parameters[::2], parameters[1::2]):
+            sums = [sum(w * x for w, x in zip(ws, row)) + b for ws, b in zip(weight, bias)]
+            row = [math.log1p(math.exp(value)) for value in sums]
+        assert row == pytest.approx(expected)
+
+
+def test_the_start():
+    torch.manual_seed(0)
+    encoder = FeatureMlp(300, 200, 2)
+    for parameter, inputs in zip(encoder.parameters(), (300, 300, 200, 200)):
+        if parameter.dim() == 1:
+            assert parameter.abs().max() == 0
+        else:
+            bound = math.sqrt(6 / inputs)
+            assert 0.99 * bound < parameter.abs().max() <= bound
+            assert parameter.var().item() == pytest.approx(bound**2 / 3, rel=0.05)  # Uniform.
+
+
+def test_dropout():
+    batch = {"features": torch.randn(1, 4)}
+    encoder = FeatureMlp(4, 50, 2, dropout=[0.0, 0.5]).eval()
+    clean = encoder(batch)
+    assert torch.equal(encoder(batch), clean)
+    encoder.train()
+    dropped = encoder(batch)
+    gone = dropped == 0
+    assert 5 < gone.sum() < 45
+    # Only after the last layer: what is left is twice the clean vector.
+    assert torch.allclose(dropped[~gone], 2 * clean[~gone])
+    assert (FeatureMlp(4, 50, 2, dropout=0.5)(batch) == 0).any()
+
+
+def test_from_params():
+    sizes = {"type": "feature_mlp", "input_dim": 4, "hidden_dim": 3, "num_layers": 2}
+    batch = {"features": torch.randn(2, 4)}
+    assert Encoder.from_params(Params({**sizes, "dropout": 0.1}))(batch).shape == (2, 3)
+    encoder = Encoder.from_params(Params({**sizes, "dropout": [0.1, 0.0], "activation": "tanh"}))
+    assert encoder.eval()(batch).abs().max() < 1
+    assert Encoder.from_params(Params({**sizes, "activation": "relu"}))(batch).min() == 0
+    with pytest.raises(ConfigurationError, match="encoder.dropout.*2 layers, not 1"):
+        Encoder.from_params(Params({**sizes, "dropout": [0.1]}))
+    with pytest.raises(ConfigurationError, match="num_layers"):
+        FeatureMlp(4, 3, 0)
+    with pytest.raises(ConfigurationError, match="encoder.input_dim: the data have 5 features, not 4"):
+        FeatureMlp(4, 3, 1)({"features": torch.randn(2, 5)})
+
+
+# d, L, layers, h, m, and the parameters of cross-entropy training, of an energy-only model, of SEAL's
+# training and of its inference (SEAL, ICLR 2022 submission, Table 11, the two cells of cal500 exchanged).
+SIZES = {
+    "expr_fun": (561, 500, 4, 200, 400, 333_000, 533_800, 866_800, 333_000),
+    "spo_fun": (86, 500, 4, 300, 300, 447_000, 597_600, 1_044_600, 447_000),
+    "bibtex": (1836, 159, 2, 400, 200, 958_800, 991_000, 1_949_800, 958_800),
+    "cal500": (68, 174, 5, 500, 200, 1_123_500, 1_158_700, 2_282_200, 1_123_500),
+    "delicious": (500, 983, 2, 400, 200, 754_000, 951_000, 1_705_000, 754_000),
+    "genbase": (1186, 27, 1, 400, 200, 485_600, 491_400, 977_000, 485_600),
+    "eurlex_ev": (5000, 3993, 2, 500, 200, 4_747_500, 5_546_500, 10_294_000, 4_747_500),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_printed_parameter_counts(name):
+    features, labels, layers, width, patterns, *printed = SIZES[name]
+    space = label_set(labels)
+    task_net = TaskNet(FeatureMlp(features, width, layers), space, bias=False)
+    loss_net = LossNet(
+        [Lazy(LocalEnergy), Lazy(LabelInteractionEnergy, constructor_extras={"hidden_dim": patterns})],
+        space,
+        task_net.get_output_dim(),
+        FeatureMlp(features, width, layers),
+    )
+
+    def count(*modules):
+        return sum(parameter.numel() for module in modules for parameter in module.parameters())
+
+    assert [count(task_net), count(loss_net), count(task_net, loss_net), count(task_net)] == printed

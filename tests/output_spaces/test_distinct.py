@@ -1,0 +1,25 @@
+import math
+from collections import Counter
+
+import torch
+
+from seal.output_spaces.distinct import merge_equal
+
+
+def test_draws_are_counted():
+    torch.manual_seed(0)
+    keys = torch.randint(2, (5, 12, 3))
+    keys[0] = keys[0, :1]  # One instance repeats itself.
+    chosen, log_count = merge_equal(keys)
+    expected = [Counter(map(tuple, instance)) for instance in keys.tolist()]
+    assert chosen.shape == log_count.shape == (5, max(map(len, expected)))
+    for instance, counter in enumerate(expected):
+        counted = {}
+        for draw, count in zip(chosen[instance].tolist(), log_count[instance].tolist()):
+            owner, place = divmod(draw, 12)
+            assert owner == instance
+            if count > -math.inf:
+                key = tuple(keys[owner, place].tolist())
+                assert key not in counted
+                counted[key] = round(math.exp(count))
+        assert counted == counter

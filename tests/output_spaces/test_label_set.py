@@ -1,0 +1,263 @@
+import itertools
+import math
+from collections import Counter
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from scipy.stats import chi2
+
+from seal.output_spaces import LabelSet, OutputSpace
+from seal.scores import HammingCost, L1Cost, SoftF1, SoftIoU
+from tests.label_sets import all_sets, label_set
+from tests.spine import DenseSpace, tag_sequence, vocabulary
+
+
+def probability(logits, labels):
+    """The product of Bernoulli probabilities in Python floats."""
+    product = 1.0
+    for logit, present in zip(logits.tolist(), labels):
+        on = 1 / (1 + math.exp(-logit))
+        product *= on if present else 1 - on
+    return product
+
+
+@pytest.mark.parametrize("num_labels", [1, 3, 6])
+def test_probabilities_of_all_sets(num_labels):
+    torch.manual_seed(0)
+    space, logits = label_set(num_labels), 2 * torch.randn(2, num_labels, dtype=torch.double)
+    outputs = all_sets(num_labels).expand(2, -1, -1)
+    log_prob = space.log_prob(logits, outputs)
+    assert torch.allclose(log_prob.exp().sum(dim=1), torch.ones(2, dtype=torch.double))
+    for i in range(2):
+        expected = [math.log(probability(logits[i], labels)) for labels in outputs[i].tolist()]
+        assert log_prob[i].tolist() == pytest.approx(expected)
+    for dtype in (torch.double, torch.long, torch.bool):
+        found = space.cross_entropy(logits, outputs[:, 1].to(dtype))
+        assert found.tolist() == pytest.approx((-log_prob[:, 1]).tolist())
+
+
+def test_cross_entropy_of_fixture_f1():
+    logits = torch.tensor([[0.9, 0.2, 0.6]], dtype=torch.double).logit().requires_grad_(True)
+    value = label_set(3).cross_entropy(logits, torch.tensor([[1, 0, 1]]))
+    assert value.item() == pytest.approx(0.8393296907, abs=1e-10)
+    gradient = torch.autograd.grad(value.sum(), logits)[0]
+    assert gradient[0].tolist() == pytest.approx([-0.1, 0.2, -0.4])
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.double])
+def test_extreme_logits(dtype):
+    """A sure and right label costs what is left of it, not 0 by rounding; a wrong one costs its logit."""
+    space = label_set(2)
+    logits = torch.tensor([[50.0, -50.0]], dtype=dtype, requires_grad=True)
+    outputs = torch.tensor([[[1, 0], [0, 1], [1, 1], [0, 0]]], dtype=dtype)
+    log_prob = space.log_prob(logits, outputs)
+    tiny = -2 * math.exp(-50)
+    assert log_prob[0].tolist() == pytest.approx([tiny, -100.0, -50.0, -50.0], rel=1e-6, abs=0)
+    for k in range(4):
+        (gradient,) = torch.autograd.grad(log_prob[0, k], logits, retain_graph=True)
+        expected = [float(y) - (i == 0) for i, y in enumerate(outputs[0, k])]
+        assert gradient[0].tolist() == pytest.approx(expected, abs=1e-20)
+    for size in (1e3, 1e30):
+        far = (logits.detach().sign() * size).requires_grad_(True)
+        values = space.log_prob(far, outputs)
+        assert values.isfinite().all()
+        assert torch.autograd.grad(values.sum(), far)[0].isfinite().all()
+        relaxed = space.relax(far)
+        assert relaxed.tolist() == [[[1, 0]]] and torch.autograd.grad(relaxed.sum(), far)[0].isfinite().all()
+        assert space.sample(far, 50)[0].mean(dim=0).tolist() == [1, 0]
+
+
+def test_half_precision_does_not_round_sums():
+    """4,000 labels: in half precision a count above 2,048 and a log-probability are off by whole units."""
+    space, count = label_set(4000), 4000
+    gold = torch.ones(1, count).long()
+    logits = torch.full((1, count), 0.125, dtype=torch.bfloat16)
+    expected = -count * math.log1p(math.exp(-0.125))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert -space.cross_entropy(logits, gold).item() == pytest.approx(expected, rel=1e-5)
+        intersection, union = space.overlap(torch.ones(1, 1, count).bfloat16(), gold)
+    assert intersection.item() == union.item() == count
+
+
+def test_gradients():
+    torch.manual_seed(3)
+    space, gold = label_set(3), torch.tensor([[1, 0, 1], [0, 0, 0]])
+    logits = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
+    scores = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
+    outputs = torch.rand(2, 4, 3, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(space.log_prob, (logits, outputs))
+    assert torch.autograd.gradcheck(space.inner, (scores, outputs))
+    assert torch.autograd.gradcheck(lambda y: space.overlap(y, gold), outputs)
+    assert torch.autograd.gradcheck(space.relax, logits)
+
+
+def test_inner_by_hand():
+    torch.manual_seed(1)
+    scores, outputs = torch.randn(2, 3), torch.rand(2, 4, 3)
+    found = label_set(3).inner(scores, outputs)
+    for b, k in itertools.product(range(2), range(4)):
+        by_hand = sum(float(s) * float(y) for s, y in zip(scores[b], outputs[b, k]))
+        assert found[b, k].item() == pytest.approx(by_hand, abs=1e-6)
+
+
+@pytest.mark.parametrize("num_labels", [1, 4])
+def test_overlap_against_min_and_max(num_labels):
+    torch.manual_seed(2)
+    space, gold = label_set(num_labels), all_sets(num_labels)
+    outputs = torch.cat([all_sets(num_labels), torch.rand(8, num_labels, dtype=torch.double)])
+    outputs = outputs.expand(len(gold), -1, -1)
+    for found, expected in zip(space.overlap(outputs, gold.long()), DenseSpace().overlap(outputs, gold)):
+        assert torch.allclose(found, expected)
+
+
+def test_overlap_of_fixture_f1():
+    space, gold = label_set(3), torch.tensor([[1, 0, 1]])
+    outputs = torch.tensor([[[0.9, 0.2, 0.6], [1, 0, 1]]], dtype=torch.double)
+    assert SoftF1()(space, outputs, gold)[0].tolist() == pytest.approx([0.8108108108, 1])
+    assert SoftIoU()(space, outputs, gold)[0].tolist() == pytest.approx([0.6818181818, 1])
+    assert L1Cost()(space, outputs, gold)[0].tolist() == pytest.approx([0.7, 0])
+    wrong = torch.tensor([[[0, 1, 1]]], dtype=torch.double)
+    assert HammingCost()(space, wrong, gold).item() == 2
+
+
+def test_the_cost_has_a_slope_at_corners():
+    """Where output and gold are equal, the slope is that of the way into [0, 1]; `min` would halve it."""
+    space, gold = label_set(2), torch.tensor([[1, 0]])
+    outputs = gold.double().unsqueeze(1).requires_grad_(True)
+    (gradient,) = torch.autograd.grad(L1Cost()(space, outputs, gold).sum(), outputs)
+    assert gradient.tolist() == [[[-1, 1]]]
+
+
+def test_relax_and_straight_through():
+    logits = torch.tensor([[-2.0, 0.0, 3.0]], requires_grad=True)
+    space = label_set(3)
+    relaxed = space.relax(logits)
+    assert relaxed.shape == (1, 1, 3)
+    assert relaxed[0, 0].tolist() == pytest.approx([1 / (1 + math.exp(-z)) for z in (-2, 0, 3)])
+    nearest, weights = space.straight_through(relaxed), torch.tensor([1.0, 2.0, 3.0])
+    assert nearest.detach().round(decimals=6).tolist() == [[[0, 1, 1]]]
+    (through,) = torch.autograd.grad((nearest * weights).sum(), logits, retain_graph=True)
+    (plain,) = torch.autograd.grad((relaxed * weights).sum(), logits)
+    assert torch.equal(through, plain) and through.abs().min() > 0
+
+
+def test_sample_frequencies():
+    """Joint frequencies, so dependence between labels would show too; a chi-square test at one in 10,000."""
+    torch.manual_seed(0)
+    space, samples, logits = label_set(3), 20_000, 1.5 * torch.randn(2, 3, requires_grad=True)
+    drawn = space.sample(logits, samples)
+    assert drawn.shape == (2, samples, 3) and drawn.dtype == logits.dtype and not drawn.requires_grad
+    for i in range(2):
+        counts = Counter(map(tuple, drawn[i].tolist()))
+        sets = [tuple(labels) for labels in all_sets(3).tolist()]
+        assert set(counts) <= set(sets)
+        expected = [samples * probability(logits[i], labels) for labels in sets]
+        statistic = sum((counts[labels] - n) ** 2 / n for labels, n in zip(sets, expected))
+        assert statistic < chi2.ppf(0.9999, len(sets) - 1)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.2, 0.9])
+def test_decode(threshold):
+    torch.manual_seed(0)
+    space, logits = label_set(50, threshold=threshold), 2 * torch.randn(4, 50)
+    decoded = space.decode(logits)
+    assert decoded.tolist() == (logits.sigmoid() >= threshold).float().tolist()
+    assert 0 < decoded.sum() < decoded.numel()
+    if threshold == 0.5:  # Then it is the most probable of all sets.
+        logits = torch.randn(3, 5, dtype=torch.double)
+        best = label_set(5).log_prob(logits, all_sets(5).expand(3, -1, -1)).argmax(dim=1)
+        assert torch.equal(label_set(5).decode(logits), all_sets(5)[best])
+        assert space.decode(torch.tensor([[0.0, -1e-30]])).tolist() == [[1, 0]]
+
+
+def test_stack_brings_gold_to_the_type_of_the_others():
+    space, gold = label_set(2), torch.tensor([[1, 0]])
+    stacked = space.stack(gold.unsqueeze(1), torch.full((1, 2, 2), 0.5, dtype=torch.double))
+    assert stacked.dtype == torch.double and stacked.tolist() == [[[1, 0], [0.5, 0.5], [0.5, 0.5]]]
+    assert space.stack(gold.unsqueeze(1)).dtype == torch.float
+    mixed = space.stack(torch.ones(1, 1, 2), torch.ones(1, 1, 2).double())
+    assert mixed.dtype == torch.double
+
+
+@pytest.mark.parametrize("num_labels", [1, 4, 64, 65, 200])
+def test_distinct_keeps_the_multiset(num_labels):
+    torch.manual_seed(0)
+    space, samples = label_set(num_labels), 12
+    # From few sets, of which every label but one may be the same.
+    pool = (torch.rand(5, num_labels) < 0.5).double()
+    pool[1] = pool[0]
+    pool[1, -1] = 1 - pool[0, -1]
+    outputs = pool[torch.randint(5, (3, samples))]
+    outputs[0, :] = outputs[0, :1]  # One alone.
+    distinct, log_count = space.distinct(outputs)
+    assert distinct.dtype == outputs.dtype
+    widths = []
+    for i in range(3):
+        drawn = Counter(map(tuple, outputs[i].tolist()))
+        real = log_count[i] > -math.inf
+        merged = list(map(tuple, distinct[i, real].tolist()))
+        assert len(set(merged)) == len(merged)
+        assert dict(zip(merged, log_count[i, real].exp().tolist())) == pytest.approx(dict(drawn))
+        # A filler is an output the instance has.
+        assert set(map(tuple, distinct[i].tolist())) == set(drawn)
+        widths.append(len(merged))
+    assert widths[0] == 1 < max(widths) == distinct.shape[1] == log_count.shape[1]
+
+
+def test_distinct_tells_every_label():
+    """Sets that differ in one label alone stay apart, whichever it is."""
+    space = label_set(130)
+    outputs = torch.cat([torch.zeros(1, 130), torch.eye(130)]).unsqueeze(0)
+    distinct, log_count = space.distinct(outputs.repeat(1, 2, 1))
+    assert distinct.shape == (1, 131, 130) and log_count.exp().unique().tolist() == [2]
+    assert distinct[0].unique(dim=0).shape[0] == 131
+
+
+def test_distinct_refuses_relaxed_outputs():
+    with pytest.raises(TypeError, match="relaxed"):
+        label_set(2).distinct(torch.rand(1, 2, 2))
+
+
+def test_project_and_to_logits():
+    space = label_set(3)
+    outputs = torch.tensor([[[-0.5, 0.25, 1.5]]])
+    assert space.project(outputs).tolist() == [[[0, 0.25, 1]]]
+    logits = space.to_logits(space.project(outputs))
+    assert logits.isfinite().all()
+    assert logits.sigmoid()[0, 0].tolist() == pytest.approx([0.001, 0.25, 0.999], rel=1e-3)
+    for method in (tag_sequence(2).project, tag_sequence(2).to_logits):
+        with pytest.raises(NotImplementedError, match="TagSequence .* gradient-based inference"):
+            method(outputs)
+
+
+def test_a_mask_is_refused():
+    space, mask = label_set(2), torch.ones(1, 2, dtype=torch.bool)
+    logits, outputs = torch.zeros(1, 2), torch.zeros(1, 1, 2)
+    for call in (
+        lambda: space.relax(logits, mask),
+        lambda: space.sample(logits, 1, mask),
+        lambda: space.log_prob(logits, outputs, mask),
+        lambda: space.cross_entropy(logits, logits, mask),
+        lambda: space.inner(logits, outputs, mask),
+        lambda: space.overlap(outputs, logits, mask),
+        lambda: space.decode(logits, mask),
+        lambda: space.distinct(outputs, mask),
+        lambda: space.project(outputs, mask),
+    ):
+        with pytest.raises(TypeError, match="no mask"):
+            call()
+
+
+def test_from_params():
+    vocab = vocabulary(["a", "b"], "topic_labels")
+    params = Params({"type": "label_set", "namespace": "topic_labels", "threshold": 0.3})
+    space = OutputSpace.from_params(params, vocab=vocab)
+    assert isinstance(space, LabelSet) and space.labels == ["a", "b"] and space.num_labels == 2
+    assert not list(space.parameters()) and space.l1_per_error == 1
+    with pytest.raises(ConfigurationError, match="output_space.namespace.*'labels'"):
+        LabelSet(vocab)
+    for threshold in (0.0, 1.0, -2.0):
+        with pytest.raises(ConfigurationError, match="output_space.threshold"):
+            LabelSet(vocab, "topic_labels", threshold)

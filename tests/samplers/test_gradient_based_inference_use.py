@@ -1,0 +1,161 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from seal.losses import RegressionLoss
+from seal.samplers import GoldSampler, GradientBasedInference, Sampler, SamplingProblem, StackedSampler
+from seal.scores import HammingCost, L1Cost, SoftF1
+from tests.label_sets import bowl, infer, label_set, problem_of, random_loss_net
+from tests.spine import tag_sequence
+
+# Starts.
+
+
+def test_starts():
+    torch.manual_seed(0)
+    logits = torch.tensor([[2.0, -1.0, 0.5], [0.0, 90.0, -90.0]], dtype=torch.double)
+    gold = torch.tensor([[1, 0, 1], [0, 1, 1]])
+    problem = SamplingProblem(logits, gold, None, label_set(3), lambda outputs: 0 * outputs.sum(dim=-1))
+    expected = {
+        "zeros": torch.zeros(2, 1, 3),
+        "half": torch.full((2, 1, 3), 0.5),
+        "task_net": logits.sigmoid().unsqueeze(1),
+        "gold": gold.unsqueeze(1),
+    }
+    for start, outputs in expected.items():
+        # The energy is flat: a candidate stays where it starts.
+        assert torch.equal(infer(problem, start=start), outputs.double())
+        assert torch.allclose(infer(problem, start=start, space="logit"), outputs.double(), atol=0.0011)
+    random = infer(problem, start="random", restarts=500)
+    assert random.shape == (2, 500, 3)
+    assert (random.mean(dim=1) - 0.5).abs().max() < 0.1 and random.std(dim=1).min() > 0.2
+    draw = infer(problem, start="draw", restarts=500)
+    assert ((draw == 0) | (draw == 1)).all()
+    assert (draw.mean(dim=1) - logits.sigmoid()).abs().max() < 0.1
+
+
+def test_predicts_without_gold():
+    problem = problem_of(bowl(1, 0, 1))
+    problem.gold = None
+    sampler = GradientBasedInference()
+    assert not sampler.needs_gold and sampler(problem).outputs.shape == (1, 1, 3)
+    for settings in ({"start": "gold"}, {"objective": "cost_augmented"}, {"objective": "adversarial"}):
+        sampler = GradientBasedInference(**settings)
+        assert sampler.needs_gold
+        with pytest.raises(ConfigurationError, match="needs gold"):
+            sampler(problem)
+
+
+# Its manners.
+
+
+@pytest.mark.parametrize("objective", ["energy", "cost_augmented", "adversarial"])
+@pytest.mark.parametrize("space", ["clip", "logit"])
+def test_no_gradient_leaks(objective, space):
+    net, features = random_loss_net(3)
+    problem = problem_of(lambda outputs: net(features, outputs), batch=2, gold=[[1, 0, 1], [0, 0, 1]])
+    problem.logits = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
+    settings = {"objective": objective, "space": space, "start": "task_net", "num_steps": 5}
+    with_grad = infer(problem, **settings)
+    with torch.no_grad():
+        without = infer(problem, **settings)
+        assert not torch.is_grad_enabled()
+    assert torch.equal(with_grad, without)
+    assert not torch.allclose(with_grad[:, 0], problem.logits.sigmoid(), atol=1e-3)  # It did move.
+    assert problem.logits.grad is None and all(parameter.grad is None for parameter in net.parameters())
+    assert all(parameter.requires_grad for parameter in net.parameters())
+
+
+@pytest.mark.parametrize("settings", [{}, {"optimizer": "adam", "space": "logit", "step_size": 0.1}])
+def test_an_instance_does_not_see_its_neighbours(settings):
+    centers = torch.tensor([[0.3, 0.9, 0.1], [1.5, 0.2, -0.7]], dtype=torch.double)
+
+    def problem(rows):
+        chosen = centers[rows].unsqueeze(1)
+        return problem_of(lambda y: 0.5 * (y - chosen).square().sum(dim=-1), batch=len(rows))
+
+    settings = {**settings, "tolerance": 1e-3, "num_steps": 300, "keep": "last"}
+    together = infer(problem([0, 1]), **settings)
+    for row in (0, 1):
+        assert torch.equal(infer(problem([row]), **settings), together[row : row + 1])
+
+
+def test_tolerance_ends_the_steps():
+    calls = []
+
+    def energy(outputs):
+        calls.append(1)
+        return bowl(1.4, 0.3, -0.2)(outputs)
+
+    found = infer(problem_of(energy), start="half", num_steps=50, tolerance=0.02)
+    # 0.3 is neared by halves: 0.5, 0.4, 0.35, 0.325 and 0.3125, a step of 0.0125, which is the last.
+    assert len(calls) == 4 and found.flatten().tolist() == pytest.approx([1, 0.3125, 0])
+    calls.clear()
+    trajectory = infer(problem_of(energy), start="half", num_steps=50, tolerance=0.02, keep="trajectory")
+    assert trajectory.shape == (1, 51, 3) and torch.equal(trajectory[:, -1:], found)
+
+
+def test_half_precision_logits():
+    problem = problem_of(lambda outputs: bowl(0.3, 0.3, 0.3)(outputs).float())
+    problem.logits = problem.logits.bfloat16()
+    found = infer(problem, num_steps=40)
+    assert found.dtype == torch.float and torch.allclose(found, torch.tensor(0.3), atol=1e-6)
+
+
+def test_in_a_stack_with_gold():
+    """The two candidates of a deep value network's step, and gold, with the regression loss."""
+    net, features = random_loss_net(3)
+    problem = problem_of(lambda outputs: net(features, outputs), batch=2, gold=[[1, 0, 1], [0, 0, 1]])
+    samplers = [GradientBasedInference(), GradientBasedInference(objective="adversarial"), GoldSampler()]
+    candidates = StackedSampler(samplers)(problem)
+    assert candidates.outputs.shape == (2, 3, 3)
+    assert torch.equal(candidates.outputs[:, 2], problem.gold.double())
+    loss = RegressionLoss()(
+        torch.zeros(2), net(features, candidates.outputs), candidates, problem.gold, problem.output_space
+    )
+    assert loss.shape == (2,) and loss.isfinite().all()
+
+
+def test_an_output_space_that_cannot():
+    problem = SamplingProblem(
+        torch.zeros(1, 2, 2), torch.zeros(1, 2).long(), None, tag_sequence(2), lambda y: y.sum(dim=(-1, -2))
+    )
+    for space in ("clip", "logit"):
+        with pytest.raises(NotImplementedError, match=f"TagSequence .*'{space}'"):
+            GradientBasedInference(space=space)(problem)
+
+
+def test_from_params():
+    params = {"type": "gradient_based_inference", "num_steps": 30, "optimizer": "adam", "step_size": 0.1}
+    sampler = Sampler.from_params(Params({**params, "objective": "cost_augmented", "cost": "hamming"}))
+    assert isinstance(sampler, GradientBasedInference) and isinstance(sampler._cost, HammingCost)
+    assert (sampler.num_steps, sampler.optimizer, sampler.step_size) == (30, "adam", 0.1)
+    assert not sampler.gives_log_prob and not list(sampler.parameters())
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"space": "sphere"}, "sampler.space: one of clip, logit, not 'sphere'"),
+        ({"start": "one"}, "sampler.start"),
+        ({"optimizer": "lbfgs"}, "sampler.optimizer"),
+        ({"objective": "score"}, "sampler.objective"),
+        ({"keep": "all"}, "sampler.keep"),
+        ({"num_steps": 0}, "num_steps"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"restarts": 2}, "sampler.restarts: 2 with start 'zeros'"),
+        ({"restarts": 0, "start": "random"}, "sampler.restarts"),
+        ({"cost": L1Cost()}, "sampler.cost: only the objective 'cost_augmented'"),
+        ({"score": SoftF1(), "objective": "cost_augmented"}, "sampler.score: only"),
+    ],
+)
+def test_mistakes(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        GradientBasedInference(**settings)
+
+
+def test_without_a_loss_net():
+    with pytest.raises(ConfigurationError, match="needs a loss_net"):
+        GradientBasedInference()(problem_of(None))
