@@ -1,0 +1,136 @@
+"""
+Label taxonomies: which label is a kind of which, as a forest or any directed acyclic graph.
+
+Nothing here knows a file format; `seal.dataset_readers.label_sources` reads taxonomies from files.
+"""
+
+from typing import Dict, Iterable, List, Sequence, Tuple
+
+import numpy
+from scipy import sparse
+
+from allennlp.common.checks import ConfigurationError
+
+
+class Taxonomy:
+    """
+    Labels and the parents of each.
+
+    ```python
+    taxonomy = Taxonomy(["animal", "bird", "owl"], [("animal", "bird"), ("bird", "owl")])
+    taxonomy.ancestors("owl")  # ["animal", "bird"]
+    ```
+
+    # Parameters
+
+    labels : `Sequence[str]`
+        Every label once; its place in this list is its column.
+    edges : `Iterable[Tuple[str, str]]`
+        `(parent, child)`. An edge that comes twice counts once. A common root above all is no label: leave
+        it and its edges out.
+
+    # Attributes
+
+    labels : `List[str]`
+    edges : `List[Tuple[int, int]]`
+        `(parent, child)` as columns, sorted.
+
+    # Raises
+
+    `ConfigurationError`
+        Where a label comes twice, an edge names an unknown label, or the edges go round in a circle.
+    """
+
+    def __init__(self, labels: Sequence[str], edges: Iterable[Tuple[str, str]] = ()) -> None:
+        self.labels = list(labels)
+        self._column: Dict[str, int] = {label: column for column, label in enumerate(self.labels)}
+        if len(self._column) < len(self.labels):
+            twice = next(label for i, label in enumerate(self.labels) if self._column[label] != i)
+            raise ConfigurationError(f"The taxonomy has the label {twice!r} twice.")
+        columns = set()
+        for parent, child in edges:
+            for label in (parent, child):
+                if label not in self._column:
+                    raise ConfigurationError(
+                        f"The taxonomy has the edge {parent!r} -> {child!r}, but no label {label!r}."
+                    )
+            columns.add((self._column[parent], self._column[child]))
+        self.edges: List[Tuple[int, int]] = sorted(columns)
+        self.closure = self._closure()
+        """Boolean sparse matrix, shape (labels, labels): row = a label, columns = itself and its ancestors."""
+
+    def ancestors(self, label: str) -> List[str]:
+        """
+        # Parameters
+
+        label : `str`
+
+        # Returns
+
+        `List[str]`
+            The labels above it, without itself, in the order of `labels`.
+
+        # Raises
+
+        `ConfigurationError`
+            Where there is no such label.
+        """
+        if label not in self._column:
+            raise ConfigurationError(f"The taxonomy has no label {label!r}.")
+        column = self._column[label]
+        start, end = self.closure.indptr[column : column + 2]
+        return [self.labels[above] for above in sorted(self.closure.indices[start:end]) if above != column]
+
+    def close(self, labels: sparse.csr_array) -> sparse.csr_array:
+        """
+        Add to each row every ancestor of its labels.
+
+        # Parameters
+
+        labels : `scipy.sparse.csr_array`
+            Boolean, shape (rows, labels).
+
+        # Returns
+
+        `scipy.sparse.csr_array`
+            Boolean, the same shape, indices sorted.
+        """
+        # Counted in integers: a label may be reached in many ways.
+        closed = labels.astype(numpy.int32) @ self.closure.astype(numpy.int32)
+        closed = sparse.csr_array(closed.astype(bool))
+        closed.sort_indices()
+        return closed
+
+    def _closure(self) -> sparse.csr_array:
+        parents: List[List[int]] = [[] for _ in self.labels]
+        children: List[List[int]] = [[] for _ in self.labels]
+        for parent, child in self.edges:
+            parents[child].append(parent)
+            children[parent].append(child)
+        waiting = [len(above) for above in parents]
+        # Parents before children (Kahn), without recursion: a chain may be deeper than Python's stack.
+        order = [column for column, number in enumerate(waiting) if not number]
+        for column in order:
+            for child in children[column]:
+                waiting[child] -= 1
+                if not waiting[child]:
+                    order.append(child)
+        if len(order) < len(self.labels):
+            raise ConfigurationError(
+                "The taxonomy goes round in a circle: " + " -> ".join(self._circle(parents, waiting)) + "."
+            )
+        above: List[set] = [set() for _ in self.labels]
+        for column in order:
+            above[column] = {column}.union(*(above[parent] for parent in parents[column]))
+        indptr = numpy.cumsum([0] + [len(columns) for columns in above])
+        indices = numpy.fromiter((i for columns in above for i in sorted(columns)), numpy.int32, indptr[-1])
+        shape = (len(self.labels), len(self.labels))
+        return sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
+
+    def _circle(self, parents: List[List[int]], waiting: List[int]) -> List[str]:
+        # What still waits has a parent that still waits, so going up from it must come round.
+        path = [next(column for column, number in enumerate(waiting) if number)]
+        while path[-1] not in path[:-1]:
+            path.append(next(parent for parent in parents[path[-1]] if waiting[parent]))
+        circle = path[path.index(path[-1]) :]
+        return [repr(self.labels[column]) for column in reversed(circle)]

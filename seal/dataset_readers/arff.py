@@ -1,0 +1,201 @@
+"""
+ARFF, the attribute-relation file format, as a table of numbers.
+
+Neither library reads what the data sets here hold (tried on all nine): `scipy.io.arff` knows neither sparse
+rows nor string attributes, `liac-arff` makes a Python object of every value, and neither knows the
+`hierarchical` attributes of KU Leuven or the names that their files repeat. Hence this parser.
+
+Everything wrong in a file ends in a `ConfigurationError` of one sentence that starts with `file:line`.
+"""
+
+import gzip
+import os
+import re
+import zlib
+from dataclasses import dataclass, replace
+from typing import Dict, Iterator, List, Tuple, Union
+
+import numpy
+from scipy import sparse
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.dataset_readers.arff_rows import ArffRows, Attribute, split_values, uncommented, unescape
+
+ATTRIBUTE = re.compile(
+    r"""@attribute\s++(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s'"{][^\s{]*+))\s*+(.*)""",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass
+class ArffTable:
+    """
+    # Parameters
+
+    path : `str`
+    relation : `str`
+    attributes : `List[Attribute]`
+    codes : `Union[numpy.ndarray, scipy.sparse.csr_array]`
+        float32, shape (rows, attributes); sparse where any row is. A numeric value is itself, a nominal value
+        its place in its list (so what a sparse row leaves out is 0, as the format has it), a string its
+        place in `texts`; a missing value is NaN.
+    texts : `Dict[int, List[str]]`
+        For every string and hierarchical column its texts; place 0 is the empty text.
+    lines : `numpy.ndarray`
+        The line number of each row, counted from 1.
+    """
+
+    path: str
+    relation: str
+    attributes: List[Attribute]
+    codes: Union[numpy.ndarray, sparse.csr_array]
+    texts: Dict[int, List[str]]
+    lines: numpy.ndarray
+
+
+def text_lines(path: str) -> Iterator[Tuple[int, str]]:
+    """
+    Stream the lines of a UTF-8 file, unpacked where its name ends in `.gz`.
+
+    # Parameters
+
+    path : `str`
+
+    # Returns
+
+    `Iterator[Tuple[int, str]]`
+        Line numbers from 1, and lines without white space at either end.
+
+    # Raises
+
+    `ConfigurationError`
+        Where the file is missing, damaged or not UTF-8.
+    """
+    path = os.fspath(path)
+    if not os.path.isfile(path):
+        raise ConfigurationError(
+            f"{path}: there is no such file; put the data set there (see data/README.md) or set the data "
+            "path of the config to where it is."
+        )
+    number = 0
+    try:
+        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigurationError(
+            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
+        ) from error
+
+
+def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
+    """
+    Read one ARFF file, dense or sparse: names and values bare or in either quotes (with backslash escapes),
+    keywords in any case, `?` for a missing value, `%` comments. A nominal list that is just 0, 1, 2, ... is
+    read as numbers (`1.0` is `1`).
+
+    # Parameters
+
+    path : `str`
+        UTF-8, packed where the name ends in `.gz`.
+    repeated_names : `str`, optional (default = `"error"`)
+        What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
+        one `name#2` (KU Leuven's expression data need it).
+
+    # Returns
+
+    `ArffTable`
+
+    # Raises
+
+    `ConfigurationError`
+        At the first thing in the file that is not as above.
+    """
+    path = os.fspath(path)
+    if repeated_names not in ("error", "number"):
+        raise ConfigurationError(f"'repeated_names' must be 'error' or 'number', found {repeated_names!r}.")
+    relation, attributes, names = "", [], set()
+    lines, number = text_lines(path), 0
+    for number, line in lines:
+        line = uncommented(line)
+        keyword = line.split(None, 1)[0].lower() if line else ""
+        where = f"{path}:{number}"
+        if keyword == "@relation":
+            relation = unquote(line[len(keyword) :].strip())
+        elif keyword == "@attribute":
+            attribute = _attribute(where, line, number)
+            if attribute.name in names:
+                if repeated_names == "error":
+                    raise ConfigurationError(
+                        f"{where}: the attribute name {attribute.name!r} comes a second time; rename it, or "
+                        "set 'repeated_names' to 'number'."
+                    )
+                again = next(n for n in range(2, len(names) + 3) if f"{attribute.name}#{n}" not in names)
+                attribute = replace(attribute, name=f"{attribute.name}#{again}")
+            names.add(attribute.name)
+            attributes.append(attribute)
+        elif keyword == "@data":
+            break
+        elif line:
+            raise ConfigurationError(
+                f"{where}: expected @relation, @attribute or @data, found {line[:60]!r}."
+            )
+    else:
+        raise ConfigurationError(f"{path}:{max(number, 1)}: the file ends without a @data section.")
+    if not attributes:
+        raise ConfigurationError(f"{path}:{number}: @data comes before any @attribute.")
+    codes, texts, rows = ArffRows(path, attributes).read(lines)
+    if not len(rows):
+        raise ConfigurationError(f"{path}:{number}: no row follows @data.")
+    return ArffTable(path, relation, attributes, codes, texts, rows)
+
+
+def unquote(text: str) -> str:
+    """
+    # Parameters
+
+    text : `str`
+        A name or value, in quotes or bare.
+
+    # Returns
+
+    `str`
+        Without quotes and escapes; bare text as it is.
+    """
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return unescape(text[1:-1])
+    return text
+
+
+def _attribute(where: str, line: str, number: int) -> Attribute:
+    match = ATTRIBUTE.fullmatch(line)
+    if not match:
+        raise ConfigurationError(f"{where}: expected '@attribute name type', found {line[:60]!r}.")
+    single, double, bare, kind = match.groups()
+    name = bare if bare is not None else unescape(single if single is not None else double)
+    if kind.startswith("{"):
+        if not kind.endswith("}"):
+            raise ConfigurationError(f"{where}: the list of values of {name!r} does not end in '}}'.")
+        values = tuple(value for value, _ in split_values(where, kind[1:-1]))
+        if len(set(values)) < len(values):
+            twice = next(value for i, value in enumerate(values) if value in values[:i])
+            raise ConfigurationError(f"{where}: the attribute {name!r} lists the value {twice!r} twice.")
+        return Attribute(name, "nominal", values, number)
+    word, rest = (kind.split(None, 1) + ["", ""])[:2]
+    word = word.lower()
+    if word in ("numeric", "real", "integer") and not rest:
+        return Attribute(name, "numeric", (), number)
+    if word == "string" and not rest:
+        return Attribute(name, "string", (), number)
+    if word == "hierarchical" and rest:
+        return Attribute(name, "hierarchical", tuple(node.strip() for node in rest.split(",")), number)
+    raise ConfigurationError(
+        f"{where}: the attribute {name!r} has the type {kind[:40]!r}; known are numeric, integer, real, "
+        "string, {a,list,of,values} and hierarchical."
+    )

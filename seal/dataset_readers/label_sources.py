@@ -1,0 +1,218 @@
+"""
+Where a multi-label file says which labels it has: Mulan's XML, MEKA's relation, KU Leuven's hierarchies, and
+a plain list of taxonomy edges.
+"""
+
+import re
+from typing import Dict, List, Sequence, Tuple
+from xml.parsers import expat
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.taxonomy import Taxonomy
+from seal.dataset_readers.arff import text_lines
+
+_COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
+# Weka's name of a filter that moved, took or added columns.
+_MOVED = re.compile(r"filters\.\w+\.attribute\.(?:Remove|Reorder|Add|Copy|Swap)", re.IGNORECASE)
+
+
+def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
+    """
+    The labels of a Mulan XML file: `<labels><label name="a"><label name="b"/></label></labels>`.
+
+    # Parameters
+
+    path : `str`
+
+    # Returns
+
+    `Tuple[Dict[str, int], List[Tuple[str, str]]]`
+        The label names, in the file's order, each with its line; and `(parent, child)` for every label that
+        is nested in another.
+
+    # Raises
+
+    `ConfigurationError`
+        Where the file is missing, no such XML, or names a label twice or none.
+    """
+    text = "\n".join(line for _, line in text_lines(path))
+    labels: Dict[str, int] = {}
+    edges: List[Tuple[str, str]] = []
+    above: List[str] = []
+    # The tree builders of the standard library do not keep line numbers; expat, under them, does.
+    parser = expat.ParserCreate(encoding="utf-8")
+
+    def start(tag: str, attributes: Dict[str, str]) -> None:
+        if tag.rpartition(":")[2] != "label":
+            return
+        where, name = f"{path}:{parser.CurrentLineNumber}", attributes.get("name")
+        if not name:
+            raise ConfigurationError(f"{where}: the <label> has no name.")
+        if name in labels:
+            raise ConfigurationError(f"{where}: the label {name!r} comes a second time.")
+        labels[name] = parser.CurrentLineNumber
+        if above:
+            edges.append((above[-1], name))
+        above.append(name)
+
+    def end(tag: str) -> None:
+        if tag.rpartition(":")[2] == "label":
+            above.pop()
+
+    def refuse(name: str, *_: object) -> None:
+        # Entities can make a small file endless, and no Mulan file has any.
+        raise ConfigurationError(f"{path}:{parser.CurrentLineNumber}: the XML declares the entity {name!r}.")
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.EntityDeclHandler = start, end, refuse
+    try:
+        parser.Parse(text.encode("utf-8"), True)
+    except expat.ExpatError as error:
+        what = expat.errors.messages[error.code]
+        raise ConfigurationError(f"{path}:{error.lineno}: invalid XML ({what}).") from error
+    if not labels:
+        raise ConfigurationError(f"{path}:1: the XML names no <label>.")
+    return labels, edges
+
+
+def meka_columns(where: str, relation: str, number_of_attributes: int) -> List[int]:
+    """
+    The label columns that MEKA writes into the relation's name: `-C 3` for the first 3, `-C -3` for the last.
+
+    # Parameters
+
+    where : `str`
+        `file:line`, for messages.
+    relation : `str`
+        The name of the relation.
+    number_of_attributes : `int`
+
+    # Returns
+
+    `List[int]`
+
+    # Raises
+
+    `ConfigurationError`
+        Where the name has no `-C`, one out of range, or one that a later Weka filter made wrong.
+    """
+    counts = _COUNT.findall(relation)
+    if not counts:
+        raise ConfigurationError(
+            f"{where}: nothing says which attributes are labels: the relation has no '-C n' and no attribute "
+            "is hierarchical; give Mulan's XML ('label_xml') or the names ('labels')."
+        )
+    if len(counts) > 1 or _MOVED.search(relation):
+        # Mulan's medical is such a file: '-C 45', but its labels are the last 45.
+        raise ConfigurationError(
+            f"{where}: the relation says '-C {counts[0]}', but its name also tells of attributes moved "
+            "since; give Mulan's XML ('label_xml') or the names ('labels')."
+        )
+    count = int(counts[0])
+    if not 0 < abs(count) < number_of_attributes:
+        raise ConfigurationError(
+            f"{where}: the relation says '-C {count}', but the file has {number_of_attributes} attributes."
+        )
+    every = list(range(number_of_attributes))
+    return every[:count] if count > 0 else every[count:]
+
+
+def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxonomy:
+    """
+    The taxonomy that a `hierarchical` attribute lists.
+
+    A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the
+    last part, listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts,
+    and `root` is no label.
+
+    # Parameters
+
+    where : `str`
+        `file:line`, for messages.
+    nodes : `Sequence[str]`
+        What the attribute lists.
+    kind : `str`, optional (default = `"auto"`)
+        `"tree"`, `"graph"`, or `"auto"`: a graph where every entry has two parts and one starts with `root`.
+
+    # Returns
+
+    `Taxonomy`
+        Labels in the order in which the list first names them.
+
+    # Raises
+
+    `ConfigurationError`
+    """
+    if kind not in ("auto", "tree", "graph"):
+        raise ConfigurationError(f"'hierarchy' must be 'auto', 'tree' or 'graph', found {kind!r}.")
+    paths = [node.split("/") for node in nodes]
+    for node, path in zip(nodes, paths):
+        if not all(path):
+            raise ConfigurationError(f"{where}: the hierarchy has the entry {node!r} with an empty part.")
+    pairs = all(len(path) == 2 for path in paths)
+    if kind == "auto":
+        kind = "graph" if pairs and any(path[0] == "root" for path in paths) else "tree"
+    if kind == "graph" and not pairs:
+        odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
+        raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is no 'parent/child'.")
+    # Dictionaries for sets that keep their order.
+    labels: Dict[str, None] = {}
+    edges: Dict[Tuple[str, str], None] = {}
+    for path in paths:
+        names = path if kind == "graph" else ["/".join(path[: end + 1]) for end in range(len(path))]
+        labels.update(dict.fromkeys(names))
+        edges.update(dict.fromkeys(zip(names, names[1:])))
+    if kind == "graph":
+        if any(child == "root" for _, child in edges):
+            raise ConfigurationError(f"{where}: the hierarchy puts 'root' below another node.")
+        labels.pop("root", None)
+        edges = {edge: None for edge in edges if edge[0] != "root"}
+    try:
+        return Taxonomy(list(labels), edges)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error.message}") from error
+
+
+def read_taxonomy(path: str, labels: Sequence[str], root: str = "root") -> Taxonomy:
+    """
+    A taxonomy from a file of its own: a line an edge, parent and child with one tab between them; empty lines
+    and lines that start with `#` are skipped.
+
+    # Parameters
+
+    path : `str`
+        UTF-8, packed where the name ends in `.gz`.
+    labels : `Sequence[str]`
+        The labels, in the order of their columns.
+    root : `str`, optional (default = `"root"`)
+        A parent of this name is no label; its edges only say where the taxonomy starts.
+
+    # Returns
+
+    `Taxonomy`
+
+    # Raises
+
+    `ConfigurationError`
+        At a line that is no such edge or names no label, and at a circle.
+    """
+    known, edges = set(labels), []
+    for number, line in text_lines(path):
+        if not line or line.startswith("#"):
+            continue
+        names = line.split("\t")
+        if len(names) != 2 or not all(names):
+            raise ConfigurationError(
+                f"{path}:{number}: expected parent and child with a tab between, found {line[:60]!r}."
+            )
+        for name in names:
+            if name not in known and name != root:
+                raise ConfigurationError(f"{path}:{number}: there is no label {name!r}.")
+        if names[1] == root and root not in known:
+            raise ConfigurationError(f"{path}:{number}: the root {root!r} is below {names[0]!r}.")
+        if names[0] != root or root in known:
+            edges.append((names[0], names[1]))
+    try:
+        return Taxonomy(labels, edges)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}:1: {error.message}") from error

@@ -1,0 +1,83 @@
+import networkx
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.taxonomy import Taxonomy
+
+DIAMOND = [("thing", "red"), ("thing", "round"), ("red", "apple"), ("round", "apple")]
+
+
+def test_ancestors_of_a_forest_and_a_graph():
+    taxonomy = Taxonomy(["apple", "thing", "red", "round", "alone"], DIAMOND + DIAMOND[:1])
+    assert taxonomy.ancestors("apple") == ["thing", "red", "round"]
+    assert taxonomy.ancestors("thing") == taxonomy.ancestors("alone") == []
+    assert taxonomy.edges == [(1, 2), (1, 3), (2, 0), (3, 0)]
+
+
+def test_closes_rows():
+    taxonomy = Taxonomy(["apple", "thing", "red", "round"], DIAMOND)
+    rows = sparse.csr_array(numpy.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0]], bool))
+    closed = taxonomy.close(rows)
+    assert closed.dtype == bool and closed.has_sorted_indices
+    expected = [[1, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
+    numpy.testing.assert_array_equal(closed.toarray(), numpy.array(expected, bool))
+    assert rows.nnz == 4
+
+
+def test_many_paths_to_one_ancestor_do_not_overflow():
+    # 300 > 255: a count of paths kept in a byte would wrap.
+    middle = [f"m{i}" for i in range(300)]
+    taxonomy = Taxonomy(["top", "leaf", *middle], [e for m in middle for e in (("top", m), (m, "leaf"))])
+    assert taxonomy.close(sparse.csr_array(numpy.ones((1, 302), bool))).toarray().all()
+
+
+def test_a_chain_deeper_than_the_stack():
+    names = [str(i) for i in range(1500)]
+    taxonomy = Taxonomy(names, zip(names, names[1:]))
+    assert taxonomy.ancestors("1499") == names[:-1]
+
+
+@pytest.mark.parametrize(
+    "labels, edges, message",
+    [
+        (["a", "b", "a"], [], "The taxonomy has the label 'a' twice."),
+        (["a"], [("a", "b")], "The taxonomy has the edge 'a' -> 'b', but no label 'b'."),
+        (["a"], [("a", "a")], "The taxonomy goes round in a circle: 'a' -> 'a'."),
+        (
+            ["t", "a", "b", "c"],
+            [("t", "a"), ("a", "b"), ("b", "a"), ("b", "c")],
+            "The taxonomy goes round in a circle: 'a' -> 'b' -> 'a'.",
+        ),
+    ],
+)
+def test_errors(labels, edges, message):
+    with pytest.raises(ConfigurationError) as error:
+        Taxonomy(labels, edges)
+    assert error.value.message == message
+
+
+def test_ancestors_of_an_unknown_label():
+    with pytest.raises(ConfigurationError, match="no label 'b'"):
+        Taxonomy(["a"]).ancestors("b")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=14))
+def test_agrees_with_networkx(pairs):
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(map(str, range(8)))
+    graph.add_edges_from((str(a), str(b)) for a, b in pairs)
+    if not networkx.is_directed_acyclic_graph(graph):
+        with pytest.raises(ConfigurationError, match="circle") as error:
+            Taxonomy(list(graph), graph.edges)
+        circle = [name.strip("'.") for name in error.value.message.split(": ")[1].split(" -> ")]
+        assert circle[0] == circle[-1] and all(graph.has_edge(*edge) for edge in zip(circle, circle[1:]))
+        return
+    taxonomy = Taxonomy(list(graph), graph.edges)
+    for node in graph:
+        assert taxonomy.ancestors(node) == sorted(networkx.ancestors(graph, node))

@@ -1,0 +1,280 @@
+import gzip
+import re
+
+import numpy
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.dataset_readers.arff import read_arff, text_lines
+
+HEADER = "@relation r\n@attribute a numeric\n@attribute b {x,'y z',0}\n@attribute c {0,1}\n@data\n"
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def write(tmp_path, text, name="d.arff"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    return str(path)
+
+
+def dense(table):
+    return table.codes.toarray() if sparse.issparse(table.codes) else table.codes
+
+
+def message_of(path, *args):
+    with pytest.raises(ConfigurationError) as error:
+        read_arff(path, *args)
+    assert "\n" not in error.value.message and error.value.message.endswith(".")
+    assert error.value.message.startswith(path)
+    return error.value.message[len(path) :]
+
+
+def test_reads_dense_rows_of_every_kind(tmp_path):
+    text = (
+        "% a comment\n\n@RELATION 'my \\'data\\': -C 2'\n"
+        "@Attribute plain REAL   % why\n"
+        "@attribute 'with space' integer\n"
+        '@attribute "say \\"hi\\", %d" Numeric\n'
+        "@attribute 50%_x {'it\\'s', \"b,c\", d e}\n"
+        "@attribute m\\'usica\tstring\n"
+        "@attribute class hierarchical a,a/b, c\n"
+        "  @DATA\n"
+        "1, -2.5e-1 ,\t.5, 'it\\'s', 'tab\\tand \\\\', a/b@c\n"
+        "% between\n"
+        "?,+3,4.,\"b,c\",?,c % after\n"
+        "0,1e2,-0,d e,'?',a\r\n"
+        "0,1,2,'b,c','',a\n"
+    )
+    table = read_arff(write(tmp_path, text))
+    assert table.relation == "my 'data': -C 2"
+    assert [a.name for a in table.attributes] == [
+        "plain", "with space", 'say "hi", %d', "50%_x", "m\\'usica", "class",
+    ]  # fmt: skip
+    assert [a.kind for a in table.attributes] == ["numeric"] * 3 + ["nominal", "string", "hierarchical"]
+    assert table.attributes[3].values == ("it's", "b,c", "d e")
+    assert table.attributes[5].values == ("a", "a/b", "c")
+    assert [a.line for a in table.attributes] == [4, 5, 6, 7, 8, 9]
+    assert table.texts == {4: ["", "tab\tand \\", "?"], 5: ["", "a/b@c", "c", "a"]}
+    nan = numpy.nan
+    expected = [
+        [1, -0.25, 0.5, 0, 1, 1], [nan, 3, 4, 1, nan, 2], [0, 100, 0, 2, 2, 3], [0, 1, 2, 1, 0, 3],
+    ]  # fmt: skip
+    numpy.testing.assert_array_equal(table.codes, numpy.array(expected, numpy.float32))
+    assert table.codes.dtype == numpy.float32 and table.lines.tolist() == [11, 13, 14, 15]
+
+
+def test_reads_sparse_rows(tmp_path):
+    rows = "{}\n{ 0 2.5 , 2 1 }\n{2 1,1 'y z'}\n{0 ?,1 0}\n{1 ?}\n1,x,1\n{02 1.0}\n"
+    table = read_arff(write(tmp_path, HEADER + rows))
+    nan = numpy.nan
+    expected = [[0, 0, 0], [2.5, 0, 1], [0, 1, 1], [nan, 2, 0], [0, nan, 0], [1, 0, 1], [0, 0, 1]]
+    assert sparse.issparse(table.codes) and table.codes.dtype == numpy.float32
+    assert table.codes.has_sorted_indices
+    numpy.testing.assert_array_equal(table.codes.toarray(), expected)
+
+
+def test_reads_packed_files_and_a_byte_order_mark(tmp_path):
+    packed = write(tmp_path, gzip.compress((HEADER + "1,x,0\n").encode()), "d.arff.gz")
+    marked = write(tmp_path, "\ufeff" + HEADER + "1,x,0", "e.arff")
+    assert dense(read_arff(packed)).tolist() == dense(read_arff(marked)).tolist() == [[1, 0, 0]]
+
+
+def test_numbers_repeated_names(tmp_path):
+    text = "@attribute a real\n@attribute a#2 real\n@attribute a real\n@attribute a real\n@data\n1,2,3,4\n"
+    path = write(tmp_path, text)
+    assert [a.name for a in read_arff(path, "number").attributes] == ["a", "a#2", "a#3", "a#4"]
+    assert message_of(path) == (
+        ":3: the attribute name 'a' comes a second time; rename it, or set 'repeated_names' to 'number'."
+    )
+    with pytest.raises(ConfigurationError, match="'repeated_names' must be"):
+        read_arff(path, "maybe")
+
+
+@pytest.mark.parametrize(
+    "header, message",
+    [
+        ("@attribute a real\n", ":1: the file ends without a @data section."),
+        ("", ":1: the file ends without a @data section."),
+        ("@data\n1", ":1: @data comes before any @attribute."),
+        ("@attribute a real\n@data\n\n% none\n", ":2: no row follows @data."),
+        (
+            "@attribute a date 'yyyy'\n",
+            ":1: the attribute 'a' has the type \"date 'yyyy'\"; known are numeric, integer, real, string, "
+            "{a,list,of,values} and hierarchical.",
+        ),
+        ("@attribute a\n", ":1: the attribute 'a' has the type ''; known are numeric, integer, real, string, "
+         "{a,list,of,values} and hierarchical."),
+        ("@attribute 'a real\n", ":1: expected '@attribute name type', found \"@attribute 'a real\"."),
+        ("@attribute a {x,y\n", ":1: the list of values of 'a' does not end in '}'."),
+        ("@attribute a {x,y,x}\n", ":1: the attribute 'a' lists the value 'x' twice."),
+        ("@attribute a {x,,y}\n", ":1: a value between commas is empty."),
+        ("@attribute a {}\n", ":1: a value between commas is empty."),
+        ("@attribute a {x,'y}\n", ":1: the quote of \"'y\" is not closed."),
+        ("@relation r\n1,2\n", ":2: expected @relation, @attribute or @data, found '1,2'."),
+    ],
+)  # fmt: skip
+def test_header_errors(tmp_path, header, message):
+    assert message_of(write(tmp_path, header)) == message
+
+
+def test_file_errors(tmp_path):
+    assert message_of(write(tmp_path, HEADER.encode() + b"1,x,0\n1,\xe9,0\n")) == (
+        ":7: byte 0xe9 is not UTF-8; convert the file."
+    )
+    missing = str(tmp_path / "none.arff")
+    assert message_of(missing) == (
+        ": there is no such file; put the data set there (see data/README.md) or set the data path of the "
+        "config to where it is."
+    )
+    packed = gzip.compress((HEADER + "1,x,0\n" * 50).encode())
+    assert "the file cannot be read from here on" in message_of(write(tmp_path, packed[:-12], "d.arff.gz"))
+    assert ":1: the file cannot be read" in message_of(write(tmp_path, HEADER, "plain.arff.gz"))
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
+NUMBERS = st.floats(-1e6, 1e6, width=32) | st.integers(-50, 50).map(float)
+
+
+def quote(draw, text):
+    """Bare where ARFF can have it bare, and in either quotes."""
+    if re.fullmatch(r"[a-z0-9_]+", text) and draw(st.booleans()):
+        return text
+    mark = draw(st.sampled_from("'\""))
+    for raw, escaped in (("\\", "\\\\"), (mark, "\\" + mark), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = text.replace(raw, escaped)
+    return mark + text + mark
+
+
+@st.composite
+def files(draw):
+    """An ARFF text, and what it must be read as: names, kinds, and rows of plain Python values."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=5, unique=True))
+    kinds, lines = [], ["@relation r"]
+    for name in names:
+        listed = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+        kind = draw(st.sampled_from(["numeric", "string", listed, ["0", "1"]]))
+        kinds.append(kind)
+        word = kind if isinstance(kind, str) else "{" + ", ".join(quote(draw, v) for v in kind) + "}"
+        lines.append(f"{draw(st.sampled_from(['@attribute', '@ATTRIBUTE']))} {quote(draw, name)}\t{word}")
+    lines.append("@data")
+    value = {"numeric": NUMBERS, "string": NAMES}
+    rows = []
+    for _ in range(draw(st.integers(1, 4))):
+        row = [
+            draw(st.none() | (value[kind] if isinstance(kind, str) else st.sampled_from(kind)))
+            for kind in kinds
+        ]
+        written = ["?" if v is None else repr(v) if isinstance(v, float) else quote(draw, v) for v in row]
+        if draw(st.booleans()):
+            zero = [0.0 if k == "numeric" else "" if k == "string" else k[0] for k in kinds]
+            kept = [i for i in range(len(row)) if row[i] != zero[i] or draw(st.booleans())]
+            lines.append("{" + ",".join(f"{i} {written[i]}" for i in draw(st.permutations(kept))) + "}")
+        else:
+            lines.append(draw(st.sampled_from([",", ", ", " ,\t"])).join(written))
+        rows.append(row)
+    return "\n".join(lines), names, kinds, rows
+
+
+def decoded(table):
+    """The rows of a table as plain Python values."""
+    rows = []
+    for codes in dense(table).tolist():
+        row = []
+        for column, (attribute, code) in enumerate(zip(table.attributes, codes)):
+            if code != code:
+                row.append(None)
+            elif attribute.kind == "numeric":
+                row.append(code)
+            else:
+                row.append((attribute.values or table.texts[column])[int(code)])
+        rows.append(row)
+    return rows
+
+
+@QUICK
+@given(files())
+def test_round_trip(tmp_path, file):
+    text, names, kinds, rows = file
+    table = read_arff(write(tmp_path, text))
+    assert [a.name for a in table.attributes] == names
+    assert [a.kind if a.kind != "nominal" else list(a.values) for a in table.attributes] == kinds
+    assert decoded(table) == rows
+
+
+PLAIN = (
+    "@relation r\n@attribute a real\n@attribute b {0,1}\n@attribute c {x,yy}\n@attribute d numeric\n@data\n"
+    "{0 12.5,1 1,2 yy,3 -7}\n{1 1}\n0.25,1,x,?\n{}\n{0 3,3 1e2}\n4,0,yy,5\n"
+)
+
+
+def plainly(text):
+    """A slow, obvious reading of what `PLAIN` can be damaged into, without quotes, comments or escapes."""
+    head, body = re.split(r"(?im)^\s*@data\b[^\n]*\n?", text, maxsplit=1)
+    kinds = []
+    for line in head.split("\n"):
+        if line.strip().lower().startswith("@attribute"):
+            kind = re.fullmatch(r"\s*@attribute\s+[^\s{]+\s*(.*?)\s*", line, re.I)[1]
+            kinds.append([v.strip() for v in kind[1:-1].split(",")] if kind[0] == "{" else None)
+    rows = []
+    for line in filter(None, map(str.strip, body.split("\n"))):
+        if line[0] == "{":
+            cells = {column: "0" if kind is None else kind[0] for column, kind in enumerate(kinds)}
+            inner = line[1:-1].strip()
+            given_cells = [cell.split(None, 1) for cell in inner.split(",")] if inner else []
+            assert len({int(column) for column, _ in given_cells}) == len(given_cells)
+            cells.update({int(column): value.strip() for column, value in given_cells})
+        else:
+            cells = dict(enumerate(cell.strip() for cell in line.split(",")))
+        assert sorted(cells) == list(range(len(kinds)))
+        row = []
+        for column, kind in enumerate(kinds):
+            value = cells[column]
+            if value == "?":
+                row.append(None)
+            elif kind is None:
+                row.append(float(numpy.float32(float(value))))
+            else:
+                row.append(value if value in kind else kind[int(float(value))])
+        rows.append(row)
+    return rows
+
+
+@QUICK
+@given(st.data())
+def test_damage_is_read_as_it_stands_or_refused(tmp_path, data):
+    text = PLAIN
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text) - 1))
+        end = min(len(text), start + data.draw(st.integers(0, 3)))
+        put = data.draw(st.text("0159.-+e{}, ?xy\t\n@anif_", max_size=3))
+        text = text[:start] + put + text[end:]
+    path = write(tmp_path, text)
+    try:
+        table = read_arff(path)
+    except ConfigurationError as error:
+        assert re.match(re.escape(path) + r":\d+: .*\.$", error.message)
+    else:
+        assert decoded(table) == plainly(text)
+
+
+@QUICK
+@given(st.integers(0, 400), st.binary(min_size=1, max_size=6), st.booleans())
+def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
+    body = gzip.compress(PLAIN.encode(), mtime=0) if packed else PLAIN.encode()
+    start %= len(body)
+    path = write(tmp_path, body[:start] + put + body[start + len(put) :], "d.arff.gz" if packed else "d.arff")
+    try:
+        table = read_arff(path)
+    except ConfigurationError as error:
+        assert re.match(re.escape(path) + r":\d+: ", error.message)
+    else:
+        assert table.codes.shape == (len(table.lines), len(table.attributes))
+
+
+def test_text_lines(tmp_path):
+    path = write(tmp_path, "one \r\n\n  two\x0bthree")
+    assert list(text_lines(path)) == [(1, "one"), (2, ""), (3, "two\x0bthree")]

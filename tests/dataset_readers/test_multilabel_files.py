@@ -1,0 +1,281 @@
+import glob
+import os
+
+import numpy
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.dataset_readers.multilabel_files import read_multilabel
+
+XML = '<labels>\n<label name="red"/>\n<label name="big"/>\n</labels>\n'
+HEADER = (
+    "@relation r\n@attribute red {0,1}\n@attribute w real\n@attribute big {YES,NO}\n@attribute id string\n"
+    "@attribute soft {TRUE, FALSE}\n@attribute shape {disc,cube,rod}\n@data\n"
+)
+ROWS = "1,0.5,NO,'one',TRUE,cube\n0,?,YES,'two',?,disc\n1,2.5,YES,'three',FALSE,?\n"
+
+
+def write(tmp_path, text, name="train.arff"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def array(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def message_of(*args, **options):
+    with pytest.raises(ConfigurationError) as error:
+        read_multilabel(*args, **options)
+    assert "\n" not in error.value.message and error.value.message.endswith(".")
+    return error.value.message
+
+
+def test_labels_by_xml_wherever_they_stand(tmp_path):
+    path = write(tmp_path, HEADER + ROWS)
+    xml = write(tmp_path, '<labels><label name="big"/><label name="red"/></labels>', "l.xml")
+    data = read_multilabel(path, label_xml=xml, drop_attributes=["id"])
+    assert data.label_names == ["big", "red"] and data.taxonomy is None
+    assert data.labels.dtype == bool and data.labels.has_sorted_indices
+    assert data.labels.toarray().astype(int).tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert data.feature_names == ["w", "soft", "shape=disc", "shape=cube", "shape=rod"]
+    assert data.features.dtype == numpy.float32
+    means = [1.5, 0.5, 0.5, 0.5, 0]
+    assert data.features.tolist() == [[0.5, 1, 0, 1, 0], [1.5, 0.5, 1, 0, 0], [2.5, 0, 0.5, 0.5, 0]]
+    assert data.means.tolist() == means and data.source == [f"{path}:{n}" for n in (9, 10, 11)]
+
+
+def test_sparse_rows_mean_the_same_as_dense_ones(tmp_path):
+    # What a sparse row leaves out is the first value of a list: YES, TRUE and disc here.
+    rows = "{0 1,1 0.5,2 NO,3 one,5 cube}\n{1 ?,3 two,4 ?}\n{0 1,1 2.5,3 three,4 FALSE,5 ?}\n"
+    options = dict(labels=["red", "big"], drop_attributes=["id"])
+    dense = read_multilabel(write(tmp_path, HEADER + ROWS), **options)
+    thin = read_multilabel(write(tmp_path, HEADER + rows, "thin.arff"), **options)
+    assert sparse.issparse(thin.features) and thin.features.dtype == numpy.float32
+    numpy.testing.assert_array_equal(thin.features.toarray(), dense.features)
+    numpy.testing.assert_array_equal(thin.labels.toarray(), dense.labels.toarray())
+    numpy.testing.assert_array_equal(thin.means, dense.means)
+    assert thin.feature_names == dense.feature_names
+    both = read_multilabel([str(tmp_path / "thin.arff"), str(tmp_path / "train.arff")], **options)
+    numpy.testing.assert_array_equal(array(both.features), numpy.concatenate([dense.features] * 2))
+    assert both.source == thin.source + dense.source and both.labels.shape == (6, 2)
+
+
+def test_missing_values(tmp_path):
+    text = "@attribute a real\n@attribute b real\n@attribute l {0,1}\n@data\n"
+    train = write(tmp_path, text + "1,?,0\n?,?,1\n4,?,1\n")
+    test = write(tmp_path, text + "?,7,0\n9,?,0\n", "test.arff")
+    first = read_multilabel(train, labels=["l"])
+    assert first.features.tolist() == [[1, 0], [2.5, 0], [4, 0]]
+    assert read_multilabel(test, labels=["l"], statistics=first).features.tolist() == [[2.5, 7], [9, 0]]
+    assert read_multilabel(test, labels=["l"]).features.tolist() == [[9, 7], [9, 7]]
+    zero = read_multilabel(test, labels=["l"], missing="zero", statistics=first)
+    assert zero.features.tolist() == [[0, 7], [9, 0]] and zero.means.tolist() == [2.5, 0]
+    assert message_of(train, labels=["l"], missing="error") == (
+        f"{train}:5: the value of 'b' is missing; set 'missing' to 'mean' or 'zero'."
+    )
+    other = read_multilabel(write(tmp_path, text.replace(" b ", " c ") + "1,1,1", "o.arff"), labels=["l"])
+    assert message_of(test, labels=["l"], statistics=other) == (
+        f"{test}:1: the features are not those of the split given as 'statistics' ({other.source[0]}): "
+        "number 1 is 'b', not 'c'."
+    )
+
+
+@pytest.mark.parametrize(
+    "values, ones",
+    [
+        ("YES,NO", ["YES"]), ("NO,YES", ["YES"]), ("no,Yes", ["Yes"]), ("TRUE,FALSE", ["TRUE"]),
+        ("false,true", ["true"]), ("0,1", ["1"]), ("1,0", ["1"]), ("1", ["1"]), ("0", []), ("NO", []),
+    ],
+)  # fmt: skip
+def test_binary_values_by_their_words(tmp_path, values, ones):
+    each = values.split(",")
+    for rows in ([f"{v},1,{v}" for v in each], [f"{{0 {v},1 1,2 {v}}}" for v in each]):
+        head = f"@attribute f {{{values}}}\n@attribute g real\n@attribute l {{{values}}}\n@data\n"
+        data = read_multilabel(write(tmp_path, head + "\n".join(rows)), labels=["l"])
+        expected = [float(v in ones) for v in each]
+        assert array(data.features)[:, 0].tolist() == data.labels.toarray()[:, 0].tolist() == expected
+        assert data.feature_names == ["f", "g"]
+
+
+def test_labels_by_meka(tmp_path):
+    body = "@attribute a numeric\n@attribute b numeric\n@attribute c numeric\n@data\n1,0,1\n0,1,1\n"
+    first = read_multilabel(write(tmp_path, "@relation 'x: -C 2'\n" + body))
+    assert first.label_names == ["a", "b"] and first.feature_names == ["c"]
+    assert first.labels.toarray().tolist() == [[True, False], [False, True]]
+    last = read_multilabel(write(tmp_path, "@relation 'x: -C -1'\n" + body))
+    assert last.label_names == ["c"] and last.features.tolist() == [[1, 0], [0, 1]]
+
+
+def test_hierarchical_labels_with_their_ancestors(tmp_path):
+    head = "@attribute x real\n@attribute class hierarchical {}\n@data\n"
+    data = read_multilabel(write(tmp_path, head.format("1,1/2,1/2/3,4") + "1,1/2/3@4\n{1 4}\n0,1\n"))
+    assert data.label_names == data.taxonomy.labels == ["1", "1/2", "1/2/3", "4"]
+    assert data.labels.toarray().astype(int).tolist() == [[1, 1, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0]]
+    data = read_multilabel(write(tmp_path, head.format("root/a,root/b,a/c,b/c") + "1,c\n1,a\n"))
+    assert data.label_names == ["a", "b", "c"] and data.taxonomy.edges == [(0, 2), (1, 2)]
+    assert data.labels.toarray().astype(int).tolist() == [[1, 1, 1], [1, 0, 0]]
+    path = write(tmp_path, head.format("1,1/2") + "1,1\n1,1@7\n")
+    assert message_of(path) == f"{path}:5: '7' is no node of the hierarchy."
+    for row in ("1,?", "{0 1}", "1,1@"):
+        path = write(tmp_path, head.format("1,1/2") + row)
+        assert message_of(path) == f"{path}:4: a label is missing."
+
+
+def test_a_nested_xml_gives_a_taxonomy(tmp_path):
+    xml = write(tmp_path, '<labels><label name="red"><label name="big"/></label></labels>', "l.xml")
+    data = read_multilabel(write(tmp_path, HEADER + ROWS), label_xml=xml, drop_attributes=["id"])
+    assert data.taxonomy.edges == [(0, 1)]
+    # As the file has them: the second row is big, but not red.
+    assert data.labels.toarray().astype(int).tolist() == [[1, 0], [0, 1], [1, 1]]
+
+
+def test_warns_of_what_may_be_an_identifier(tmp_path, caplog):
+    head = "@attribute p {" + ",".join(f"p{i}" for i in range(101)) + "}\n@attribute l {0,1}\n@data\n"
+    data = read_multilabel(write(tmp_path, head + "p7,1\n"), labels=["l"])
+    assert data.features.shape == (1, 101)
+    assert "'p' becomes 101 features; if it is an identifier, name it in 'drop_attributes'." in caplog.text
+
+
+DROP = dict(drop_attributes=["id"])
+BOTH = dict(labels=["red", "big"], **DROP)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(labels=["red"]),
+         "{}:5: the string attribute 'id' is no feature; name it in 'drop_attributes'."),
+        (dict(labels=["blue"], **DROP), "'labels': {} has no attribute for the label 'blue'."),
+        (dict(labels=["red", "red"], **DROP), "'labels' must name one or more attributes, each once."),
+        (dict(labels=["id"]),
+         "{}:5: the label 'id' must be numeric, {{0,1}}, {{NO,YES}} or {{FALSE,TRUE}}, found string {{}}."),
+        (dict(labels=["shape"], **DROP), "{}:7: the label 'shape' must be numeric, {{0,1}}, {{NO,YES}} or "
+         "{{FALSE,TRUE}}, found nominal {{disc,cube,rod}}."),
+        (dict(labels=["red"], drop_attributes=["what"]), "{}:1: no attribute 'what' to drop."),
+        (dict(labels=["red"], drop_attributes=["red"]), "{}:1: the label 'red' is in 'drop_attributes'."),
+        (dict(labels=["red", "w", "big", "soft"], drop_attributes=["id", "shape"]),
+         "{}:1: no attribute is left to be a feature."),
+        (dict(labels=["w"], **DROP), "{}:9: the label 'w' must be 0 or 1, found 0.5."),
+        (dict(labels=["soft"], **DROP), "{}:10: the label 'soft' must be 0 or 1, it is missing."),
+        (dict(labels="red"), "'labels' and 'drop_attributes' must be lists of attribute names."),
+        (dict(labels=["red"], label_xml="x.xml"),
+         "Give the labels either by 'label_xml' or by 'labels', not by both."),
+        (dict(missing="median"), "'missing' must be 'mean', 'zero' or 'error', found 'median'."),
+        (dict(label_xml="none.xml"),
+         "none.xml: there is no such file; put the data set there (see data/README.md) or set "
+         "the data path of the config to where it is."),
+    ],
+)  # fmt: skip
+def test_errors(tmp_path, options, message):
+    path = write(tmp_path, HEADER + ROWS)
+    assert message_of(path, **options) == message.format(path)
+
+
+def test_a_label_of_the_xml_that_the_file_lacks(tmp_path):
+    path, xml = write(tmp_path, HEADER + ROWS), write(tmp_path, XML.replace("big", "BIG"), "l.xml")
+    assert message_of(path, label_xml=xml) == f"{xml}:3: {path} has no attribute for the label 'BIG'."
+
+
+def test_files_of_a_split_must_agree(tmp_path):
+    path = write(tmp_path, HEADER + ROWS)
+    other = write(tmp_path, HEADER.replace("{YES,NO}", "{NO,YES}") + ROWS, "other.arff")
+    assert message_of([path, other], **BOTH) == (
+        f"{other}:4: the attribute 'big' is not declared as its counterpart 'big' in {path}:4."
+    )
+    short = write(tmp_path, "@attribute red {0,1}\n@data\n1\n", "short.arff")
+    assert message_of([path, short], **BOTH) == f"{short}:1: the file has 1 attributes, {path} has 6."
+    assert message_of([]) == "The list of files to read is empty."
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_agrees_with_a_slow_obvious_reading(tmp_path, data):
+    """Random tables, dense and sparse, against one value at a time."""
+    lists = [["0", "1"], ["YES", "NO"], ["true", "false"], ["1"], ["a", "b", "1"], None]
+    kinds = data.draw(st.lists(st.sampled_from(lists), min_size=1, max_size=5))
+    value = {id(kind): st.just("?") | (st.sampled_from(kind) if kind else st.sampled_from(["0", "3", "-1"]))
+             for kind in kinds}  # fmt: skip
+    rows = [[data.draw(value[id(kind)]) for kind in kinds] for _ in range(data.draw(st.integers(1, 4)))]
+    gold = [data.draw(st.sampled_from(["NO", "YES"])) for _ in rows]
+    types = ["{" + ",".join(kind) + "}" if kind else "real" for kind in kinds]
+    lines = [f"@attribute f{i} {word}" for i, word in enumerate(types)]
+    lines += ["@attribute l {YES,NO}", "@data"]
+    thin = data.draw(st.booleans())
+    for row, label in zip(rows, gold):
+        cells = [*row, label]
+        firsts = [kind[0] if kind else "0" for kind in kinds] + ["YES"]
+        kept = [f"{i} {cell}" for i, (cell, first) in enumerate(zip(cells, firsts)) if cell != first]
+        lines.append("{" + ",".join(kept) + "}" if thin else ",".join(cells))
+    columns = []
+    for i, kind in enumerate(kinds):
+        cells = [row[i] for row in rows]
+        if kind is None:
+            columns.append([None if cell == "?" else float(cell) for cell in cells])
+        else:
+            for one in kind if kind == ["a", "b", "1"] else [["1", "YES", "true"]]:
+                columns.append([None if cell == "?" else float(cell in one) for cell in cells])
+    for column in columns:
+        known = [cell for cell in column if cell is not None]
+        mean = float(numpy.float32(sum(known) / len(known))) if known else 0.0
+        column[:] = [mean if cell is None else cell for cell in column]
+    found = read_multilabel(write(tmp_path, "\n".join(lines)), labels=["l"])
+    assert array(found.features).T.tolist() == columns
+    assert found.labels.toarray()[:, 0].tolist() == [label == "YES" for label in gold]
+
+
+# Rows of train, valid and test; columns of features; labels; whether sparse; labels a row in train.
+REAL = {
+    "bibtex": ((4433, 1487, 1475), 1836, 159, True),
+    "delicious": ((9663, 3215, 3213), 500, 983, True),
+    # 1186 attributes, of which one is the identifier.
+    "genbase": ((398, 132, 132), 1185, 27, False),
+    "enron": ((1023, 344, 335), 1001, 53, True),
+    "medical": ((587, 196, 195), 1449, 45, True),
+    "yeast": ((1456, 476, 485), 103, 14, False),
+    "corel5k": ((2988, 995, 1017), 499, 374, True),
+    # 551 and 80 attributes, of which two and one become a column for each of five values.
+    "expr_fun": ((1639, 849, 1291), 559, 499, False),
+    "spo_fun": ((1600, 837, 1266), 84, 499, False),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_data(name):
+    folder = os.path.join("data", name)
+    if not os.path.isdir(folder):
+        pytest.skip(f"{folder} is not there (public data that this repository does not carry)")
+    rows, features, labels, thin = REAL[name]
+    xml = (glob.glob(os.path.join(folder, "*.xml")) or [None])[0]
+    options = dict(label_xml=xml, drop_attributes=["protein"] if name == "genbase" else [])
+    train = None
+    for part, number in zip(("train", "valid", "test"), rows):
+        (path,) = glob.glob(os.path.join(folder, f"*{part}.arff"))
+        names = "number" if name == "expr_fun" else "error"
+        data = read_multilabel(path, statistics=train, repeated_names=names, **options)
+        train = train or data
+        assert data.features.shape == (number, features) and sparse.issparse(data.features) == thin
+        assert data.labels.shape == (number, labels) and len(data.source) == number
+        assert numpy.isfinite(data.features.data if thin else data.features).all()
+        assert data.labels.sum(axis=1).mean() > 1
+        if data.taxonomy is not None:
+            assert len(data.taxonomy.edges) == 481
+            assert (data.taxonomy.close(data.labels) != data.labels).nnz == 0
+    assert (train.taxonomy is not None) == name.endswith("_fun")
+
+
+@pytest.mark.skipif(not os.path.isdir("data/genbase"), reason="data/genbase is not there (not carried)")
+def test_yes_is_one_in_genbase():
+    data = read_multilabel("data/genbase/train.arff", "data/genbase/genbase.xml", drop_attributes=["protein"])
+    text = open("data/genbase/train.arff", encoding="utf-8").read().split("@data")[1]
+    assert data.features.sum() == text.count("YES") and data.features.mean() < 0.01
+
+
+@pytest.mark.skipif(not os.path.isdir("data/medical"), reason="data/medical is not there (not carried)")
+def test_medical_without_its_xml_is_refused():
+    assert "attributes moved since" in message_of("data/medical/train.arff")
