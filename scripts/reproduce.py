@@ -6,8 +6,9 @@ import shlex
 import signal
 import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -123,8 +124,8 @@ def encoder_path(encoder: Optional[str]) -> Optional[str]:
     return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(absolute)
 
 
-def run_all(runs: List[Run], jobs: int, threads: int) -> Dict[str, str]:
-    """Finishes the runs; returns what went wrong, by the run's name."""
+def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) -> Dict[str, str]:
+    """Finishes the runs, calls `tell` after each; returns what went wrong, by the run's name."""
     failed: Dict[str, str] = {}
     runner = Runner(threads)
     todo = [run for run in runs if not run.finished]
@@ -140,6 +141,7 @@ def run_all(runs: List[Run], jobs: int, threads: int) -> Dict[str, str]:
                 bar.update()
                 try:
                     future.result()
+                    tell()
                 except RunFailed as error:
                     failed[run.name] = str(error)
                     bar.write(f"{run.name} failed: {error}", file=sys.stderr)
@@ -190,9 +192,10 @@ def main(argv: Optional[List[str]] = None) -> int:
 
     previous = signal.signal(signal.SIGTERM, end)
     try:
-        failed = run_all(runs, arguments.jobs, arguments.threads)
         command = f"python scripts/reproduce.py {shlex.join(argv)}"
-        report(arguments.out, arguments.label, command)
+        tell = partial(report, arguments.out, arguments.label, command)
+        failed = run_all(runs, arguments.jobs, arguments.threads, tell)
+        tell()
     except (KeyboardInterrupt, Stopped):
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130

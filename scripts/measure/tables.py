@@ -82,8 +82,8 @@ def training_table(suite: Suite, table: pandas.DataFrame) -> str:
             [
                 suite.methods[method].title,
                 mean_and_deviation(by_metric["seconds_per_epoch"], 1),
-                f"{by_metric['epochs'].mean():g}",
-                f"{by_metric['best_epoch'].mean():g}",
+                f"{by_metric['epochs'].mean():.3g}",
+                f"{by_metric['best_epoch'].mean():.3g}",
                 f"{by_metric['parameters'].mean() / 1e6:.2f} M",
             ]
         )

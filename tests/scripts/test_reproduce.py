@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import _jsonnet
 import numpy
@@ -286,3 +287,24 @@ def test_nothing_is_drawn_from_numpys_shared_generator():
     before = numpy.random.get_state()[1].copy()
     significance.paired_bootstrap(frames(0), frames(1), SUITES["srl_sample"].statistics["f1"], resamples=10)
     assert (numpy.random.get_state()[1] == before).all()
+
+
+def test_the_tables_follow_each_run(monkeypatch):
+    """A program that is killed leaves the tables of what was finished; a failed run adds nothing to them."""
+
+    class Runner:
+        def __init__(self, threads):
+            pass
+
+        def finish(self, run):
+            if run.name == "b":
+                raise reproduce.RunFailed("it broke")
+
+        def stop(self):
+            pass
+
+    monkeypatch.setattr(reproduce, "Runner", Runner)
+    runs = [SimpleNamespace(name=name, finished=False, state="waiting") for name in "abc"]
+    told = []
+    assert reproduce.run_all(runs, 1, 1, lambda: told.append(None)) == {"b": "it broke"}
+    assert len(told) == 2
