@@ -71,16 +71,14 @@ class SrlModel(SealModel):
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
         logits, hidden = self.task_net(inputs)
-        state = TaskState(inputs, logits, hidden, mask, tags)
         frames = predicate.any(dim=1)
         if bool(frames.all()):
-            return state
+            return TaskState(inputs, logits, hidden, mask, tags)
+        finder_loss = None
         if is_predicate is not None:
             rest = ~frames
-            loss = F.binary_cross_entropy_with_logits(
-                self.predicate_logits(hidden[rest]), is_predicate[rest].float(), reduction="none"
-            )
-            state.auxiliary_loss = (loss * mask[rest]).sum(dim=1).mean()
+            found = self.predicate_logits(hidden[rest])
+            finder_loss = _finder_loss(found, is_predicate[rest], mask[rest]).mean()
         rows = frames.nonzero().squeeze(1)
         return TaskState(
             inputs=select_rows(inputs, rows),
@@ -88,7 +86,7 @@ class SrlModel(SealModel):
             hidden=hidden[rows],
             mask=mask[rows],
             gold=None if tags is None else tags[rows],
-            auxiliary_loss=state.auxiliary_loss,
+            auxiliary_loss=finder_loss,
         )
 
     def task_net_loss(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
@@ -141,8 +139,8 @@ class SrlModel(SealModel):
         frames = predicate.any(dim=1)
         if tags is not None:
             cross_entropy = self.output_space.cross_entropy(logits, tags, mask)
-            found = F.binary_cross_entropy_with_logits(predicate_logits, is_predicate.float(), reduction="none")
-            output["loss"] = mean_of(cross_entropy, frames) + mean_of((found * mask).sum(dim=1), ~frames)
+            finder_loss = _finder_loss(predicate_logits, is_predicate, mask)
+            output["loss"] = mean_of(cross_entropy, frames) + mean_of(finder_loss, ~frames)
         if not self.training:
             output["tags"] = self.output_space.decode(logits, mask)
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
@@ -179,6 +177,12 @@ class SrlModel(SealModel):
             if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]
         return metrics
+
+
+def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The cross-entropy of the predicate finder, summed over the words of each row: `(rows,)`."""
+    loss = F.binary_cross_entropy_with_logits(logits, is_predicate.float(), reduction="none")
+    return (loss * mask).sum(dim=1)
 
 
 def select_rows(inputs: Any, rows: torch.Tensor) -> Any:

@@ -138,7 +138,7 @@ class AlternatingTrainer(ResumableTrainer):
         self.optimizer.turn = player
         loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part, one_pass)
         if not torch.isfinite(loss):
-            raise NonFiniteLoss(self._diverged(f"{player}'s loss is {float(loss)}", player))
+            raise NonFiniteLoss(self._diverged(f"{player}'s loss is {float(loss.detach())}", player))
         return loss
 
     def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
