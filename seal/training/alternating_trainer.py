@@ -6,16 +6,18 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, Trainer, TrainerCallback
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.moving_average import MovingAverage
 from torch.nn.utils import clip_grad_norm_
 
 from seal.models import SealModel
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
-from seal.training.player import BOTH, LOSS_NET, TASK_NET, Player, Warmup
+from seal.training.phased_trainer import PhasedTrainer
+from seal.training.phases import Phase, Phases
+from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
-from seal.training.resumable_trainer import ResumableTrainer
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
 
 
@@ -27,7 +29,7 @@ class NonFiniteLoss(ConfigurationError):
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
-class AlternatingTrainer(ResumableTrainer):
+class AlternatingTrainer(PhasedTrainer):
     """
     Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1;
     SE8). For each batch, with the default order:
@@ -36,12 +38,13 @@ class AlternatingTrainer(ResumableTrainer):
         Theta_t = `loss_net.steps` updates of the loss-net by L_E on S and gold
         Phi_t   = `task_net.steps` updates of the task-net by L_F under Theta_t
 
-    One pass of the task-net serves both where its parameters have not changed in between. SEAL-static is
-    `loss_net.steps = 0` with a trained loss-net; a model without a loss-net is trained by cross-entropy.
+    One pass of the task-net serves both where its parameters have not changed in between. SEAL-static is a
+    phase of the loss-net and one of the task-net behind it, or `loss_net.steps = 0` with a trained loss-net;
+    a model without a loss-net is trained by cross-entropy.
 
     The epoch loop, validation, early stopping, callbacks, progress bar and mixed precision are AllenNLP's.
     The last update of a batch runs through that loop, the ones before it inside `training_loss`. A killed run
-    recovers to the same result (`ResumableTrainer`).
+    recovers to the same result (`ResumableTrainer`). The best epoch, and patience, are the last phase's.
 
     # Parameters
 
@@ -49,11 +52,13 @@ class AlternatingTrainer(ResumableTrainer):
     `learning_rate_scheduler` and `grad_norm`:
 
     task_net, loss_net : `Player`, optional
-        Optimizer, learning-rate scheduler, gradient norm and steps of each.
+        Optimizer, learning-rate scheduler, gradient norm and steps of each. A scheduler counts the batches
+        and epochs in which its player moves, since it was last restarted.
     first : `str`, optional (default = `"loss_net"`)
         Who moves first in a batch.
-    warmup : `Warmup`, optional (default = `None`)
-        Epochs at the start in which one player trains alone, its own number of steps a batch.
+    phases : `List[Phase]`, optional (default = `[{}]`)
+        Who moves when, each its own number of steps a batch. SEAL-static with NCE: `[{epochs: 20, train:
+        "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart: true}]`.
     num_gradient_accumulation_steps : `int`, optional (default = `1`)
         Batches that make one update. Both players see all of them before the second moves.
     """
@@ -66,7 +71,6 @@ class AlternatingTrainer(ResumableTrainer):
         *,
         turns: List[str],
         grad_norms: Dict[str, Optional[float]],
-        warmup: Optional[Warmup] = None,
         num_gradient_accumulation_steps: int = 1,
         **settings: Any,
     ) -> None:
@@ -75,14 +79,14 @@ class AlternatingTrainer(ResumableTrainer):
         super().__init__(model, optimizer, data_loader, **settings)
         self._turns = turns
         self._grad_norms = grad_norms
-        self._warmup = warmup
         self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
         self._streams["loss_net"] = self._loss_net_stream
 
     # The step.
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
-        group, turns = micro_batches(batch), self._turns_now()
+        group = micro_batches(batch)
+        turns = [player for player in self._turns if self._phase.trains(player)]
         # To accumulate is to save memory: there, no graph waits for the task-net's turn.
         one_pass = len(group) == 1 and turns[-1] == TASK_NET
         for player in turns[:-1]:
@@ -92,17 +96,9 @@ class AlternatingTrainer(ResumableTrainer):
         earlier = self._backward(turns[-1], group[:-1], one_pass, len(group))
         return self._loss(turns[-1], group[-1], one_pass) / len(group) + earlier
 
-    def _warming_up(self) -> bool:
-        return self._warmup is not None and self._epochs_completed < self._warmup.epochs
-
-    def _turns_now(self) -> List[str]:
-        if self._warming_up() and self._warmup.player != BOTH:
-            return [player for player in self._turns if player == self._warmup.player]
-        return self._turns
-
     def _uses_energy(self) -> bool:
         model = self.model
-        return model.loss_net is not None and model.task_loss.energy_weight > 0 and not self._warming_up()
+        return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
 
     def _backward(self, player: str, parts: List[MicroBatch], one_pass: bool, group_size: int) -> float:
         """Accumulates the player's gradients over the batches; returns their part of the mean loss."""
@@ -202,7 +198,7 @@ class AlternatingTrainer(ResumableTrainer):
         task_net: Optional[Player] = None,
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
-        warmup: Optional[Warmup] = None,
+        phases: Optional[List[Phase]] = None,
         patience: int = None,
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
@@ -226,7 +222,8 @@ class AlternatingTrainer(ResumableTrainer):
 
         # Raises
 
-        `ConfigurationError` if the model is not one of seal's, `first` names no player, or nobody is to move.
+        `ConfigurationError` if the model is not one of seal's, `first` names no player, nobody is to move, or
+        the phases fit neither the players nor `num_epochs`.
         """
         if not isinstance(model, SealModel):
             raise ConfigurationError(
@@ -235,17 +232,23 @@ class AlternatingTrainer(ResumableTrainer):
         if first not in (TASK_NET, LOSS_NET):
             raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
         settings = {TASK_NET: task_net or Player(), LOSS_NET: loss_net or Player()}
-        if model.loss_net is None:
-            if loss_net is not None:
-                raise ConfigurationError("trainer.loss_net: the model has no loss_net to train.")
-            del settings[LOSS_NET]
+        for name, net, player in (
+            (TASK_NET, model.task_net, task_net),
+            (LOSS_NET, model.loss_net, loss_net),
+        ):
+            if net is None:
+                if player is not None:
+                    raise ConfigurationError(f"trainer.{name}: the model has no {name} to train.")
+                del settings[name]
         players = {name: player for name, player in settings.items() if player.steps > 0}
         if not players:
             raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
+        schedule = Phases(phases or [Phase()], num_epochs)
+        schedule.check(players)
+        # Whom no phase trains is frozen.
+        players = {name: player for name, player in players.items() if schedule.train(name)}
         order = sorted(players, key=lambda name: name != first)
         turns = [name for name in order for _ in range(players[name].steps)]
-        if warmup is not None and warmup.player not in (BOTH, *players):
-            raise ConfigurationError(f"trainer.warmup.player: '{warmup.player}' is not trained.")
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(
                 "distributed.ddp_accelerator: the 'alternating' trainer needs 'replicas', its default, not "
@@ -274,16 +277,20 @@ class AlternatingTrainer(ResumableTrainer):
             )
 
         def construct_scheduler(optimizer, num_epochs, num_steps_per_epoch) -> TwoPlayerScheduler:
+            def make(name: str, num_epochs: int) -> LearningRateScheduler:
+                return players[name].learning_rate_scheduler.construct(
+                    optimizer=optimizer.players[name],
+                    num_epochs=max(1, num_epochs),  # 0 before a restart; some schedulers divide by it.
+                    num_steps_per_epoch=num_steps_per_epoch,
+                )
+
             return TwoPlayerScheduler(
                 {
-                    name: player.learning_rate_scheduler.construct(
-                        optimizer=optimizer.players[name],
-                        num_epochs=num_epochs,
-                        num_steps_per_epoch=num_steps_per_epoch,
-                    )
+                    name: make(name, schedule.epochs_of(name))
                     for name, player in players.items()
                     if player.learning_rate_scheduler is not None
-                }
+                },
+                make,
             )
 
         return super().from_partial_objects(
@@ -313,5 +320,5 @@ class AlternatingTrainer(ResumableTrainer):
             ddp_accelerator=ddp_accelerator,
             turns=turns,
             grad_norms={name: player.grad_norm for name, player in players.items()},
-            warmup=warmup,
+            phases=schedule,
         )

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import Optimizer
 
-TASK_NET, LOSS_NET, BOTH = "task_net", "loss_net", "both"
+TASK_NET, LOSS_NET = "task_net", "loss_net"
 
 
 class Player(FromParams):
@@ -39,26 +39,3 @@ class Player(FromParams):
         self.learning_rate_scheduler = learning_rate_scheduler
         self.grad_norm = grad_norm
         self.steps = steps
-
-
-class Warmup(FromParams):
-    """
-    The first epochs, in which the task-net does not follow the energy yet.
-
-    # Parameters
-
-    epochs : `int`
-    player : `str`, optional (default = `"both"`)
-        Who is trained. `"both"`: the task-net by cross-entropy alone, and the loss-net on its outputs, so
-        that the energy is worth following when its weight sets in. `"task_net"`: the task-net alone, by
-        cross-entropy. `"loss_net"`: the loss-net alone, against a task-net that stays as it is.
-    """
-
-    def __init__(self, epochs: int, player: str = BOTH) -> None:
-        if player not in (TASK_NET, LOSS_NET, BOTH) or epochs < 0:
-            raise ConfigurationError(
-                f"trainer.warmup: player must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{player}', and "
-                f"epochs at least 0, not {epochs}."
-            )
-        self.epochs = epochs
-        self.player = player

@@ -27,7 +27,7 @@ class ResumableTrainer(GradientDescentTrainer):
     and recovered ends with the weights and metrics of one that was not, bit for bit on CPU.
 
     To what AllenNLP keeps, a checkpoint adds of every worker its random states and the means it has logged in
-    the epoch. What a finished epoch needed is never computed again.
+    the epoch and before. What a finished epoch needed is never computed again.
 
     Not restored: the order of instances that several loading processes (`num_workers`) hand over as they
     come, and the place in a pass over the data that `batches_per_epoch` lets span several epochs.
@@ -39,6 +39,8 @@ class ResumableTrainer(GradientDescentTrainer):
         super().__init__(*args, **settings)
         self._streams: Dict[str, RandomStream] = {}
         self._losses = Monitors()
+        # The latest value of every metric of training: AllenNLP goes on reporting those of earlier epochs.
+        self._latest: Dict[str, float] = {}
         # The generators as they were before the epoch's first batch: they order its data.
         self._epoch_start: Optional[Dict[str, Any]] = None
         # What the checkpoint says of this worker, until the data loader has caught up with it.
@@ -71,7 +73,8 @@ class ResumableTrainer(GradientDescentTrainer):
             metrics.update(self.model.get_metrics(reset=True))
         # AllenNLP's own mean leaves out the batches from before the run was killed.
         metrics.update(self._losses.means(reset=True))
-        return metrics
+        self._latest.update(metrics)
+        return dict(self._latest)
 
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         metrics, epoch = super()._try_train()
@@ -94,6 +97,7 @@ class ResumableTrainer(GradientDescentTrainer):
             "streams": {name: stream.state for name, stream in self._streams.items()},
             "monitors": self.model.monitors.state_dict(),
             "losses": self._losses.state_dict(),
+            "latest": dict(self._latest),
         }
         workers: List[Any] = [mine]
         if self._distributed:
@@ -122,8 +126,10 @@ class ResumableTrainer(GradientDescentTrainer):
         if len(workers) != (dist.get_world_size() if self._distributed else 1):
             logger.warning("The run had %d workers; with another number it is another run.", len(workers))
         self._recovered = workers[rank % len(workers)]
+        self._restored(state)
         self.model.monitors.load_state_dict(self._recovered["monitors"])
         self._losses.load_state_dict(self._recovered["losses"])
+        self._latest = dict(self._recovered["latest"])
         # The batches of the epoch in progress are counted again as they are passed over.
         self._total_batches_completed = state["total_batches_completed"] - state["batches_in_epoch_completed"]
         if self._scaler is not None and "scaler" in state:
@@ -138,6 +144,9 @@ class ResumableTrainer(GradientDescentTrainer):
         finished_epoch = state["epochs_completed"] > 0 and state["batches_in_epoch_completed"] == 0
         if finished_epoch and self._metric_tracker.is_best_so_far():
             self._keep_as_best()
+
+    def _restored(self, state: Dict[str, Any]) -> None:
+        """Called with the trainer's state in the checkpoint, for what a subclass has added to it."""
 
     def _catch_up(self) -> None:
         """Called where the data loader stands as it did when the checkpoint was written."""

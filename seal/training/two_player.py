@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Optional
+import copy
+from typing import Any, Callable, Collection, Dict, List, Optional
 
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
@@ -18,6 +19,8 @@ class TwoPlayerOptimizer:
     def __init__(self, players: Dict[str, torch.optim.Optimizer]) -> None:
         self.players = players
         self.turn = next(iter(players))
+        # From before a scheduler has changed it. Small: optimizers fill their state as they step.
+        self._first = copy.deepcopy(self.state_dict())
 
     @property
     def param_groups(self) -> List[Dict[str, Any]]:
@@ -38,6 +41,10 @@ class TwoPlayerOptimizer:
     def step(self, closure=None) -> None:
         self.current.step(closure)
 
+    def restart(self, player: str) -> None:
+        """Sets the player's optimizer back to its first state."""
+        self.players[player].load_state_dict(copy.deepcopy(self._first[player]))
+
     def state_dict(self) -> Dict[str, Any]:
         return {name: optimizer.state_dict() for name, optimizer in self.players.items()}
 
@@ -50,37 +57,63 @@ class TwoPlayerOptimizer:
 class TwoPlayerScheduler:
     """
     One learning-rate scheduler a player, each counting batches and epochs as AllenNLP's do, whatever the
-    number of steps a batch.
+    number of steps a batch; only those in which its player moves.
 
     # Parameters
 
     players : `Dict[str, LearningRateScheduler]`
+    make : `Callable[[str, int], LearningRateScheduler]`, optional (default = `None`)
+        Makes the scheduler of a player that starts anew, for a number of epochs.
     """
 
-    def __init__(self, players: Dict[str, LearningRateScheduler]) -> None:
+    def __init__(
+        self,
+        players: Dict[str, LearningRateScheduler],
+        make: Optional[Callable[[str, int], LearningRateScheduler]] = None,
+    ) -> None:
         self.players = players
+        # Who moves in the epoch in progress.
+        self.moving: Collection[str] = list(players)
+        self._make = make
         self._last_batch: Optional[int] = None
+        self._batches = {name: 0 for name in players}
+
+    def restart(self, player: str, num_epochs: int) -> None:
+        """
+        A new scheduler for the player, if it has one; its optimizer is back at its first state. AllenNLP's
+        schedulers hold the number of epochs in their state, so that a checkpoint brings it back.
+        """
+        if player in self.players:
+            self.players[player] = self._make(player, num_epochs)
+            self._batches[player] = 0
 
     def step(self, metric: Optional[float] = None) -> None:
-        for scheduler in self.players.values():
-            # Schedulers keep what they are given, and a checkpoint must hold plain numbers.
-            scheduler.step(None if metric is None else float(metric))
+        for name, scheduler in self.players.items():
+            if name in self.moving:
+                # Schedulers keep what they are given, and a checkpoint must hold plain numbers.
+                scheduler.step(None if metric is None else float(metric))
 
     def step_batch(self, batch_num_total: Optional[int] = None) -> None:
         """Before the first update of a batch; asked again for the same batch it does nothing."""
         if batch_num_total is not None and batch_num_total == self._last_batch:
             return
         self._last_batch = batch_num_total
-        for scheduler in self.players.values():
-            scheduler.step_batch(batch_num_total)
+        for name, scheduler in self.players.items():
+            if name in self.moving:
+                self._batches[name] += 1
+                scheduler.step_batch(None if batch_num_total is None else self._batches[name])
 
     def state_dict(self) -> Dict[str, Any]:
-        return {name: scheduler.state_dict() for name, scheduler in self.players.items()}
+        return {
+            name: {"scheduler": scheduler.state_dict(), "batches": self._batches[name]}
+            for name, scheduler in self.players.items()
+        }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         _check_players(self.players, state)
         for name, scheduler in self.players.items():
-            scheduler.load_state_dict(state[name])
+            scheduler.load_state_dict(state[name]["scheduler"])
+            self._batches[name] = state[name]["batches"]
 
 
 def _check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:

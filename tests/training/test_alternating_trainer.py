@@ -250,10 +250,10 @@ def test_a_frozen_loss_net_still_acts(tmp_path):
     assert not same(runs[0.0], runs[0.5])
 
 
-def test_warmup_of_the_task_net_is_cross_entropy_training(tmp_path):
+def test_a_phase_of_the_task_net_without_energy_is_cross_entropy_training(tmp_path):
     runs, steps = [], {"trainer__task_net__steps": 2}
     for method, more in (
-        ("nce", {"trainer__warmup": {"epochs": 1, "player": "task_net"}, **steps}),
+        ("nce", {"trainer__phases": [{"epochs": 1, "train": "task_net", "energy": False}, {}], **steps}),
         ("cross_entropy", steps),
     ):
         trainer = build(config(method, epochs=2, **more), tmp_path / method[:2])
@@ -269,9 +269,10 @@ def test_warmup_of_the_task_net_is_cross_entropy_training(tmp_path):
     assert same(runs[0]["task_net"], runs[1]["task_net"])
 
 
-def test_warmup_of_both_is_training_without_the_energy(tmp_path):
+def test_a_phase_of_both_without_energy_is_training_without_the_energy(tmp_path):
     runs = []
-    for more in ({"trainer__warmup": {"epochs": 1}}, {"model__task_loss__energy_weight": 0.0}):
+    phases = [{"epochs": 1, "energy": False}, {}]
+    for more in ({"trainer__phases": phases}, {"model__task_loss__energy_weight": 0.0}):
         trainer = build(config(epochs=2, **more), tmp_path / str(len(runs)))
         epochs = []
         for epoch in range(2):
@@ -282,9 +283,12 @@ def test_warmup_of_both_is_training_without_the_energy(tmp_path):
     assert same(runs[0][0], runs[1][0]) and not same(runs[0][1], runs[1][1])
 
 
-def test_warmup_of_the_loss_net(tmp_path):
+def test_a_phase_of_the_loss_net(tmp_path):
     settings = config(
-        trainer__warmup={"epochs": 1, "player": "loss_net"}, trainer__loss_net__steps=3, batch_size=4
+        epochs=2,
+        trainer__phases=[{"epochs": 1, "train": "loss_net"}, {}],
+        trainer__loss_net__steps=3,
+        batch_size=4,
     )
     trainer = double(build(settings, tmp_path))
     data, before = batches(trainer), players(trainer.model)
@@ -663,13 +667,13 @@ def sentence(settings, folder) -> str:
         ({"trainer__task_net__step": 2}, 'config key "trainer.task_net.step" is unknown to Player'),
         ({"trainer__task_net__optimizer__learning": 2}, "learning"),
         ({"trainer__optimizer": "adam"}, 'config key "trainer.optimizer" is unknown to AlternatingTrainer'),
-        ({"trainer__warmup": {"epoch": 2}}, 'config key "trainer.warmup.epoch" is unknown to Warmup'),
+        ({"trainer__phases": [{"epoch": 2}]}, 'config key "trainer.phases.0.epoch" is unknown to Phase'),
         ({"trainer__first": "energy"}, "trainer.first: 'task_net' or 'loss_net', not 'energy'."),
         ({"trainer__loss_net__steps": -1}, "a player's steps must be at least 0, not -1"),
         ({"trainer__loss_net__grad_norm": 0.0}, "a player's grad_norm must be above 0"),
         (
-            {"trainer__warmup": {"epochs": 1, "player": "loss_net"}, "trainer__loss_net__steps": 0},
-            "trainer.warmup.player: 'loss_net' is not trained",
+            {"trainer__phases": [{"train": "loss_net"}], "trainer__loss_net__steps": 0},
+            "trainer.phases[0].train: 'loss_net' is not trained; its steps are 0, or the model has none.",
         ),
         ({"trainer__loss_net__steps": 0, "trainer__task_net__steps": 0}, "nothing would be trained"),
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),

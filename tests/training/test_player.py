@@ -3,7 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from seal.training import FusedAdamW, Player, Warmup
+from seal.training import FusedAdamW, Player
 
 
 def test_defaults():
@@ -38,11 +38,3 @@ def test_a_wrong_player(settings, told):
     with pytest.raises(ConfigurationError) as error:
         Player.from_params(Params(settings))
     assert told in str(error.value)
-
-
-def test_warmup():
-    warmup = Warmup.from_params(Params({"epochs": 2, "player": "loss_net"}))
-    assert (warmup.epochs, warmup.player) == (2, "loss_net")
-    for wrong in ({"epochs": 2, "player": "energy"}, {"epochs": -1}):
-        with pytest.raises(ConfigurationError, match="trainer.warmup: player must be"):
-            Warmup.from_params(Params(wrong))

@@ -50,6 +50,18 @@ def settings(**more: Any) -> Dict[str, Any]:
     )
 
 
+# Phases: a loss-net between two task-nets, of one, one and two epochs.
+
+STATIC = {
+    "trainer__num_epochs": 4,
+    "trainer__phases": [
+        {"epochs": 1, "train": "task_net", "energy": False},
+        {"epochs": 1, "train": "loss_net"},
+        {"train": "task_net", "restart": True},
+    ],
+}
+
+
 class Whole:
     """What an uninterrupted run ends with."""
 
@@ -166,11 +178,11 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         {"trainer__checkpointer": {"save_completed_epochs": False, "save_every_num_batches": 3}},
         {"trainer__moving_average": {"type": "exponential", "decay": 0.8}},
         {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
-        {"trainer__first": "task_net", "trainer__warmup": {"epochs": 1}},
+        {"trainer__first": "task_net", "trainer__phases": [{"epochs": 1, "energy": False}, {}]},
         {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
         {"data_loader": {"batch_size": 2, "shuffle": True}},
     ],
-    ids=["epochs", "every_3rd", "moving_average", "accumulation", "warmup", "adamw", "shuffle"],
+    ids=["epochs", "every_3rd", "moving_average", "accumulation", "phases", "adamw", "shuffle"],
 )
 def test_killed_under_other_settings(tmp_path, more):
     built = settings(**more)
@@ -231,9 +243,10 @@ def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
     )
 
 
-def test_sigkill_of_the_command(tmp_path):
+@pytest.mark.parametrize("more", [{}, STATIC], ids=["plain", "phases"])
+def test_sigkill_of_the_command(tmp_path, more):
     """`allennlp train`, ended by the system in the middle of an epoch, and `--recover`."""
-    built = settings(trainer__num_epochs=6)
+    built = settings(**{**more, "trainer__num_epochs": 6})
     file, killed = tmp_path / "config.json", tmp_path / "killed"
     file.write_text(json.dumps(built), encoding="utf-8")
     run = command(killed, file)
@@ -253,3 +266,64 @@ def test_sigkill_of_the_command(tmp_path):
     assert comparable(json.loads((killed / "metrics.json").read_text())) == whole.metrics
     last = "model_state_e6_b0.th"
     assert same(torch.load(killed / last), torch.load(tmp_path / "whole" / last))
+
+
+@pytest.fixture(scope="module")
+def whole_static(tmp_path_factory) -> Whole:
+    return Whole(settings(**STATIC), tmp_path_factory.mktemp("static"))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 4, 5, 6, 8, 9, 10, 12, 13, 16])
+def test_killed_in_any_phase(tmp_path, whole_static, batch):
+    trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, KillAt(batch))
+    whole_static.check(trainer, metrics, tmp_path)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+@pytest.mark.parametrize(
+    "kill",
+    [
+        lambda epoch: KillIn("", "_validation_loss", epoch),
+        lambda epoch: KillIn("_checkpointer", "maybe_save_checkpoint", epoch + 1, True, end_of_epoch),
+        lambda epoch: KillIn("", "_enter", epoch + 1),
+        lambda epoch: KillIn("", "_enter", epoch + 1, after=True),
+    ],
+    ids=["before_validation", "before_best", "before_the_phase", "after_its_start"],
+)
+def test_killed_between_phases(tmp_path, whole_static, epoch, kill):
+    trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, kill(epoch))
+    whole_static.check(trainer, metrics, tmp_path)
+
+
+def test_killed_in_every_phase(tmp_path, whole_static):
+    trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, *map(KillAt, (2, 6, 9, 14)))
+    whole_static.check(trainer, metrics, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"trainer__checkpointer": ...},
+        {"trainer__moving_average": {"type": "exponential", "decay": 0.8}},
+        {"trainer__task_net__learning_rate_scheduler": PLATEAU, "trainer__patience": 1},
+        {"trainer__loss_net__learning_rate_scheduler": LINEAR, "trainer__loss_net__steps": 2},
+    ],
+    ids=["epochs", "moving_average", "plateau", "linear"],
+)
+def test_killed_in_every_phase_under_other_settings(tmp_path, more):
+    built = settings(**STATIC, **more)
+    whole = Whole(built, tmp_path / "whole")
+    folder = tmp_path / "killed"
+    trainer, metrics = kill_and_recover(built, folder, *map(KillAt, (3, 6, 10)))
+    whole.check(trainer, metrics, folder)
+
+
+def test_a_start_that_cannot_come_back_is_told(tmp_path, caplog):
+    built = settings(**STATIC)
+    trainer = build(built, tmp_path)
+    trainer._callbacks.append(KillAt(6))
+    with pytest.raises(Killed):
+        trainer.train()
+    built["pytorch_seed"] = 14
+    build(built, tmp_path).train()
+    assert any("constructed with other weights" in line.getMessage() for line in caplog.records)

@@ -67,8 +67,15 @@ EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
             "trainer__task_net__learning_rate_scheduler": LINEAR,
             "trainer__loss_net__learning_rate_scheduler": PLATEAU,
         },
+        {
+            "trainer__phases": [
+                {"epochs": 1, "train": "task_net", "energy": False},
+                {"epochs": 1, "train": "loss_net"},
+                {"restart": True},
+            ]
+        },
     ],
-    ids=["plain", "steps", "schedulers"],
+    ids=["plain", "steps", "schedulers", "phases"],
 )
 def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
     """Every worker takes every other instance: batches of 1 in each are batches of 2 in one."""

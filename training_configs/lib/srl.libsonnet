@@ -99,7 +99,10 @@ local methods = import 'methods.libsonnet';
       validation_metric: '+f1',
       task_net: player(training.task_net_lr),
       [if with_loss_net then 'loss_net']: player(training.loss_net_lr),
-      [if with_loss_net && training.warmup_epochs > 0 then 'warmup']: { epochs: training.warmup_epochs },
+      [if with_loss_net && training.warmup_epochs > 0 then 'phases']: [
+        { epochs: training.warmup_epochs, energy: false },
+        {},
+      ],
     },
   },
 }

@@ -1,0 +1,116 @@
+import hashlib
+import itertools
+import logging
+from typing import Any, Dict, Iterator, Optional, Tuple
+
+import torch
+from allennlp.training.trainer import TrainerCheckpoint
+
+from seal.models import SealModel
+from seal.training.phases import Phases
+from seal.training.player import TASK_NET
+from seal.training.resumable_trainer import ResumableTrainer
+
+logger = logging.getLogger(__name__)
+
+
+class PhasedTrainer(ResumableTrainer):
+    """
+    A trainer whose run goes through phases. `self._phase` is the one of the epoch in progress.
+
+    Validation tells which epoch of the last phase is the best; an epoch of an earlier phase is never better
+    than one of the last, and patience ends none of them.
+    """
+
+    def __init__(self, *args: Any, phases: Phases, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._phases = phases
+        self._phase = phases[phases.index(0)]
+        # A recovered run takes this from the model as it is constructed anew, from the same seeds and files;
+        # only a digest is in the checkpoint, to tell where that does not hold.
+        self._task_net_start = TaskNetStart(self.model) if phases.restart() else None
+
+    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+        if self._epochs_completed >= self._start_after_epochs_completed:
+            self._enter(epoch)
+        return super()._train_epoch(epoch)
+
+    def _enter(self, epoch: int) -> None:
+        index = self._phases.index(epoch)
+        self._phase = self._phases[index]
+        self._learning_rate_scheduler.moving = [
+            player for player in self.optimizer.players if self._phase.trains(player)
+        ]
+        recovered = self._epochs_completed == self._start_after_epochs_completed
+        if recovered and self._start_after_batches_in_epoch_completed > 0:
+            return  # A checkpoint from within the epoch is from after what follows.
+        begins = epoch == self._phases.start(index)
+        if begins:
+            logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase)
+            if self._phase.restart:
+                self._restart_task_net(index)
+        if begins or index < len(self._phases) - 1:
+            # AllenNLP's loop holds the same dictionary, which `clear` would empty.
+            self._metric_tracker.best_epoch_metrics = {}
+            self._metric_tracker.clear()
+            # Epochs are counted through the whole run.
+            self._metric_tracker._epoch_number = epoch
+
+    def _restart_task_net(self, index: int) -> None:
+        self._task_net_start.restore(self.model)
+        self.optimizer.restart(TASK_NET)
+        self._learning_rate_scheduler.restart(TASK_NET, self._phases.epochs_of(TASK_NET, index))
+        if self._moving_average is not None:
+            theirs = {id(parameter) for parameter in self.model.task_net_parameters()}
+            for name, parameter in self._moving_average._parameters:
+                if id(parameter) in theirs:
+                    self._moving_average._shadows[name].copy_(parameter.data)
+
+    def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:
+        checkpoint = super().get_checkpoint_state()
+        if checkpoint is not None and self._task_net_start is not None:
+            checkpoint.trainer_state["task_net_start"] = self._task_net_start.digest
+        return checkpoint
+
+    def _restored(self, state: Dict[str, Any]) -> None:
+        super()._restored(state)
+        start = self._task_net_start
+        if start is not None and state.get("task_net_start") != start.digest:
+            logger.warning(
+                "The task-net was constructed with other weights than in the run that is recovered; "
+                "a phase with `restart` begins with other ones, too."
+            )
+
+
+class TaskNetStart:
+    """
+    The task-net's parameters and buffers as they are now, to come back to. They are kept on the CPU.
+
+    # Parameters
+
+    model : `SealModel`
+    """
+
+    def __init__(self, model: SealModel) -> None:
+        self._tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in _task_net(model)}
+        digest = hashlib.sha256()
+        for name, tensor in self._tensors.items():
+            digest.update(name.encode())
+            digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+        self.digest = digest.hexdigest()
+
+    @torch.no_grad()
+    def restore(self, model: SealModel) -> None:
+        for name, tensor in _task_net(model):
+            tensor.copy_(self._tensors[name])
+
+
+def _task_net(model: SealModel) -> Iterator[Tuple[str, torch.Tensor]]:
+    """Everything outside the loss-net; what an output space has is the task-net's."""
+    others = {id(parameter) for parameter in model.loss_net_parameters()}
+    if model.loss_net is not None:
+        shared = {id(buffer) for buffer in model.output_space.buffers()}
+        others |= {id(buffer) for buffer in model.loss_net.buffers()} - shared
+    for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
+        if id(tensor) not in others:
+            yield name, tensor

@@ -1,0 +1,138 @@
+from typing import Collection, List, Optional
+
+from allennlp.common import FromParams
+from allennlp.common.checks import ConfigurationError
+
+from seal.training.player import LOSS_NET, TASK_NET
+
+BOTH = "both"
+
+
+class Phase(FromParams):
+    """
+    Some epochs of a run, and who moves in them.
+
+    # Parameters
+
+    epochs : `int`, optional (default = `None`)
+        How many. Only the last phase may leave it out: it takes the rest of `num_epochs`.
+    train : `str`, optional (default = `"both"`)
+        Who moves: `"task_net"`, `"loss_net"` or `"both"`. The other one stays as it is.
+    energy : `bool`, optional (default = `True`)
+        Whether the task-net follows the energy. If not, it is trained by cross-entropy alone.
+    restart : `bool`, optional (default = `False`)
+        Whether the task-net begins the phase with the weights it was constructed with, and its optimizer and
+        learning-rate scheduler in their first state, so that it is trained from scratch under the loss-net
+        there is. A loss-net that shares the task-net's encoder reads the encoder of the restarted one, which
+        it has not been trained on: give it an encoder of its own.
+    """
+
+    def __init__(
+        self, epochs: Optional[int] = None, train: str = BOTH, energy: bool = True, restart: bool = False
+    ) -> None:
+        if epochs is not None and epochs < 0:
+            raise ConfigurationError(f"trainer.phases: a phase's epochs must be at least 0, not {epochs}.")
+        if train not in (BOTH, TASK_NET, LOSS_NET):
+            raise ConfigurationError(
+                f"trainer.phases: train must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{train}'."
+            )
+        self.epochs = epochs
+        self.train = train
+        self.energy = energy
+        self.restart = restart
+
+    def trains(self, player: str) -> bool:
+        return self.train in (BOTH, player)
+
+    def __str__(self) -> str:
+        return f"train '{self.train}', energy {self.energy}, restart {self.restart}"
+
+
+class Phases:
+    """
+    The phases of a run in their order: which of them an epoch belongs to.
+
+    # Parameters
+
+    phases : `List[Phase]`
+    num_epochs : `int`
+        Of the run.
+    """
+
+    def __init__(self, phases: List[Phase], num_epochs: int) -> None:
+        self._phases = phases
+        *earlier, last = phases
+        for index, phase in enumerate(earlier):
+            if phase.epochs is None:
+                raise ConfigurationError(
+                    f"trainer.phases[{index}].epochs: only the last phase may leave its epochs out."
+                )
+        taken = sum(phase.epochs for phase in earlier)
+        rest = num_epochs - taken
+        if earlier and rest < 1:
+            raise ConfigurationError(
+                f"trainer.phases: {taken} epochs before the last phase leave it nothing of the {num_epochs} of "
+                "trainer.num_epochs."
+            )
+        if last.epochs not in (None, rest):
+            raise ConfigurationError(
+                f"trainer.phases: their epochs are {taken + last.epochs} together, and trainer.num_epochs is "
+                f"{num_epochs}; the last phase may leave its epochs out to take the rest."
+            )
+        self._epochs = [*(phase.epochs for phase in earlier), rest]
+
+    def check(self, players: Collection[str]) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if a phase trains or restarts a player that is not among `players`, those with
+        steps to do.
+        """
+        for index, phase in enumerate(self._phases):
+            if phase.train != BOTH and phase.train not in players:
+                raise ConfigurationError(
+                    f"trainer.phases[{index}].train: '{phase.train}' is not trained; its steps are 0, or the "
+                    "model has none."
+                )
+            if phase.restart and not (phase.trains(TASK_NET) and TASK_NET in players):
+                raise ConfigurationError(
+                    f"trainer.phases[{index}].restart: the phase does not train the task_net that is to start "
+                    "anew."
+                )
+
+    def __len__(self) -> int:
+        return len(self._phases)
+
+    def __getitem__(self, index: int) -> Phase:
+        return self._phases[index]
+
+    def index(self, epoch: int) -> int:
+        """Of the phase that the epoch belongs to."""
+        for index in range(len(self) - 1):
+            if epoch < self.start(index + 1):
+                return index
+        return len(self) - 1
+
+    def start(self, index: int) -> int:
+        """The phase's first epoch."""
+        return sum(self._epochs[:index])
+
+    def restart(self) -> bool:
+        """Whether any phase does."""
+        return any(phase.restart for phase in self._phases)
+
+    def train(self, player: str) -> bool:
+        """Whether any phase does."""
+        return any(phase.trains(player) for phase in self._phases)
+
+    def epochs_of(self, player: str, index: int = 0) -> int:
+        """In how many epochs the player moves from this phase on, up to its next restart."""
+        epochs = 0
+        for number in range(index, len(self)):
+            phase = self._phases[number]
+            if self._epochs[number] == 0:
+                continue  # It never begins.
+            if number > index and phase.restart and player == TASK_NET:
+                break
+            epochs += self._epochs[number] if phase.trains(player) else 0
+        return epochs

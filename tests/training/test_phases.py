@@ -1,0 +1,251 @@
+"""Phases of a run: who moves when, what a restart brings back, and which epoch is the best."""
+
+import logging
+from typing import Any, Dict, List
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import TrainerCallback
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+
+from seal import user_errors
+from seal.training import Phase
+from seal.training.phased_trainer import TaskNetStart
+from seal.training.phases import Phases
+from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, weights
+
+STATIC = [
+    {"epochs": 1, "train": "task_net", "energy": False},
+    {"epochs": 2, "train": "loss_net"},
+    {"train": "task_net", "restart": True},
+]
+
+
+def phases(*given: Dict[str, Any], num_epochs: int = 6) -> Phases:
+    return Phases([Phase.from_params(Params(dict(phase))) for phase in given], num_epochs)
+
+
+class Epochs(TrainerCallback):
+    """The weights and learning rates at the end of every epoch."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.weights: List[Dict[str, Dict[str, torch.Tensor]]] = []
+        self.rates: List[Dict[str, float]] = []
+
+    def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
+        if epoch >= 0:
+            self.weights.append(players(trainer.model))
+            theirs = trainer.optimizer.players.items()
+            self.rates.append({name: optimizer.param_groups[0]["lr"] for name, optimizer in theirs})
+
+
+def watched(settings, folder):
+    trainer = build(settings, folder)
+    seen = Epochs()
+    trainer._callbacks.append(seen)
+    return trainer, seen
+
+
+def scores(trainer, *values: float) -> None:
+    """Validation gives these, one an epoch."""
+    trainer._metric_tracker.combined_score = lambda metrics: values[trainer._epochs_completed]
+
+
+# Epochs.
+
+
+def test_defaults():
+    phase = Phase.from_params(Params({}))
+    assert (phase.epochs, phase.train, phase.energy, phase.restart) == (None, "both", True, False)
+    assert phase.trains("task_net") and phase.trains("loss_net")
+
+
+def test_epochs_belong_to_phases():
+    schedule = phases({"epochs": 2}, {"epochs": 0, "restart": True}, {"epochs": 1}, {})
+    assert [schedule.index(epoch) for epoch in range(8)] == [0, 0, 2, 3, 3, 3, 3, 3]
+    assert [schedule.start(index) for index in (0, 2, 3)] == [0, 2, 3]
+    assert phases({"epochs": 6}).index(5) == 0
+    assert phases({"epochs": 2}, {"epochs": 4}).index(2) == 1
+
+
+def test_epochs_in_which_a_player_moves():
+    schedule = phases(*STATIC)
+    assert schedule.epochs_of("task_net") == 1 and schedule.epochs_of("loss_net") == 2
+    assert schedule.epochs_of("task_net", 2) == 3
+    assert phases({"epochs": 2}, {"epochs": 0, "restart": True}, {}).epochs_of("task_net") == 6
+    assert phases({}).epochs_of("task_net") == 6
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ([{"epochs": -1}], "trainer.phases: a phase's epochs must be at least 0, not -1."),
+        ([{"train": "energy"}], "trainer.phases: train must be 'both', 'task_net' or 'loss_net', not 'energy'."),
+        ([{}, {"epochs": 2}], "trainer.phases[0].epochs: only the last phase may leave its epochs out."),
+        ([{"epochs": 3}, {}], "trainer.phases: 3 epochs before the last phase leave it nothing of the 3"),
+        ([{"epochs": 5}, {}], "trainer.phases: 5 epochs before the last phase leave it nothing of the 3"),
+        ([{"epochs": 2}, {"epochs": 2}], "trainer.phases: their epochs are 4 together, and trainer.num_epochs is"),
+        ([{"epochs": 2}], "trainer.phases: their epochs are 2 together, and trainer.num_epochs is 3"),
+        (
+            [{"epochs": 1}, {"train": "loss_net", "restart": True}],
+            "trainer.phases[1].restart: the phase does not train the task_net",
+        ),
+    ],
+)
+def test_wrong_phases_end_in_a_sentence(tmp_path, given, told):
+    with pytest.raises(ConfigurationError) as error:
+        build(config(epochs=3, trainer__phases=given), tmp_path)
+    sentence = user_errors.describe(error.value)
+    assert told in sentence and "\n" not in sentence
+
+
+def test_a_player_who_is_not_there(tmp_path):
+    settings = config("cross_entropy", epochs=2, trainer__phases=[{"epochs": 1}, {"train": "loss_net"}])
+    with pytest.raises(ConfigurationError, match=r"trainer.phases\[1\].train: 'loss_net' is not trained"):
+        build(settings, tmp_path)
+    settings = config(trainer__phases=[{"restart": True}], trainer__task_net__steps=0)
+    with pytest.raises(ConfigurationError, match=r"trainer.phases\[0\].restart: "):
+        build(settings, tmp_path)
+
+
+# Who moves.
+
+
+def test_static_training_in_one_run(tmp_path, caplog):
+    settings = config(epochs=5, trainer__phases=STATIC)
+    trainer, seen = watched(settings, tmp_path)
+    start = players(trainer.model)
+    with caplog.at_level(logging.INFO, logger="seal.training.phased_trainer"):
+        trainer.train()
+    task_net = [start["task_net"]] + [epoch["task_net"] for epoch in seen.weights]
+    loss_net = [start["loss_net"]] + [epoch["loss_net"] for epoch in seen.weights]
+    moved = [[not same(*pair) for pair in zip(net, net[1:])] for net in (task_net, loss_net)]
+    assert moved == [[True, False, False, True, True], [False, True, True, False, False]]
+    lines = [r.getMessage() for r in caplog.records if r.name == "seal.training.phased_trainer"]
+    assert len(lines) == 3 and lines[2].startswith("Phase 3 of 3 begins: train 'task_net'")
+
+
+@pytest.mark.parametrize("scheduler", [None, LINEAR, PLATEAU, {"type": "linear_with_warmup", "warmup_steps": 0}])
+def test_a_restart_is_training_from_scratch_under_the_loss_net(tmp_path, scheduler):
+    """The third phase alone, from the construction's weights and with the finished loss-net, is the same."""
+    more = {} if scheduler is None else {"trainer__task_net__learning_rate_scheduler": scheduler}
+    trainer, seen = watched(config(epochs=5, trainer__phases=STATIC, dropout=0.0, **more), tmp_path / "one")
+    trainer.train()
+    alone, wanted = watched(
+        config(epochs=2, trainer__loss_net__steps=0, dropout=0.0, **more), tmp_path / "alone"
+    )
+    finished = seen.weights[2]["loss_net"]
+    alone.model.load_state_dict({**weights(alone.model), **finished})
+    alone.train()
+    for ours, theirs in zip(seen.weights[3:], wanted.weights):
+        assert same(ours["task_net"], theirs["task_net"]) and same(ours["loss_net"], finished)
+    assert [r["task_net"] for r in seen.rates[3:]] == [r["task_net"] for r in wanted.rates]
+
+
+def test_a_restart_brings_buffers_and_averages_back(tmp_path):
+    average = {"type": "exponential", "decay": 0.5}
+    trainer = build(config(epochs=5, trainer__phases=STATIC, trainer__moving_average=average), tmp_path)
+    model = trainer.model
+    for module in (model.task_net, model.loss_net):
+        module.register_buffer("count", torch.zeros(()))
+    trainer._task_net_start = TaskNetStart(model)
+    before = players(model)
+    trainer._train_epoch(0)
+    for module in (model.task_net, model.loss_net):
+        module.count += 1
+    loss_net = players(model)["loss_net"]
+    trainer._restart_task_net(2)
+    after = players(model)
+    assert same(after["task_net"], before["task_net"]) and same(after["loss_net"], loss_net)
+    assert model.task_net.count == 0 and model.loss_net.count == 1
+    shadows = trainer._moving_average._shadows
+    assert all(torch.equal(shadows[n], p) for n, p in model.named_parameters() if n.startswith("task_net."))
+    assert not trainer.optimizer.state_dict()["task_net"]["state"]
+
+
+@pytest.mark.parametrize("more", [{"trainer__phases": [{"train": "loss_net"}]}, {"trainer__task_net__steps": 0}])
+def test_the_loss_net_alone(tmp_path, more):
+    """One phase is the last one: validation and patience are as ever. The task-net's scores never change."""
+    trainer, seen = watched(config(epochs=6, trainer__patience=2, **more), tmp_path)
+    start = players(trainer.model)
+    assert list(trainer.optimizer.players) == ["loss_net"]
+    metrics = trainer.train()
+    assert metrics["epoch"] == 2 and metrics["best_epoch"] == 0
+    assert all(same(epoch["task_net"], start["task_net"]) for epoch in seen.weights)
+    assert not same(seen.weights[-1]["loss_net"], start["loss_net"])
+
+
+def test_the_loss_net_alone_is_a_frozen_task_net(tmp_path):
+    runs = []
+    for more in ({"trainer__phases": [{"train": "loss_net"}]}, {"trainer__task_net__steps": 0}):
+        trainer = build(config(epochs=2, **more), tmp_path / str(len(runs)))
+        trainer.train()
+        runs.append(weights(trainer.model))
+    assert same(*runs)
+
+
+# Schedulers.
+
+
+def test_schedulers_rest_with_their_players(tmp_path):
+    settings = config(
+        epochs=6,
+        trainer__phases=[
+            {"epochs": 2, "train": "loss_net"},
+            {"epochs": 1, "train": "task_net"},
+            {"epochs": 1, "train": "loss_net"},
+            {},
+        ],
+        trainer__task_net__learning_rate_scheduler=LINEAR,
+        trainer__loss_net__learning_rate_scheduler={"type": "step", "step_size": 1, "gamma": 0.5},
+    )
+    trainer, seen = watched(settings, tmp_path)
+    trainer.train()
+    assert [r["loss_net"] for r in seen.rates] == [5e-3 * 0.5**n for n in (1, 2, 2, 3, 4, 5)]
+    # Three epochs of four batches: one, a rest, and two.
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=5e-3)
+    alone = LearningRateScheduler.from_params(
+        Params(dict(LINEAR)), optimizer=optimizer, num_epochs=3, num_steps_per_epoch=4
+    )
+    wanted = []
+    for batch in range(13):
+        alone.step_batch(batch)
+        wanted.append(optimizer.param_groups[0]["lr"])
+    assert [r["task_net"] for r in seen.rates] == [wanted[n] for n in (0, 0, 4, 4, 8, 12)]
+
+
+def test_a_resting_players_plateau_sees_no_score(tmp_path):
+    given = [{"epochs": 3, "train": "loss_net"}, {}]
+    more = {f"trainer__{name}__learning_rate_scheduler": PLATEAU for name in ("task_net", "loss_net")}
+    trainer, seen = watched(config(epochs=5, trainer__phases=given, **more), tmp_path)
+    scores(trainer, 0.5, 0.5, 0.5, 0.1, 0.2)
+    trainer.train()
+    assert [r["task_net"] for r in seen.rates] == [5e-3] * 5
+    assert [r["loss_net"] for r in seen.rates] == [5e-3 * 0.5**n for n in (0, 1, 2, 3, 4)]
+
+
+# Validation.
+
+
+def test_what_an_earlier_phase_scored_does_not_win(tmp_path):
+    given = [{"epochs": 3, "energy": False}, {}]
+    trainer, seen = watched(config(epochs=6, trainer__patience=2, trainer__phases=given), tmp_path)
+    # Falling scores would end the first phase, and its first epoch would be the best of all.
+    scores(trainer, 0.9, 0.8, 0.7, 0.1, 0.3, 0.2)
+    metrics = trainer.train()
+    assert metrics["epoch"] == 5 and metrics["best_epoch"] == 4 and trainer._metric_tracker.best_epoch == 4
+    best = {**seen.weights[4]["task_net"], **seen.weights[4]["loss_net"]}
+    assert same(torch.load(tmp_path / "best.th"), best) and same(weights(trainer.model), best)
+
+
+def test_the_first_epoch_of_the_last_phase_may_be_the_best(tmp_path):
+    given = [{"epochs": 2, "train": "task_net", "energy": False}, {"restart": True}]
+    trainer, seen = watched(config(epochs=6, trainer__patience=1, trainer__phases=given), tmp_path)
+    scores(trainer, 0.9, 0.8, 0.2, 0.1)
+    metrics = trainer.train()
+    # Patience counts again in the last phase.
+    assert metrics["epoch"] == 3 and metrics["best_epoch"] == 2
+    assert same(torch.load(tmp_path / "best.th"), {**seen.weights[2]["task_net"], **seen.weights[2]["loss_net"]})
