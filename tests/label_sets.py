@@ -49,7 +49,7 @@ def random_loss_net(num_labels, patterns=4, sign=None, seed=0):
         [Lazy(LocalEnergy), Lazy(LabelInteractionEnergy, constructor_extras={"hidden_dim": patterns})],
         label_set(num_labels),
         0,
-        FeatureMlp(3, 4, 1),
+        FeatureMlp(4, 1, input_dim=3),
     ).double()
     with torch.no_grad():
         for parameter in net.energies.parameters():

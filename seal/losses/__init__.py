@@ -4,3 +4,4 @@ from seal.losses.margin import MarginLoss
 from seal.losses.ranking import NceRankingLoss, RankingLoss
 from seal.losses.regression import RegressionLoss
 from seal.losses.task_loss import TaskLoss
+from seal.losses.task_net_ranking import TaskNetRankingLoss

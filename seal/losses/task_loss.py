@@ -4,6 +4,8 @@ import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.output_spaces import OutputSpace
+
 
 class TaskLoss(Registrable):
     """
@@ -27,6 +29,8 @@ class TaskLoss(Registrable):
     """
 
     default_implementation = "weighted"
+    #: What the supervised part is called in the metrics.
+    supervised_name = "cross_entropy"
 
     def __init__(
         self,
@@ -43,18 +47,28 @@ class TaskLoss(Registrable):
         self.cross_entropy_weight = cross_entropy_weight
         self.straight_through = straight_through
 
-    def __call__(self, cross_entropy: torch.Tensor, energy: Optional[torch.Tensor]) -> torch.Tensor:
+    def supervised(
+        self,
+        output_space: OutputSpace,
+        logits: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """`CE(F(x), y)` of each instance: `(batch,)`."""
+        return output_space.cross_entropy(logits, gold, mask)
+
+    def __call__(self, supervised: torch.Tensor, energy: Optional[torch.Tensor]) -> torch.Tensor:
         """
         # Parameters
 
-        cross_entropy, energy : `torch.Tensor`, `(batch,)`
+        supervised, energy : `torch.Tensor`, `(batch,)`
             In nats, summed over each instance's structure. `energy` is `None` where there is no loss-net.
 
         # Returns
 
         `torch.Tensor`, a scalar.
         """
-        loss = self.cross_entropy_weight * cross_entropy.mean()
+        loss = self.cross_entropy_weight * supervised.mean()
         if energy is not None and self.energy_weight > 0:
             loss = loss + self.energy_weight * energy.mean()
         return loss

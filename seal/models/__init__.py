@@ -1,2 +1,3 @@
+from seal.models.multilabel import MultilabelModel
 from seal.models.seal_model import SealModel, TaskState
 from seal.models.srl import SrlModel

@@ -10,6 +10,7 @@ from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import Monitors
+from seal.models.pretrained import load_pretrained
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
@@ -25,8 +26,9 @@ class TaskState:
     inputs : `Dict[str, Any]`
         The tensors that encoders read.
     logits : `torch.Tensor`, `(batch, *structure)`
-        With the task-net's graph.
-    hidden : `torch.Tensor`, `(batch, ..., size)`
+        With the task-net's graph; zeros without a task-net.
+    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
+        `None` without a task-net.
     mask : `torch.BoolTensor`, optional
     gold : `torch.Tensor`, `(batch, *output)`, optional
     auxiliary_loss : `torch.Tensor`, a scalar, optional
@@ -35,7 +37,7 @@ class TaskState:
 
     inputs: Dict[str, Any]
     logits: torch.Tensor
-    hidden: torch.Tensor
+    hidden: Optional[torch.Tensor]
     mask: Optional[torch.Tensor] = None
     gold: Optional[torch.Tensor] = None
     auxiliary_loss: Optional[torch.Tensor] = None
@@ -46,13 +48,15 @@ class SealModel(Model):
     A task-net, and what trains it: a loss-net with its sampler and loss. A subclass a task says how a batch becomes
     a `TaskState` (`task_state`) and adds metrics and decoding; trainers call the losses below, a player at a time.
 
-    Called as a stock AllenNLP model it is the task-net alone, with its cross-entropy as `loss`.
+    Called as a stock AllenNLP model it is the task-net alone, with its cross-entropy as `loss`; or, where
+    `inference` is set, the loss-net, whose energy that sampler makes small.
 
     # Parameters
 
     vocab : `Vocabulary`
     output_space : `OutputSpace`
-    task_net : `TaskNet`
+    task_net : `TaskNet`, optional (default = `None`)
+        `None`: an energy-only model (SPEN, DVN), which predicts by `inference`.
     loss_net : `LossNet`, optional (default = `None`)
         `None`: cross-entropy training.
     sampler : `Sampler`, optional
@@ -61,37 +65,46 @@ class SealModel(Model):
         Trains the loss-net. Needed with a loss-net.
     task_loss : `TaskLoss`, optional (default = `TaskLoss()`)
         Trains the task-net.
+    inference : `Sampler`, optional (default = `None`)
+        Predicts in the place of the task-net, from the energy: `gradient_based_inference`.
 
     # Raises
 
-    `ConfigurationError` if a loss-net lacks its sampler or its loss, or the loss needs the log-probability of
-    candidates that the sampler cannot give.
+    `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
+    candidates that the sampler cannot give; nothing can predict; or a pretrained file does not fit.
     """
 
     def __init__(
         self,
         vocab: Vocabulary,
         output_space: OutputSpace,
-        task_net: Lazy[TaskNet],
+        task_net: Optional[Lazy[TaskNet]] = None,
         loss_net: Optional[Lazy[LossNet]] = None,
         sampler: Optional[Sampler] = None,
         energy_loss: Optional[EnergyLoss] = None,
         task_loss: Optional[TaskLoss] = None,
+        inference: Optional[Sampler] = None,
     ) -> None:
         super().__init__(vocab)
+        _check_who_predicts(task_net, loss_net, inference)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
-        self.task_net = task_net.construct(output_space=output_space)
+        self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
         self.loss_net: Optional[LossNet] = None
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
+        self.inference = inference
         if loss_net is not None:
             _check_loss_net_parts(output_space, sampler, energy_loss)
             # Nor does the loss-net's random start move what comes after it: further heads, dropout, batches.
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(
-                    output_space=output_space, task_net_dim=self.task_net.get_output_dim()
+                    output_space=output_space,
+                    task_net_dim=None if self.task_net is None else self.task_net.get_output_dim(),
                 )
+        for name, net in (("task_net", self.task_net), ("loss_net", self.loss_net)):
+            if net is not None and net.pretrained_file is not None:
+                load_pretrained(net, name, net.pretrained_file, output_space)
         #: What `get_metrics` reports of training.
         self.monitors = Monitors()
 
@@ -119,6 +132,13 @@ class SealModel(Model):
         """Candidates for the loss-net from the task-net as it is; constants."""
         if len(state.gold) == 0:
             return Candidates(state.gold.unsqueeze(1))
+        return self._sample(self.sampler, state, state.gold)
+
+    def infer(self, state: TaskState) -> torch.Tensor:
+        """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
+        return self._sample(self.inference, state, None).outputs.squeeze(1)
+
+    def _sample(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         features: List[Any] = []
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
@@ -128,9 +148,7 @@ class SealModel(Model):
 
         logits = state.logits.detach()
         with constant(self.loss_net):
-            return self.sampler(
-                SamplingProblem(logits, state.gold, state.mask, self.output_space, energy)
-            )
+            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy))
 
     def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
         """`L_E`, the mean over the batch: a scalar with a graph into the loss-net only."""
@@ -166,7 +184,7 @@ class SealModel(Model):
         if len(state.gold) == 0:
             loss = no_loss(self.task_net_parameters())
         else:
-            cross_entropy = self.output_space.cross_entropy(state.logits, state.gold, state.mask)
+            supervised = self.task_loss.supervised(self.output_space, state.logits, state.gold, state.mask)
             energy = None
             if features is not None:
                 with constant(self.loss_net):
@@ -175,8 +193,8 @@ class SealModel(Model):
                         output = self.output_space.straight_through(output)
                     energy = self.loss_net(features, output, state.mask).squeeze(1)
                 self.monitor("energy_prediction", energy.mean())
-            loss = self.task_loss(cross_entropy, energy)
-            self.monitor("cross_entropy", cross_entropy.mean())
+            loss = self.task_loss(supervised, energy)
+            self.monitor(self.task_loss.supervised_name, supervised.mean())
         if state.auxiliary_loss is not None:
             loss = loss + state.auxiliary_loss
         self.monitor("task_net_loss", loss)
@@ -212,6 +230,24 @@ def constant(module: Optional[torch.nn.Module]):
 def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
     """The loss of a batch without an instance: 0, with gradients of 0."""
     return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))
+
+
+def _check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler]) -> None:
+    if task_net is None and (loss_net is None or inference is None):
+        raise ConfigurationError(
+            "model.task_net: without one, a loss_net must predict, by model.inference "
+            "{type: 'gradient_based_inference'}."
+        )
+    if inference is None:
+        return
+    if loss_net is None:
+        raise ConfigurationError("model.inference: it descends the energy of a loss_net, and there is none.")
+    if not inference.predicts:
+        raise ConfigurationError(
+            f"model.inference: {type(inference).__name__} as set does not predict; take "
+            "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
+            "'best', or 'last' with one start."
+        )
 
 
 def _check_loss_net_parts(

@@ -23,14 +23,16 @@ class LossNet(torch.nn.Module, Registrable):
         alone.
     dropout : `float`, optional (default = `0.0`)
         On the encoder's vectors.
+    pretrained_file : `str`, optional (default = `None`)
+        A trained model's archive or folder, whose loss-net's weights are the start; it has the same shape.
     output_space : `OutputSpace`
         Given by the model.
-    task_net_dim : `int`
-        The size of the task-net's vectors. Given by the model.
+    task_net_dim : `int`, optional
+        The size of the task-net's vectors; `None` without a task-net. Given by the model.
 
     # Raises
 
-    `ConfigurationError` without any energy.
+    `ConfigurationError` without any energy, or without an encoder where there is no task-net.
     """
 
     default_implementation = "sum_of_energies"
@@ -39,11 +41,15 @@ class LossNet(torch.nn.Module, Registrable):
         self,
         energies: List[Lazy[Energy]],
         output_space: OutputSpace,
-        task_net_dim: int,
+        task_net_dim: Optional[int],
         encoder: Optional[Encoder] = None,
         dropout: float = 0.0,
+        pretrained_file: Optional[str] = None,
     ) -> None:
         super().__init__()
+        self.pretrained_file = pretrained_file
+        if encoder is None and task_net_dim is None:
+            raise ConfigurationError("loss_net.encoder: without a task_net there is none to share; set one.")
         if not energies:
             raise ConfigurationError("loss_net.energies: give at least one energy.")
         self.encoder = encoder
@@ -58,7 +64,10 @@ class LossNet(torch.nn.Module, Registrable):
         return self.encoder is None
 
     def encode(
-        self, inputs: Dict[str, Any], task_hidden: torch.Tensor, mask: Optional[torch.Tensor] = None
+        self,
+        inputs: Dict[str, Any],
+        task_hidden: Optional[torch.Tensor],
+        mask: Optional[torch.Tensor] = None,
     ) -> List[Any]:
         """
         # Parameters

@@ -1,4 +1,4 @@
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, Optional
 
 import torch
 from allennlp.common import Registrable
@@ -34,14 +34,22 @@ class TaskNet(torch.nn.Module, Registrable):
         On the encoder's vectors.
     bias : `bool`, optional (default = `True`)
         Of the linear layer. The papers' label embeddings `G` have none.
+    pretrained_file : `str`, optional (default = `None`)
+        A trained model's archive or folder, whose task-net's weights are the start; it has the same shape.
     """
 
     default_implementation = "linear"
 
     def __init__(
-        self, encoder: Encoder, output_space: OutputSpace, dropout: float = 0.0, bias: bool = True
+        self,
+        encoder: Encoder,
+        output_space: OutputSpace,
+        dropout: float = 0.0,
+        bias: bool = True,
+        pretrained_file: Optional[str] = None,
     ) -> None:
         super().__init__()
+        self.pretrained_file = pretrained_file
         self.encoder = encoder
         self._dropout = torch.nn.Dropout(dropout)
         self._head = torch.nn.Linear(encoder.get_output_dim(), output_space.num_labels, bias=bias)

@@ -1,4 +1,3 @@
-import math
 from typing import Optional, Tuple
 
 import torch
@@ -25,30 +24,24 @@ class LabelSet(OutputSpace):
     vocab : `Vocabulary`
     namespace : `str`, optional (default = `"labels"`)
         The vocabulary's namespace of the labels.
-    threshold : `float`, optional (default = `0.5`)
-        In (0, 1): decoding takes the labels of at least this probability.
 
     # Raises
 
-    `ConfigurationError` if the namespace holds no labels or the threshold is not inside (0, 1).
+    `ConfigurationError` if the namespace holds no labels.
     """
 
     l1_per_error = 1.0
 
-    def __init__(self, vocab: Vocabulary, namespace: str = "labels", threshold: float = 0.5) -> None:
+    def __init__(self, vocab: Vocabulary, namespace: str = "labels") -> None:
         super().__init__()
+        self.namespace = namespace
         self.num_labels = vocab.get_vocab_size(namespace)
         if self.num_labels == 0:
             raise ConfigurationError(
                 f"output_space.namespace: the vocabulary has no labels in '{namespace}'; name the namespace "
                 "the dataset reader gives its labels."
             )
-        if not 0 < threshold < 1:
-            raise ConfigurationError(f"output_space.threshold: between 0 and 1, not {threshold}.")
         self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]
-        # Logits are compared with it: the probability of a logit a little below would round up to the
-        # threshold.
-        self._least_logit = math.log(threshold) - math.log1p(-threshold)
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         _ensure_no_mask(mask)
@@ -95,7 +88,7 @@ class LabelSet(OutputSpace):
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         _ensure_no_mask(mask)
-        return (logits >= self._least_logit).to(logits.dtype)
+        return (logits >= 0).to(logits.dtype)
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
         dtype = torch.get_default_dtype()

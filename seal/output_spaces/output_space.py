@@ -1,4 +1,4 @@
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 import torch
 from allennlp.common import Registrable
@@ -19,6 +19,9 @@ class OutputSpace(torch.nn.Module, Registrable):
     """
 
     num_labels: int
+    #: The labels, and the vocabulary's namespace they are from.
+    labels: List[str]
+    namespace: str
     #: The L1 distance that one wrong variable makes between discrete outputs.
     l1_per_error: float = 1.0
     #: False for a distribution that can be neither sampled nor relaxed, and so gives a loss-net no candidates.

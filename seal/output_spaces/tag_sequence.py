@@ -41,6 +41,7 @@ class TagSequence(OutputSpace):
         self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO"
     ) -> None:
         super().__init__()
+        self.namespace = namespace
         self.num_labels = vocab.get_vocab_size(namespace)
         if self.num_labels == 0:
             raise ConfigurationError(

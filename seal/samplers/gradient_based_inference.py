@@ -117,6 +117,11 @@ class GradientBasedInference(Sampler):
         """False where it can predict."""
         return self.objective != "energy" or self.start == "gold"
 
+    @property
+    def predicts(self) -> bool:
+        single = self.keep == "best" or (self.keep == "last" and self.restarts == 1)
+        return single and not self.needs_gold
+
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         if problem.energy is None:

@@ -15,8 +15,9 @@ class SamplingProblem:
     # Parameters
 
     logits : `torch.Tensor`, `(batch, *structure)`
-        The task-net's, before its update, without gradient.
-    gold : `torch.Tensor`, `(batch, *output)`
+        The task-net's, before its update, without gradient; zeros where there is no task-net.
+    gold : `torch.Tensor`, `(batch, *output)`, optional
+        `None` at prediction.
     mask : `torch.BoolTensor`, optional
     output_space : `OutputSpace`
     energy : `Callable[[torch.Tensor], torch.Tensor]`
@@ -25,7 +26,7 @@ class SamplingProblem:
     """
 
     logits: torch.Tensor
-    gold: torch.Tensor
+    gold: Optional[torch.Tensor]
     mask: Optional[torch.Tensor]
     output_space: OutputSpace
     energy: Optional[Callable[[torch.Tensor], torch.Tensor]] = None
@@ -36,6 +37,8 @@ class Sampler(torch.nn.Module, Registrable):
 
     #: True where `Candidates` carry `log P_N`.
     gives_log_prob: bool = False
+    #: True where it finds one candidate an instance without knowing gold, and so can predict.
+    predicts: bool = False
 
     def forward(self, problem: SamplingProblem) -> Candidates:
         raise NotImplementedError

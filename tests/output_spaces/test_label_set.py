@@ -158,18 +158,12 @@ def test_sample_frequencies():
         assert statistic < chi2.ppf(0.9999, len(sets) - 1)
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.2, 0.9])
-def test_decode(threshold):
+def test_decode_is_the_most_probable_of_all_sets():
     torch.manual_seed(0)
-    space, logits = label_set(50, threshold=threshold), 2 * torch.randn(4, 50)
-    decoded = space.decode(logits)
-    assert decoded.tolist() == (logits.sigmoid() >= threshold).float().tolist()
-    assert 0 < decoded.sum() < decoded.numel()
-    if threshold == 0.5:  # Then it is the most probable of all sets.
-        logits = torch.randn(3, 5, dtype=torch.double)
-        best = label_set(5).log_prob(logits, all_sets(5).expand(3, -1, -1)).argmax(dim=1)
-        assert torch.equal(label_set(5).decode(logits), all_sets(5)[best])
-        assert space.decode(torch.tensor([[0.0, -1e-30]])).tolist() == [[1, 0]]
+    logits, space = torch.randn(3, 5, dtype=torch.double), label_set(5)
+    best = space.log_prob(logits, all_sets(5).expand(3, -1, -1)).argmax(dim=1)
+    assert torch.equal(space.decode(logits), all_sets(5)[best])
+    assert space.decode(torch.tensor([[0.0, -1e-30]])).tolist() == [[1, 0]]
 
 
 def test_stack_brings_gold_to_the_type_of_the_others():
@@ -252,12 +246,9 @@ def test_a_mask_is_refused():
 
 def test_from_params():
     vocab = vocabulary(["a", "b"], "topic_labels")
-    params = Params({"type": "label_set", "namespace": "topic_labels", "threshold": 0.3})
+    params = Params({"type": "label_set", "namespace": "topic_labels"})
     space = OutputSpace.from_params(params, vocab=vocab)
     assert isinstance(space, LabelSet) and space.labels == ["a", "b"] and space.num_labels == 2
     assert not list(space.parameters()) and space.l1_per_error == 1
     with pytest.raises(ConfigurationError, match="output_space.namespace.*'labels'"):
         LabelSet(vocab)
-    for threshold in (0.0, 1.0, -2.0):
-        with pytest.raises(ConfigurationError, match="output_space.threshold"):
-            LabelSet(vocab, "topic_labels", threshold)

@@ -2,9 +2,11 @@ from typing import Any, Dict, List, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 
+from seal.dataset_readers.multilabel import ATTRIBUTES
 from seal.nets.encoders.encoder import Encoder
 
 
@@ -20,14 +22,16 @@ class FeatureMlp(Encoder):
 
     # Parameters
 
-    input_dim : `int`
-        The number of features.
     hidden_dim : `int`
         The width of every layer, and the size of the vectors.
     num_layers : `int`
     dropout : `float` or `List[float]`, optional (default = `0.0`)
         After each layer; a list has one value a layer.
     activation : `Activation`, optional (default = `softplus`)
+    input_dim : `int`, optional (default = the attributes in the vocabulary)
+        The number of features.
+    vocab : `Vocabulary`, optional
+        Given by the model.
 
     # Raises
 
@@ -37,13 +41,18 @@ class FeatureMlp(Encoder):
 
     def __init__(
         self,
-        input_dim: int,
         hidden_dim: int,
         num_layers: int,
         dropout: Union[float, List[float]] = 0.0,
         activation: Optional[Activation] = None,
+        input_dim: Optional[int] = None,
+        vocab: Optional[Vocabulary] = None,
     ) -> None:
         super().__init__()
+        if input_dim is None:
+            if vocab is None:
+                raise ConfigurationError("encoder.input_dim: set it, where no vocabulary tells it.")
+            input_dim = vocab.get_vocab_size(ATTRIBUTES)
         if min(input_dim, hidden_dim, num_layers) < 1:
             raise ConfigurationError(
                 f"encoder: input_dim ({input_dim}), hidden_dim ({hidden_dim}) and num_layers ({num_layers}) "

@@ -14,7 +14,7 @@ from tests.label_sets import label_set
 @pytest.mark.parametrize("num_layers", [1, 3])
 def test_by_hand(num_layers):
     torch.manual_seed(0)
-    encoder = FeatureMlp(4, 5, num_layers).double()
+    encoder = FeatureMlp(5, num_layers, input_dim=4).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_()
@@ -31,7 +31,7 @@ def test_by_hand(num_layers):
 
 def test_the_start():
     torch.manual_seed(0)
-    encoder = FeatureMlp(300, 200, 2)
+    encoder = FeatureMlp(200, 2, input_dim=300)
     for parameter, inputs in zip(encoder.parameters(), (300, 300, 200, 200)):
         if parameter.dim() == 1:
             assert parameter.abs().max() == 0
@@ -43,7 +43,7 @@ def test_the_start():
 
 def test_dropout():
     batch = {"features": torch.randn(1, 4)}
-    encoder = FeatureMlp(4, 50, 2, dropout=[0.0, 0.5]).eval()
+    encoder = FeatureMlp(50, 2, dropout=[0.0, 0.5], input_dim=4).eval()
     clean = encoder(batch)
     assert torch.equal(encoder(batch), clean)
     encoder.train()
@@ -52,7 +52,7 @@ def test_dropout():
     assert 5 < gone.sum() < 45
     # Only after the last layer: what is left is twice the clean vector.
     assert torch.allclose(dropped[~gone], 2 * clean[~gone])
-    assert (FeatureMlp(4, 50, 2, dropout=0.5)(batch) == 0).any()
+    assert (FeatureMlp(50, 2, dropout=0.5, input_dim=4)(batch) == 0).any()
 
 
 def test_from_params():
@@ -65,9 +65,9 @@ def test_from_params():
     with pytest.raises(ConfigurationError, match="encoder.dropout.*2 layers, not 1"):
         Encoder.from_params(Params({**sizes, "dropout": [0.1]}))
     with pytest.raises(ConfigurationError, match="num_layers"):
-        FeatureMlp(4, 3, 0)
+        FeatureMlp(3, 0, input_dim=4)
     with pytest.raises(ConfigurationError, match="encoder.input_dim: the data have 5 features, not 4"):
-        FeatureMlp(4, 3, 1)({"features": torch.randn(2, 5)})
+        FeatureMlp(3, 1, input_dim=4)({"features": torch.randn(2, 5)})
 
 
 # d, L, layers, h, m, and the parameters of cross-entropy training, of an energy-only model, of SEAL's
@@ -87,12 +87,12 @@ SIZES = {
 def test_printed_parameter_counts(name):
     features, labels, layers, width, patterns, *printed = SIZES[name]
     space = label_set(labels)
-    task_net = TaskNet(FeatureMlp(features, width, layers), space, bias=False)
+    task_net = TaskNet(FeatureMlp(width, layers, input_dim=features), space, bias=False)
     loss_net = LossNet(
         [Lazy(LocalEnergy), Lazy(LabelInteractionEnergy, constructor_extras={"hidden_dim": patterns})],
         space,
         task_net.get_output_dim(),
-        FeatureMlp(features, width, layers),
+        FeatureMlp(width, layers, input_dim=features),
     )
 
     def count(*modules):

@@ -1,0 +1,227 @@
+import glob
+import logging
+from dataclasses import replace
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, Vocabulary
+from allennlp.data.fields import MetadataField, TensorField
+from scipy import sparse
+
+from seal.common.taxonomy import Taxonomy
+from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
+from seal.dataset_readers.named_columns import NamedColumns
+from seal.dataset_readers.tensor_table import TensorTable
+
+logger = logging.getLogger(__name__)
+
+#: Namespaces of the vocabulary; AllenNLP gives no padding entry to those that end in "labels".
+LABELS, ATTRIBUTES = "labels", "attribute_labels"
+
+
+class NamesField(MetadataField):
+    """Where a row is from, and the names that it tells the vocabulary."""
+
+    def __init__(self, source: str, columns: Sequence[NamedColumns]) -> None:
+        super().__init__({"source": source})
+        self._columns = columns
+
+    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
+        for column in self._columns:
+            column.count(counter)
+
+
+@DatasetReader.register("seal_multilabel")
+class MultilabelReader(DatasetReader):
+    """
+    Feature-based multi-label data in ARFF: dense or sparse, with the labels of Mulan's XML, of MEKA's relation
+    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` takes it as a table;
+    AllenNLP's own loaders work too, an instance a row.
+
+    A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; `.gz` is
+    read as well.
+
+    # Parameters
+
+    label_xml, labels, drop_attributes, hierarchy, repeated_names :
+        As for `read_multilabel`.
+    missing : `str`, optional (default = `"mean"`)
+        What a missing value of a feature counts as: the `"mean"` of the column, `"zero"`, or an `"error"`.
+    root : `str`, optional (default = `None`)
+        The name of a label above all others, which every row has. The papers count it among the 500 labels of
+        their hierarchical sets, where it lifts every F1.
+    standardize : `bool`, optional (default = `False`)
+        Bring every feature to mean 0 and standard deviation 1; a constant one to 0. Features of unlike units
+        need it.
+    statistics_from : `str`, optional (default = `None`)
+        The training file, whose means and deviations these are. `None`: of the first split this reader reads,
+        which is the training data when a model is trained, but not when one is evaluated or predicts.
+    """
+
+    def __init__(
+        self,
+        label_xml: Optional[str] = None,
+        labels: Optional[List[str]] = None,
+        drop_attributes: Sequence[str] = (),
+        missing: str = "mean",
+        root: Optional[str] = None,
+        standardize: bool = False,
+        statistics_from: Optional[str] = None,
+        hierarchy: str = "auto",
+        repeated_names: str = "error",
+        **settings: Any,
+    ) -> None:
+        super().__init__(**settings)
+        self._settings = dict(
+            label_xml=label_xml,
+            labels=labels,
+            drop_attributes=drop_attributes,
+            missing=missing,
+            hierarchy=hierarchy,
+            repeated_names=repeated_names,
+        )
+        self._root = root
+        self._standardize = standardize
+        self._statistics_from = statistics_from
+        # The split whose means fill what is missing, and its features' deviations.
+        self._statistics: Optional[MultilabelData] = None
+        self._deviations: Optional[numpy.ndarray] = None
+
+    def load(self, path: Union[str, Sequence[str]]) -> MultilabelData:
+        """
+        # Raises
+
+        `ConfigurationError` at whatever in the files is wrong, with file and line; or if no row has a label.
+        """
+        if self._statistics is None and self._statistics_from is not None:
+            self._take_statistics(read_multilabel(_files(self._statistics_from), **self._settings))
+        data = read_multilabel(_files(path), **self._settings, statistics=self._statistics)
+        if self._statistics is None:
+            self._take_statistics(data)
+        if self._standardize:
+            data = replace(data, features=self.standardized(data.features))
+        sizes = numpy.diff(data.labels.indptr)
+        if not len(sizes) or sizes.max() == 0:
+            raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
+        empty = numpy.flatnonzero(sizes == 0)
+        if len(empty):
+            logger.warning(
+                "%s: this row and %d others of %d have no label; they stay.",
+                data.source[empty[0]],
+                len(empty) - 1,
+                len(sizes),
+            )
+        unseen = numpy.flatnonzero(numpy.bincount(data.labels.indices, minlength=data.labels.shape[1]) == 0)
+        if len(unseen):
+            logger.warning(
+                "%s: no row has the label '%s', nor %d others of %d.",
+                path,
+                data.label_names[unseen[0]],
+                len(unseen) - 1,
+                data.labels.shape[1],
+            )
+        return data if self._root is None else _with_root(data, self._root)
+
+    def _take_statistics(self, data: MultilabelData) -> None:
+        self._statistics = data
+        if self._standardize:
+            if sparse.issparse(data.features):
+                raise ConfigurationError(
+                    f"{data.source[0]}: the file is sparse, and standardized features are not; leave "
+                    "dataset_reader.standardize out."
+                )
+            deviations = data.features.std(axis=0, dtype=numpy.float64)
+            # Of a column of equal values rounding leaves a little.
+            constant = deviations <= 1e-6 * numpy.abs(data.features).max(axis=0)
+            self._deviations = numpy.where(constant, numpy.inf, deviations)
+
+    def standardized(self, features: numpy.ndarray) -> numpy.ndarray:
+        """`(features - means) / deviations` of the training data, in float32."""
+        means = self._statistics.features.mean(axis=0, dtype=numpy.float64)
+        return ((features - means) / self._deviations).astype(numpy.float32)
+
+    def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
+        data = self.load(path)
+        return TensorTable(
+            {"features": data.features, "labels": data.labels}, _columns(data), data.source
+        )
+
+    def names_of(self, table: TensorTable) -> Instance:
+        """An instance that tells a vocabulary the names of attributes and labels."""
+        return Instance({"metadata": NamesField(table.source[0], list(table.columns.values()))})
+
+    def _read(self, path: Union[str, Sequence[str]]) -> Iterable[Instance]:
+        data = self.load(path)
+        columns = _columns(data)
+        for row in range(len(data.source)):
+            yield Instance(self._fields(data, columns, row))
+
+    def _fields(self, data: MultilabelData, columns: Dict[str, NamedColumns], row: int) -> Dict[str, Field]:
+        features = data.features[[row]]
+        features = features if isinstance(features, numpy.ndarray) else features.toarray()
+        labels = data.labels[[row]].toarray()
+        return {
+            "features": ColumnsField(features[0], columns["features"]),
+            "labels": ColumnsField(labels[0].astype(numpy.float32), columns["labels"]),
+            # The first row names them for all.
+            "metadata": NamesField(data.source[row], list(columns.values()) if row == 0 else []),
+        }
+
+    def text_to_instance(self, features: numpy.ndarray) -> Instance:  # type: ignore[override]
+        """
+        # Parameters
+
+        features : `numpy.ndarray`, `(features,)`
+            In the order of the model's vocabulary.
+        """
+        return Instance({"features": TensorField(torch.as_tensor(features, dtype=torch.float))})
+
+
+class ColumnsField(TensorField):
+    """A row of a table, brought into the order of the vocabulary."""
+
+    def __init__(self, values: numpy.ndarray, columns: NamedColumns) -> None:
+        super().__init__(torch.as_tensor(values, dtype=torch.float))
+        self._columns = columns
+
+    def index(self, vocab: Vocabulary) -> None:
+        self.tensor = self.tensor[torch.from_numpy(self._columns.order(vocab))]
+
+
+def _columns(data: MultilabelData) -> Dict[str, NamedColumns]:
+    source = data.source[0].rpartition(":")[0]
+    return {
+        "features": NamedColumns(data.feature_names, ATTRIBUTES, "attribute", source),
+        "labels": NamedColumns(data.label_names, LABELS, "label", source),
+    }
+
+
+def _with_root(data: MultilabelData, root: str) -> MultilabelData:
+    if root in data.label_names:
+        raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
+    everywhere = numpy.ones((len(data.source), 1), dtype=bool)
+    taxonomy = data.taxonomy
+    if taxonomy is not None:
+        edges = [(taxonomy.labels[above], taxonomy.labels[below]) for above, below in taxonomy.edges]
+        tops = set(taxonomy.labels) - {below for _, below in edges}
+        edges += [(root, label) for label in taxonomy.labels if label in tops]
+        taxonomy = Taxonomy([root, *taxonomy.labels], edges)
+    return replace(
+        data,
+        labels=sparse.csr_array(sparse.hstack([sparse.csr_array(everywhere), data.labels], format="csr")),
+        label_names=[root, *data.label_names],
+        taxonomy=taxonomy,
+    )
+
+
+def _files(path: Union[str, Sequence[str]]) -> List[str]:
+    if not isinstance(path, str):
+        return list(path)
+    if "*" not in path:
+        return [path]
+    found = sorted(glob.glob(path))
+    if not found:
+        raise ConfigurationError(f"{path}: no file matches the pattern.")
+    return found

@@ -1,0 +1,69 @@
+from typing import Dict, List, Optional, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+
+class NamedColumns:
+    """
+    The names of a table's columns, as a namespace of the vocabulary: a model keeps them, and finds its columns again
+    in files that order them otherwise.
+
+    # Parameters
+
+    names : `List[str]`
+    namespace : `str`
+        One without padding and unknown entries.
+    what : `str`
+        What a column is, for messages.
+    source : `str`
+        The file the names are from.
+    """
+
+    def __init__(self, names: List[str], namespace: str, what: str, source: str) -> None:
+        self.names = names
+        self.namespace = namespace
+        self._what = what
+        self._source = source
+        # Asked for by every row, where rows are instances.
+        self._order: Optional[Tuple[Vocabulary, numpy.ndarray]] = None
+
+    def count(self, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts every name once, so that the vocabulary keeps their order."""
+        for name in self.names:
+            counter[self.namespace][name] += 1
+
+    def order(self, vocab: Vocabulary) -> numpy.ndarray:
+        """
+        # Returns
+
+        `numpy.ndarray`, `(columns,)`: the table's column of each of the vocabulary's entries.
+
+        # Raises
+
+        `ConfigurationError` if the names are not those of the vocabulary, whatever their order.
+        """
+        if self._order is None or self._order[0] is not vocab:
+            self._order = (vocab, self._order_of(vocab))
+        return self._order[1]
+
+    def _order_of(self, vocab: Vocabulary) -> numpy.ndarray:
+        known = vocab.get_token_to_index_vocabulary(self.namespace)
+        for name in self.names:
+            if name not in known:
+                raise ConfigurationError(
+                    f"{self._source}: the {self._what} '{name}' is not among those the model was trained with."
+                )
+        if len(known) > len(self.names):
+            missing = next(name for name in known if name not in set(self.names))
+            raise ConfigurationError(
+                f"{self._source}: the {self._what} '{missing}' is missing, which the model was trained with."
+            )
+        order = numpy.empty(len(self.names), dtype=numpy.int64)
+        order[[known[name] for name in self.names]] = numpy.arange(len(self.names))
+        return order
+
+    def ordered(self, order: numpy.ndarray) -> "NamedColumns":
+        """The same names in another order."""
+        return NamedColumns([self.names[i] for i in order], self.namespace, self._what, self._source)

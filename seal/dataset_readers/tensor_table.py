@@ -1,0 +1,64 @@
+from typing import Dict, List, Union
+
+import numpy
+import torch
+from allennlp.data import TensorDict, Vocabulary
+from scipy import sparse
+
+from seal.dataset_readers.named_columns import NamedColumns
+
+#: A table is held dense up to this size; dense rows are the faster ones to take.
+DENSE_BYTES = 2**30
+
+Matrix = Union[numpy.ndarray, sparse.csr_array]
+
+
+class TensorTable:
+    """
+    A split of a data set as a few matrices, row by row: what the data loader `tensors` takes batches from. No value
+    becomes a Python object.
+
+    # Parameters
+
+    matrices : `Dict[str, Matrix]`
+        By the name the model knows them by; `(rows, columns)`, dense or sparse. Batches have them in float32.
+    columns : `Dict[str, NamedColumns]`
+        The names of their columns.
+    source : `List[str]`
+        `file:line` of each row.
+    """
+
+    def __init__(
+        self, matrices: Dict[str, Matrix], columns: Dict[str, NamedColumns], source: List[str]
+    ) -> None:
+        self.columns = columns
+        self.source = source
+        self._matrices = {name: _held(matrix) for name, matrix in matrices.items()}
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        """Brings the columns into the order of the vocabulary."""
+        for name, columns in list(self.columns.items()):
+            order = columns.order(vocab)
+            if not (order == numpy.arange(len(order))).all():
+                matrix = self._matrices[name]
+                self._matrices[name] = matrix[:, order]
+                self.columns[name] = columns.ordered(order)
+
+    def batch(self, rows: numpy.ndarray) -> TensorDict:
+        """The given rows of every matrix, in float32."""
+        return {name: _rows(matrix, rows) for name, matrix in self._matrices.items()}
+
+
+def _held(matrix: Matrix) -> Union[torch.Tensor, sparse.csr_array]:
+    if matrix.shape[0] * matrix.shape[1] * matrix.dtype.itemsize > DENSE_BYTES:
+        return sparse.csr_array(matrix)
+    return torch.from_numpy(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
+def _rows(matrix: Union[torch.Tensor, sparse.csr_array], rows: numpy.ndarray) -> torch.Tensor:
+    if isinstance(matrix, torch.Tensor):
+        return matrix.index_select(0, torch.from_numpy(rows)).float()
+    return torch.from_numpy(matrix[rows].toarray()).float()

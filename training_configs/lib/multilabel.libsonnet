@@ -1,0 +1,72 @@
+// Feature-based multi-label classification: `experiment` puts a data set and a method together.
+//
+//   multilabel.experiment('bibtex', 'nce')
+//   multilabel.experiment('bibtex', 'nce', settings={ energy_weight: 3 })
+//   multilabel.experiment('bibtex', 'static_nce', { loss_net_from: 'runs/nce_energy' })
+local data = import 'multilabel_data.libsonnet';
+local methods = import 'multilabel_methods.libsonnet';
+local settings_of = import 'multilabel_settings.libsonnet';
+
+local choose(choices, name, what) =
+  if std.objectHas(choices, name) then choices[name]
+  else error 'no %s %s; choose from: %s' % [what, name, std.join(', ', std.objectFields(choices))];
+
+{
+  datasets: std.objectFields(data),
+  methods: std.objectFields(methods),
+  dataset(name): choose(data, name, 'data set'),
+  // The method's own options, such as `loss_net_from`, are an object.
+  method(name, options={}):
+    local make = choose(methods, name, 'method');
+    if std.length(options) == 0 then make()
+    else if std.objectHas(options, 'loss_net_from') then make(loss_net_from=options.loss_net_from)
+    else make(noise_net_from=options.noise_net_from),
+  settings: settings_of,
+
+  experiment(dataset, method, options={}, settings={}): {
+    local d = $.dataset(dataset),
+    local s = settings_of(dataset, method) + settings,
+    local dropout = if s.dropout == null then d.net.dropout else s.dropout,
+    local layers = d.net.num_layers,
+    local encoder = {
+      type: 'feature_mlp',
+      hidden_dim: d.net.hidden_dim,
+      num_layers: layers,
+      dropout: std.makeArray(layers, function(i) if i < layers - 1 then dropout else 0.0),
+    },
+    local player(lr, steps) = {
+      optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },
+      learning_rate_scheduler: { type: 'reduce_on_plateau', mode: 'max', factor: 0.5, patience: 5 },
+      grad_norm: s.grad_norm,
+      steps: steps,
+    },
+    local parts = $.method(method, options)(
+      s,
+      { encoder: encoder, bias: false },
+      {
+        encoder: encoder,
+        energies: [{ type: 'local' }, { type: 'label_interaction', hidden_dim: d.net.patterns }],
+      },
+    ),
+    random_seed: s.seed,
+    numpy_seed: s.seed,
+    pytorch_seed: s.seed,
+    dataset_reader: { type: 'seal_multilabel' } + d.reader,
+    train_data_path: d.train,
+    validation_data_path: d.valid,
+    datasets_for_vocab_creation: ['train'],
+    model: { type: 'seal_multilabel', output_space: { type: 'label_set' } } + parts.model,
+    data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },
+    validation_data_loader: { type: 'tensors', batch_size: 512 },
+    trainer: {
+      type: 'alternating',
+      num_epochs: s.epochs,
+      patience: s.patience,
+      validation_metric: '+f1',
+      callbacks: ['tune_thresholds'],
+      [if std.objectHas(parts.model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
+      [if std.objectHas(parts.model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
+      [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,
+    },
+  },
+}

@@ -1,0 +1,109 @@
+// How a net is trained, by name: functions of the settings (`multilabel_settings`) and the two nets to what a config
+// says of them: `model`, and `phases` of the trainer where they are more than one.
+local descent(s, more={}) = {
+  type: 'gradient_based_inference',
+  num_steps: s.inference_steps,
+  step_size: s.step_size,
+  optimizer: 'adam',
+  start: 'zeros',
+} + more;
+// Where candidates come from that owe nothing to the task-net that is trained.
+local energy_only_sampler = {
+  margin(s): descent(s, { objective: 'cost_augmented' }),
+  // The two samples of deep value networks: the energy's minimum, and a step from gold towards the worst error.
+  regression(s): {
+    type: 'stack',
+    samplers: [descent(s), descent(s, { objective: 'adversarial', start: 'gold', num_steps: 1 })],
+  },
+  // Of the noise net.
+  nce(s): { type: 'discrete', num_samples: s.num_samples },
+};
+local energy_loss = {
+  margin: { type: 'margin' },
+  regression: { type: 'regression' },
+  nce: { type: 'nce_ranking' },
+  ranking: { type: 'ranking' },
+};
+
+// Energy-only models: the energy predicts.
+local energy_only(loss) = function(s, task_net, loss_net) {
+  model: {
+    loss_net: loss_net,
+    sampler: energy_only_sampler[loss](s),
+    energy_loss: energy_loss[loss],
+    inference: descent(s, { keep: 'best' } + if s.restarts > 1 then { start: 'random', restarts: s.restarts } else {}),
+  },
+};
+
+// SEAL-static: a loss-net that no longer moves. It is an earlier run's, `loss_net_from` an archive or a folder; without,
+// the run trains it itself, first.
+local static(loss) = function(loss_net_from=null) function(s, task_net, loss_net) {
+  model: {
+    task_net: task_net,
+    loss_net: loss_net { [if loss_net_from != null then 'pretrained_file']: loss_net_from },
+    sampler: energy_only_sampler[loss](s),
+    energy_loss: energy_loss[loss],
+    task_loss: { energy_weight: s.energy_weight },
+  },
+  phases:
+    if loss_net_from != null then [{ train: 'task_net' }]
+    else if loss == 'nce' then [
+      { epochs: s.noise_net_epochs, train: 'task_net', energy: false },
+      { epochs: s.loss_net_epochs, train: 'loss_net' },
+      { train: 'task_net', restart: true },
+    ]
+    else [{ epochs: s.loss_net_epochs, train: 'loss_net' }, { train: 'task_net' }],
+};
+
+// SEAL-dynamic: both move.
+local dynamic(loss, sampler, cross_entropy_weight=1.0) = function(s, task_net, loss_net) {
+  model: {
+    task_net: task_net,
+    loss_net: loss_net,
+    sampler: sampler(s),
+    energy_loss: energy_loss[loss],
+    task_loss: { energy_weight: s.energy_weight, cross_entropy_weight: cross_entropy_weight },
+  },
+};
+local output(s) = { type: 'task_net_output' };
+local draws(s) = { type: 'discrete', num_samples: s.num_samples };
+local noisy_output(s) =
+  { type: 'gaussian_perturbation', num_samples: s.num_samples, std: s.noise, include_clean: true };
+
+{
+  cross_entropy(): function(s, task_net, loss_net) { model: { task_net: task_net } },
+
+  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference.
+  spen(): energy_only('margin'),
+  dvn(): energy_only('regression'),
+  // The task-net is the noise: an earlier run's, `noise_net_from`, or trained first. The energy predicts.
+  nce_energy(noise_net_from=null): function(s, task_net, loss_net)
+    energy_only('nce')(s, task_net, loss_net) + {
+      model+: { task_net: task_net { [if noise_net_from != null then 'pretrained_file']: noise_net_from } },
+      phases:
+        (if noise_net_from == null then [{ epochs: s.noise_net_epochs, train: 'task_net', energy: false }] else [])
+        + [{ train: 'loss_net' }],
+    },
+
+  static_margin: static('margin'),
+  static_regression: static('regression'),
+  static_nce: static('nce'),
+
+  margin(): dynamic('margin', output),
+  regression(): dynamic('regression', output),
+  // Gaussian noise on the task-net's logits.
+  regression_s(): dynamic('regression', noisy_output),
+  nce(): dynamic('nce', draws),
+  // SEAL, ICLR 2022 submission, Eq. 10.
+  ranking(): dynamic('ranking', draws),
+
+  // Ablations. Without cross-entropy, only the energy trains the task-net.
+  margin_no_ce(): dynamic('margin', output, 0.0),
+  regression_no_ce(): dynamic('regression', output, 0.0),
+  nce_no_ce(): dynamic('nce', draws, 0.0),
+  regression_discrete(): dynamic('regression', draws),
+  // The ranking loss on the task-net itself, in the place of cross-entropy.
+  task_net_ranking(): function(s, task_net, loss_net) {
+    model: { task_net: task_net, task_loss: { type: 'task_net_ranking', num_samples: s.num_samples } },
+  },
+}

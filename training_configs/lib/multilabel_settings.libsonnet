@@ -1,0 +1,177 @@
+// Hyper-parameters by data set and method.
+//
+// energy_weight, num_samples and the learning rates of margin, regression, regression_s, nce and ranking: SEAL, ICLR 2022
+// submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and everything of
+// cross-entropy, energy-only and static methods): as its authors' published configs have it. Where a table has no
+// line, `default` holds.
+local default = {
+  epochs: 300,
+  patience: 20,
+  batch_size: 32,
+  energy_weight: 1.0,
+  task_net_lr: 1e-3,
+  loss_net_lr: 1e-3,
+  weight_decay: 1e-5,
+  task_net_steps: 1,
+  loss_net_steps: 1,
+  num_samples: 20,
+  // Of the Gaussian noise on logits, for regression_s.
+  noise: 1.0,
+  // Of gradient-based inference.
+  step_size: 0.1,
+  inference_steps: 20,
+  restarts: 1,
+  // null: the data set's.
+  dropout: null,
+  // Of the loss-net, and of cross-entropy before it, where one run trains both for a static method.
+  loss_net_epochs: 30,
+  noise_net_epochs: 20,
+  grad_norm: 10.0,
+  seed: 13,
+};
+// Short names for the columns of the tables.
+local seal(energy_weight, num_samples, loss_net_lr, task_net_lr, task_net_steps, loss_net_steps, more={}) = {
+  energy_weight: energy_weight,
+  [if num_samples != null then 'num_samples']: num_samples,
+  loss_net_lr: loss_net_lr,
+  task_net_lr: task_net_lr,
+  task_net_steps: task_net_steps,
+  loss_net_steps: loss_net_steps,
+} + more;
+local static(energy_weight, task_net_lr, task_net_steps, more={}) = {
+  energy_weight: energy_weight,
+  task_net_lr: task_net_lr,
+  task_net_steps: task_net_steps,
+} + more;
+local dvn(loss_net_lr, weight_decay, step_size) = {
+  loss_net_lr: loss_net_lr,
+  weight_decay: weight_decay,
+  step_size: step_size,
+  inference_steps: 30,
+};
+local nce_energy(loss_net_lr, num_samples) = { loss_net_lr: loss_net_lr, num_samples: num_samples, restarts: 3 };
+
+local settings = {
+  sample: {
+    cross_entropy: { task_net_lr: 2e-3 },
+    static_nce: { energy_weight: 0.01, task_net_lr: 2e-3 },
+    static_margin: { energy_weight: 0.01, task_net_lr: 2e-3 },
+    static_regression: { energy_weight: 0.05, task_net_lr: 2e-3 },
+    margin: { energy_weight: 0.01, task_net_lr: 2e-3 },
+    regression: { task_net_lr: 2e-3 },
+    regression_s: { task_net_lr: 2e-3 },
+    nce: { task_net_lr: 2e-3 },
+    ranking: { task_net_lr: 2e-3 },
+  },
+  genbase: {
+    cross_entropy: { task_net_lr: 1.98e-3 },
+    spen: { loss_net_lr: 4.23e-4 },
+    dvn: dvn(8.46e-4, 2.4e-2, 0.109),
+    nce_energy: nce_energy(3.22e-4, 80),
+    static_margin: static(0.0336, 2.26e-3, 1),
+    static_regression: static(0.454, 1.01e-3, 10, { weight_decay: 2e-3 }),
+    static_nce: static(0.00408, 7.95e-4, 10),
+    margin: seal(0.001, null, 2e-4, 1e-3, 10, 1),
+    regression: seal(0.002, null, 3e-4, 1e-3, 10, 6),
+    regression_s: seal(0.03, 20, 4e-4, 1e-3, 10, 3),
+    nce: seal(0.002, 100, 5e-4, 1e-3, 10, 9),
+    ranking: seal(0.002, 100, 1.5e-5, 1e-3, 10, 3),
+  },
+  cal500: {
+    cross_entropy: { task_net_lr: 9.86e-3 },
+    spen: { loss_net_lr: 1.08e-5 },
+    dvn: dvn(6.52e-5, 8.2e-6, 0.107),
+    nce_energy: nce_energy(3.54e-3, 100),
+    static_margin: static(0.0415, 7.14e-3, 1),
+    static_regression: static(0.117, 1.02e-2, 10, { weight_decay: 1.4e-3, dropout: 0.3 }),
+    static_nce: static(0.108, 5.6e-3, 10),
+    margin: seal(0.001, null, 5e-4, 8e-3, 10, 1),
+    regression: seal(1.4, null, 6e-3, 7e-3, 10, 3),
+    regression_s: seal(9, 5, 8e-3, 6e-3, 5, 9),
+    nce: seal(0.4, 40, 7e-3, 5e-3, 10, 9),
+    ranking: seal(8, 80, 3e-3, 1e-4, 5, 6),
+  },
+  bibtex: {
+    cross_entropy: { task_net_lr: 5e-3 },
+    spen: { loss_net_lr: 1.7e-5, dropout: 0.5 },
+    dvn: dvn(2.19e-4, 5.8e-5, 0.348) { dropout: 0.5 },
+    nce_energy: nce_energy(9.19e-4, 80) { dropout: 0.5 },
+    static_margin: static(0.00107, 3.53e-3, 1, { dropout: 0.5 }),
+    static_regression: static(0.0436, 2.65e-3, 10, { weight_decay: 8.5e-3, dropout: 0.3 }),
+    static_nce: static(0.00678, 1.52e-3, 10, { dropout: 0.5 }),
+    margin: seal(0.0002, null, 5e-5, 1e-3, 6, 1, { dropout: 0.5 }),
+    regression: seal(3, null, 5e-3, 3e-3, 1, 9, { dropout: 0.5 }),
+    regression_s: seal(9, 10, 5e-3, 1e-3, 5, 5, { dropout: 0.5 }),
+    nce: seal(5, 20, 4e-4, 1e-3, 5, 12, { dropout: 0.5 }),
+    ranking: seal(9, 40, 5e-5, 1e-3, 10, 9, { dropout: 0.5 }),
+  },
+  delicious: {
+    cross_entropy: { task_net_lr: 2.92e-3 },
+    spen: { loss_net_lr: 2.95e-3 },
+    dvn: dvn(1.15e-3, 3.9e-3, 0.135) { dropout: 0.0 },
+    nce_energy: nce_energy(2.05e-3, 80),
+    static_margin: static(0.00137, 5.56e-3, 1, { dropout: 0.5 }),
+    static_regression: static(2.51, 1.12e-3, 5, { weight_decay: 4e-3, dropout: 0.0 }),
+    static_nce: static(0.00292, 6.3e-4, 5),
+    margin: seal(0.0002, null, 2e-3, 4e-3, 1, 1, { dropout: 0.2 }),
+    regression: seal(8, null, 1e-4, 1.5e-4, 5, 3, { dropout: 0.5 }),
+    regression_s: seal(9, 5, 1e-4, 3e-3, 1, 6, { dropout: 0.5 }),
+    nce: seal(0.9, 20, 2e-3, 1e-3, 5, 6, { dropout: 0.5 }),
+    ranking: seal(1, 60, 8e-4, 1e-4, 10, 3, { dropout: 0.5 }),
+  },
+  eurlexev: {
+    cross_entropy: { task_net_lr: 5e-3 },
+    spen: { loss_net_lr: 1.29e-5 },
+    dvn: dvn(1.6e-4, 4e-2, 0.0549) { dropout: 0.2 },
+    nce_energy: nce_energy(1.15e-5, 40),
+    static_margin: static(0.0042, 4.57e-3, 1),
+    static_regression: static(2.43, 3.62e-3, 1, { weight_decay: 1.4e-3, dropout: 0.2 }),
+    static_nce: static(0.0712, 3.19e-3, 1),
+    margin: seal(0.001, null, 3e-4, 2e-3, 5, 1, { dropout: 0.2 }),
+    regression: seal(0.002, null, 6e-4, 4e-3, 5, 6),
+    regression_s: seal(0.01, 20, 4e-4, 7e-3, 1, 12),
+    nce: seal(0.5, 40, 1e-3, 2e-3, 5, 6),
+    ranking: seal(0.3, 40, 3e-4, 2e-3, 5, 9),
+  },
+  expr_fun: {
+    cross_entropy: { task_net_lr: 5e-3 },
+    spen: { loss_net_lr: 1.02e-5 },
+    dvn: dvn(2.84e-4, 1e-4, 0.573),
+    nce_energy: nce_energy(2.37e-4, 100),
+    static_margin: static(0.00113, 2.09e-3, 1),
+    static_regression: static(0.0265, 1.66e-3, 1, { weight_decay: 1.3e-3 }),
+    static_nce: static(0.00137, 1.31e-3, 5),
+    margin: seal(0.01, null, 3e-5, 1e-3, 5, 1),
+    regression: seal(0.02, null, 3e-4, 6e-4, 5, 9),
+    regression_s: seal(2, 30, 7e-3, 2e-3, 5, 9),
+    nce: seal(4, 80, 5e-5, 2e-4, 10, 6),
+    ranking: seal(1, 40, 8e-3, 5e-4, 5, 6),
+  },
+  spo_fun: {
+    cross_entropy: { task_net_lr: 1e-2 },
+    spen: { loss_net_lr: 1.04e-5 },
+    dvn: dvn(2.03e-4, 7.5e-4, 0.346) { dropout: 0.3 },
+    nce_energy: nce_energy(2.61e-4, 100),
+    static_margin: static(0.00508, 1e-2, 1),
+    static_regression: static(0.111, 1.65e-3, 10, { weight_decay: 5.9e-4, dropout: 0.3 }),
+    static_nce: static(0.0023, 5.69e-3, 1),
+    margin: seal(0.08, null, 1e-4, 2e-3, 10, 1, { dropout: 0.2 }),
+    regression: seal(9, null, 1e-3, 1.5e-4, 5, 12),
+    regression_s: seal(0.02, 10, 2e-4, 9e-4, 10, 9, { dropout: 0.2 }),
+    nce: seal(0.7, 60, 8e-3, 5e-4, 10, 3),
+    ranking: seal(1.5, 40, 4e-3, 2e-3, 5, 3),
+  },
+};
+// An ablation has the settings of the method it changes.
+local parent = {
+  margin_no_ce: 'margin',
+  regression_no_ce: 'regression',
+  nce_no_ce: 'nce',
+  regression_discrete: 'regression_s',
+  task_net_ranking: 'cross_entropy',
+};
+
+function(dataset, method)
+  local name = if std.objectHas(parent, method) then parent[method] else method;
+  default
+  + (if std.objectHas(settings, dataset) && std.objectHas(settings[dataset], name) then settings[dataset][name] else {})
