@@ -1,0 +1,141 @@
+import logging
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+
+from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.tensor_loader import TensorLoader
+from tests.multilabel import ATTRIBUTES, LABELS, ROWS, row, vocabulary, write_data
+
+GOLD = [list(gold) for _, gold in ROWS]
+
+
+def table_of(reader, path):
+    loader = TensorLoader(reader, path, batch_size=10)
+    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+    (batch,) = loader
+    return batch
+
+
+def test_features_and_labels_of_the_file(tmp_path):
+    data = write_data(tmp_path)
+    batch = table_of(MultilabelReader(**data["reader"]), data["path"])
+    assert batch["labels"].tolist() == GOLD
+    # The missing value is the mean of 3, 1, 2 and 0.
+    assert batch["features"].tolist() == [[1, 1.5, 2.5], [0.5, 3, -1], [2, 1, 0], [-1, 2, 4], [3, 0, 1]]
+
+
+def test_the_vocabulary_has_all_names_in_order(tmp_path):
+    rows = [(text, (gold[0], 1, 0)) for text, gold in ROWS]  # Nothing is sweet.
+    data = write_data(tmp_path, rows)
+    reader = MultilabelReader(**data["reader"])
+    for instances in (
+        TensorLoader(reader, data["path"]).iter_instances(),
+        reader.read(data["path"]),
+    ):
+        vocab = Vocabulary.from_instances(instances)
+        for namespace, names in (("labels", LABELS), ("attribute_labels", ATTRIBUTES)):
+            index = vocab.get_index_to_token_vocabulary(namespace)
+            assert [index[i] for i in range(len(index))] == names
+
+
+def test_instances_and_tables_are_the_same(tmp_path):
+    data = write_data(tmp_path)
+    reader = MultilabelReader(**data["reader"], standardize=True)
+    shuffled = Vocabulary()
+    for name in ("sweet", "red", "round"):
+        shuffled.add_token_to_namespace(name, "labels")
+    for name in ("size", "weight", "ripe"):
+        shuffled.add_token_to_namespace(name, "attribute_labels")
+    batches = []
+    for loader in (
+        TensorLoader(reader, data["path"], batch_size=10),
+        SimpleDataLoader(list(reader.read(data["path"])), batch_size=10),
+    ):
+        loader.index_with(shuffled)
+        batches.append(next(iter(loader)))
+    for name in ("features", "labels"):
+        assert torch.equal(batches[0][name], batches[1][name])
+    assert batches[0]["labels"].tolist() == [[gold[2], gold[0], gold[1]] for gold in GOLD]
+
+
+def test_standardized_by_the_training_data(tmp_path):
+    train = write_data(tmp_path)
+    # The last attribute is constant in training.
+    constant = [(text.rpartition(",")[0] + ",7", gold) for text, gold in ROWS]
+    train = write_data(tmp_path, constant)
+    other = write_data(tmp_path, [("4,0,?,0,0,9", (0, 1, 0))], "other.arff")
+    reader = MultilabelReader(**train["reader"], standardize=True)
+    features = table_of(reader, train["path"])["features"].double()
+    assert torch.allclose(features.mean(dim=0), torch.zeros(3, dtype=torch.double), atol=1e-6)
+    assert torch.allclose(features.std(dim=0, correction=0), torch.tensor([1.0, 1, 0]).double(), atol=1e-6)
+    weight = numpy.array([1, 0.5, 2, -1, 3])
+    expected = [(4 - weight.mean()) / weight.std(), 0, 0]
+    assert table_of(reader, other["path"])["features"][0].tolist() == pytest.approx(expected, abs=1e-6)
+    # A reader that has not seen training is told where it is.
+    evaluating = MultilabelReader(**train["reader"], standardize=True, statistics_from=train["path"])
+    assert table_of(evaluating, other["path"])["features"][0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_several_files_and_patterns_make_one_split(tmp_path):
+    first = write_data(tmp_path, ROWS[:2], "fold1.arff")
+    second = write_data(tmp_path, ROWS[2:], "fold2.arff")
+    for path in ([first["path"], second["path"]], str(tmp_path / "fold*.arff")):
+        assert table_of(MultilabelReader(**first["reader"]), path)["labels"].tolist() == GOLD
+    with pytest.raises(ConfigurationError, match="no file matches the pattern"):
+        MultilabelReader(**first["reader"]).load(str(tmp_path / "none*"))
+
+
+def test_root(tmp_path):
+    path = tmp_path / "genes.arff"
+    path.write_text(
+        "@relation genes\n@attribute a numeric\n@attribute class hierarchical 01,01/02,05\n@data\n"
+        "1,01/02\n2,05\n",
+        encoding="utf-8",
+    )
+    data = MultilabelReader(root="root").load(str(path))
+    assert data.label_names == ["root", "01", "01/02", "05"]
+    assert data.labels.toarray().tolist() == [[True, True, True, False], [True, False, False, True]]
+    assert data.taxonomy.ancestors("01/02") == ["root", "01"] and data.taxonomy.ancestors("05") == ["root"]
+    with pytest.raises(ConfigurationError, match="dataset_reader.root: '05' is the name of a label"):
+        MultilabelReader(root="05").load(str(path))
+
+
+def test_rows_and_labels_without_a_positive_are_told(tmp_path, caplog):
+    rows = [(ROWS[0][0], (0, 0, 0)), (ROWS[1][0], (0, 1, 0))]
+    data = write_data(tmp_path, rows)
+    with caplog.at_level(logging.WARNING):
+        MultilabelReader(**data["reader"]).load(data["path"])
+    assert "fruit.arff:9: this row and 0 others of 2 have no label" in caplog.text
+    assert "no row has the label 'red', nor 1 others of 3" in caplog.text
+    empty = write_data(tmp_path, rows[:1], "empty.arff")
+    with pytest.raises(ConfigurationError, match="empty.arff: no row has a label"):
+        MultilabelReader(**empty["reader"]).load(empty["path"])
+
+
+def test_a_sparse_file_is_not_standardized(tmp_path):
+    data = write_data(tmp_path)
+    sparse = tmp_path / "sparse.arff"
+    head = open(data["path"], encoding="utf-8").read().split("@data\n")[0]
+    sparse.write_text(head + "@data\n{0 1,3 1}\n{2 1,4 1}\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="sparse.arff:9: the file is sparse"):
+        MultilabelReader(**data["reader"], standardize=True).load(str(sparse))
+
+
+def test_a_label_that_the_model_does_not_know(tmp_path):
+    data = write_data(tmp_path)
+    vocab = vocabulary()
+    (tmp_path / "labels.xml").write_text('<labels><label name="red"/><label name="round"/></labels>')
+    loader = TensorLoader(MultilabelReader(**data["reader"]), data["path"])
+    with pytest.raises(ConfigurationError, match="fruit.arff: the attribute 'sweet' is not among those"):
+        loader.index_with(vocab)
+
+
+def test_text_to_instance():
+    instance = MultilabelReader().text_to_instance(numpy.array([1.0, 2.0, 3.0]))
+    assert instance["features"].tensor.tolist() == [1, 2, 3] and "labels" not in instance.fields
+    assert row("1,0,2,0,0,3", (1, 0, 1)) == "1,1,2,1,0,3\n"

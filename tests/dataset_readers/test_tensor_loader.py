@@ -1,0 +1,111 @@
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DataLoader
+from allennlp.common import Params
+from scipy import sparse
+
+from seal.dataset_readers import tensor_table
+from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.named_columns import NamedColumns
+from seal.dataset_readers.srl import SrlReader
+from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.dataset_readers.tensor_table import TensorTable
+from tests.multilabel import ROWS, vocabulary, write_data
+
+
+class Reader:
+    """Rows that name themselves."""
+
+    def __init__(self, rows, kind=numpy.asarray):
+        self.matrix = numpy.arange(2 * rows, dtype=numpy.float32).reshape(rows, 2)
+        self.kind = kind
+
+    def read_table(self, path):
+        columns = {"x": NamedColumns(["red", "round"], "labels", "label", "f")}
+        return TensorTable({"x": self.kind(self.matrix)}, columns, [f"f:{i}" for i in range(len(self.matrix))])
+
+
+def first_column(loader):
+    return [batch["x"][:, 0].tolist() for batch in loader]
+
+
+def test_batches_in_order():
+    loader = TensorLoader(Reader(5), "f", batch_size=2)
+    assert first_column(loader) == [[0, 2], [4, 6], [8]] and len(loader) == 3
+    dropped = TensorLoader(Reader(5), "f", batch_size=2, drop_last=True)
+    assert first_column(dropped) == [[0, 2], [4, 6]] and len(dropped) == 2
+    assert len(TensorLoader(Reader(4), "f", batch_size=2, drop_last=True)) == 2
+
+
+def test_a_new_order_each_epoch_from_torchs_generator():
+    loader = TensorLoader(Reader(50), "f", batch_size=8, shuffle=True)
+    torch.manual_seed(0)
+    first, second = first_column(loader), first_column(loader)
+    assert first != second
+    assert sorted(sum(first, [])) == sorted(sum(second, [])) == [2 * i for i in range(50)]
+    torch.manual_seed(0)
+    assert first_column(loader) == first
+
+
+@pytest.mark.parametrize("dense_bytes", [2**30, 0])
+def test_dense_and_sparse_tables_give_the_same_batches(dense_bytes, monkeypatch):
+    monkeypatch.setattr(tensor_table, "DENSE_BYTES", dense_bytes)
+    for kind in (numpy.asarray, sparse.csr_array):
+        reader = Reader(5, kind)
+        table = reader.read_table("f")
+        held = table._matrices["x"]
+        assert sparse.issparse(held) == (dense_bytes == 0)
+        rows = table.batch(numpy.array([3, 0]))["x"]
+        assert rows.dtype == torch.float and rows.tolist() == [[6, 7], [0, 1]]
+
+
+@pytest.mark.parametrize("dense_bytes", [2**30, 0])
+def test_columns_come_in_the_order_of_the_vocabulary(dense_bytes, monkeypatch):
+    monkeypatch.setattr(tensor_table, "DENSE_BYTES", dense_bytes)
+    vocab = vocabulary()
+    table = TensorTable(
+        {"labels": sparse.csr_array(numpy.array([[True, False, False], [False, True, True]]))},
+        {"labels": NamedColumns(["sweet", "red", "round"], "labels", "label", "f")},
+        ["f:1", "f:2"],
+    )
+    for _ in range(2):  # Asked again, nothing moves.
+        table.index_with(vocab)
+        assert table.batch(numpy.array([0, 1]))["labels"].tolist() == [[0, 0, 1], [1, 1, 0]]
+
+
+def test_workers_share_the_rows(monkeypatch):
+    from seal.dataset_readers import tensor_loader
+
+    found = []
+    for rank in range(3):
+        monkeypatch.setattr(tensor_loader, "is_distributed", lambda: True)
+        monkeypatch.setattr(tensor_loader.dist, "get_rank", lambda: rank)
+        monkeypatch.setattr(tensor_loader.dist, "get_world_size", lambda: 3)
+        loader = TensorLoader(Reader(8), "f", batch_size=2, shuffle=True)
+        batches = first_column(loader)
+        assert len(batches) == len(loader) > 0
+        found += sum(batches, [])
+    assert sorted(found) == [2 * i for i in range(8)]
+
+
+def test_as_allennlp_makes_it(tmp_path):
+    data = write_data(tmp_path)
+    loader = DataLoader.from_params(
+        Params({"type": "tensors", "batch_size": 3}),
+        reader=MultilabelReader(**data["reader"]),
+        data_path=data["path"],
+    )
+    loader.index_with(vocabulary())
+    loader.set_target_device(torch.device("meta"))
+    (first, second) = loader
+    assert len(first["labels"]) == 3 and len(second["labels"]) == len(ROWS) - 3
+    assert first["features"].device.type == "meta"
+
+
+def test_bad_settings(tmp_path):
+    with pytest.raises(ConfigurationError, match="data_loader.type: 'tensors' needs a reader of tables"):
+        TensorLoader(SrlReader(), "f")
+    with pytest.raises(ConfigurationError, match="data_loader.batch_size: at least 1, not 0"):
+        TensorLoader(Reader(3), "f", batch_size=0)

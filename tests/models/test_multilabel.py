@@ -1,0 +1,155 @@
+import itertools
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from sklearn.metrics import f1_score
+
+from tests.multilabel import DESCENT, LABELS, LOSS_NET, TASK_NET, batch, model, seal_parts
+
+
+def test_forward_is_the_task_net_with_its_cross_entropy():
+    net = model().eval()
+    data = batch()
+    output = net(**data)
+    logits, _ = net.task_net({"features": data["features"]})
+    assert torch.equal(output["probabilities"], logits.sigmoid())
+    probabilities, gold = output["probabilities"], data["labels"]
+    expected = -(gold * probabilities.log() + (1 - gold) * (1 - probabilities).log()).sum(dim=1).mean()
+    assert torch.allclose(output["loss"], expected)
+    assert torch.equal(output["predicted"], probabilities >= 0.5)
+    assert "loss" not in net(features=data["features"])
+
+
+def test_human_readable_output_names_the_labels():
+    net = model().eval()
+    output = net.make_output_human_readable(net(**batch()))
+    for names, row in zip(output["labels"], output["predicted"].tolist()):
+        assert names == [label for label, present in zip(LABELS, row) if present]
+    assert any(output["labels"])
+
+
+def test_metrics_are_those_of_sklearn_and_of_evaluation_only():
+    net, data = model(), batch(40)
+    net(**data)
+    assert "f1" not in net.get_metrics(reset=True)
+    net.eval()
+    predicted = net(**data)["predicted"]
+    metrics = net.get_metrics(reset=True)
+    assert "f1_tuned" not in metrics
+    for average, name in (("samples", "f1"), ("micro", "micro_f1"), ("macro", "macro_f1")):
+        expected = f1_score(data["labels"], predicted, average=average, zero_division=1.0)
+        assert metrics[name] == pytest.approx(100 * expected), name
+
+
+def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():
+    net, data = model().eval(), batch(40)
+    net.tune_thresholds = True
+    probabilities = net(**data)["probabilities"]
+    metrics = net.get_metrics(reset=True)
+    net.tune_thresholds = False
+    assert metrics["f1_tuned"] > metrics["f1"] and metrics["macro_f1_per_label"] > metrics["macro_f1"]
+
+    # By brute force over all thresholds that make a difference.
+    def example_f1(threshold):
+        predicted = probabilities >= threshold
+        return 100 * f1_score(data["labels"], predicted, average="samples", zero_division=1.0)
+
+    assert metrics["f1_tuned"] == pytest.approx(max(map(example_f1, probabilities.flatten().tolist())))
+    assert metrics["f1_tuned"] == pytest.approx(example_f1(float(net.tuned_threshold)))
+
+    # Other data are decided by them as they are.
+    other = model(seed=7).eval()
+    other.load_state_dict(net.state_dict())
+    assert other.is_tuned and torch.equal(other.label_thresholds, net.label_thresholds)
+    unseen = batch(30, seed=5)
+    other(**unseen)
+    assert other.get_metrics(reset=True)["f1_tuned"] > 0
+    assert torch.equal(other.tuned_threshold, net.tuned_threshold)
+    other(**unseen)
+    other.tune_thresholds = True
+    other.get_metrics(reset=True)
+    assert not torch.equal(other.tuned_threshold, net.tuned_threshold)
+
+
+@pytest.mark.parametrize("decision", ["half", "tuned", "per_label"])
+def test_decision(decision):
+    net = model(task_net=TASK_NET, decision=decision).eval()
+    net.tuned_threshold.fill_(0.3)
+    net.label_thresholds.copy_(torch.tensor([0.1, 0.9, 0.5]))
+    limit = {"half": 0.5, "tuned": net.tuned_threshold, "per_label": net.label_thresholds}[decision]
+    output = net(**batch(20))
+    assert torch.equal(output["predicted"], output["probabilities"] >= limit)
+    assert 0 < output["predicted"].sum() < output["predicted"].numel()
+
+
+def all_outputs(rows):
+    return torch.tensor(list(itertools.product([0.0, 1.0], repeat=3)), dtype=torch.double).expand(rows, -1, -1)
+
+
+def test_an_energy_only_model_predicts_the_least_energy():
+    parts = {"loss_net": LOSS_NET, "sampler": DESCENT, "energy_loss": {"type": "margin"}}
+    inference = {**DESCENT, "num_steps": 200, "start": "random", "restarts": 8}
+    net = model(**parts, inference=inference).eval()
+    assert net.task_net is None and not net.task_net_parameters()
+    data = batch(6)
+    output = net(**data)
+    assert "loss" not in output
+    with torch.no_grad():
+        # A concave global energy has its least value at a corner of the cube.
+        net.loss_net.energies[1].weights.weight.abs_().neg_()
+    output = net(**data)
+    state = net.task_state(**data)
+    energies = net.loss_net(net.frozen_features(state), all_outputs(6))
+    best = all_outputs(6)[0][energies.argmin(dim=1)]
+    found = output["probabilities"].round()
+    assert torch.equal(found, best)
+    # Nothing of it reaches a parameter.
+    assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_inference_takes_the_place_of_the_task_net():
+    net = model(**seal_parts(inference=DESCENT)).eval()
+    data = batch()
+    expected = net.infer(net.task_state(**data))
+    assert torch.equal(net(**data)["probabilities"], expected)
+    assert not torch.equal(expected, net.task_net(data)[0].sigmoid())
+
+
+def test_energy_on_request():
+    net, data = model(**seal_parts()).eval(), batch()
+    assert "energy" not in net(**data)
+    net.with_energy = True
+    output = net(**data)
+    features = net.loss_net.encode({"features": data["features"]}, None)
+    expected = net.loss_net(features, output["predicted"].double().unsqueeze(1)).squeeze(1)
+    assert torch.allclose(output["energy"], expected)
+
+
+def test_task_net_and_loss_net_share_no_parameter():
+    net = model(**seal_parts())
+    theirs = {id(parameter) for parameter in net.loss_net_parameters()}
+    assert theirs and not theirs & {id(parameter) for parameter in net.task_net_parameters()}
+    assert len(theirs) + len(net.task_net_parameters()) == len(list(net.parameters()))
+
+
+@pytest.mark.parametrize(
+    "parts, message",
+    [
+        ({"task_net": TASK_NET, "output_space": {"type": "tag_sequence", "namespace": "labels", "encoding": None}},
+         "model.output_space.type"),
+        ({"task_net": TASK_NET, "decision": "best"}, "model.decision: one of half, tuned, per_label"),
+        ({"task_net": TASK_NET, "empty_f1": 2}, "empty_f1"),
+        ({"loss_net": LOSS_NET}, "model.task_net: without one"),
+        ({"task_net": TASK_NET, "inference": DESCENT}, "model.inference: .* there is none"),
+        (seal_parts(inference={"type": "discrete"}), "model.inference: DiscreteSampler as set does not predict"),
+        (seal_parts(inference={**DESCENT, "start": "gold"}), "does not predict"),
+        (seal_parts(inference={**DESCENT, "keep": "last", "start": "random", "restarts": 2}), "does not predict"),
+        (seal_parts(inference={**DESCENT, "objective": "adversarial"}), "does not predict"),
+        ({"loss_net": {**LOSS_NET, "encoder": None}, "sampler": DESCENT, "energy_loss": {"type": "margin"},
+          "inference": DESCENT}, "loss_net.encoder: without a task_net"),
+    ],
+)
+def test_wrong_configs(parts, message):
+    with pytest.raises(ConfigurationError, match=message):
+        model(**parts)

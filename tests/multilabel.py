@@ -1,0 +1,87 @@
+"""What the tests of multi-label classification share: a small ARFF file and small models of its data."""
+
+import json
+from pathlib import Path
+from typing import Dict, Optional
+
+import torch
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+
+LABELS = ["red", "round", "sweet"]
+ATTRIBUTES = ["weight", "ripe", "size"]
+ROWS = [
+    ("1,0,?,1,0,2.5", (1, 0, 1)),
+    ("0.5,1,3,0,1,-1", (0, 1, 1)),
+    ("2,0,1,1,1,0", (1, 1, 0)),
+    ("-1,0,2,0,0,4", (0, 1, 0)),
+    ("3,1,0,1,1,1", (1, 1, 1)),
+]
+# Labels stand between the attributes; the XML says which they are, in its own order.
+HEAD = """@relation fruit
+@attribute weight numeric
+@attribute sweet {0,1}
+@attribute ripe numeric
+@attribute red {0,1}
+@attribute round {0,1}
+@attribute size numeric
+@data
+"""
+
+
+def row(text: str, gold) -> str:
+    weight, _, ripe, _, _, size = text.split(",")
+    red, round_, sweet = gold
+    return f"{weight},{sweet},{ripe},{red},{round_},{size}\n"
+
+
+def write_data(folder: Path, rows=ROWS, name: str = "fruit.arff") -> Dict:
+    """Writes the file and its XML; returns the settings of a reader of it."""
+    path = folder / name
+    path.write_text(HEAD + "".join(row(*one) for one in rows), encoding="utf-8")
+    xml = "".join(f'<label name="{label}"></label>\n' for label in LABELS)
+    (folder / "labels.xml").write_text(f"<labels>\n{xml}</labels>\n", encoding="utf-8")
+    return {"path": str(path), "reader": {"label_xml": str(folder / "labels.xml")}}
+
+
+def vocabulary() -> Vocabulary:
+    vocab = Vocabulary()
+    for name in LABELS:
+        vocab.add_token_to_namespace(name, "labels")
+    for name in ATTRIBUTES:
+        vocab.add_token_to_namespace(name, "attribute_labels")
+    return vocab
+
+
+ENCODER = {"type": "feature_mlp", "hidden_dim": 4, "num_layers": 1}
+TASK_NET = {"encoder": ENCODER, "bias": False}
+LOSS_NET = {"encoder": ENCODER, "energies": [{"type": "local"}, {"type": "label_interaction", "hidden_dim": 5}]}
+DESCENT = {"type": "gradient_based_inference", "num_steps": 5, "step_size": 0.1, "keep": "best"}
+
+
+def model(seed: int = 0, vocab: Optional[Vocabulary] = None, **parts) -> Model:
+    """In float64 and training mode; a task-net alone unless other parts are given."""
+    torch.manual_seed(seed)
+    params = {"type": "seal_multilabel", "output_space": {"type": "label_set"}}
+    params.update(parts or {"task_net": TASK_NET})
+    # Through text: parts that are the same object would be used up together.
+    return Model.from_params(Params(json.loads(json.dumps(params))), vocab=vocab or vocabulary()).double()
+
+
+def seal_parts(**more) -> Dict:
+    return {
+        "task_net": TASK_NET,
+        "loss_net": LOSS_NET,
+        "sampler": {"type": "discrete", "num_samples": 6},
+        "energy_loss": {"type": "nce_ranking"},
+        **more,
+    }
+
+
+def batch(rows: int = 4, seed: int = 1) -> Dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        "features": torch.randn(rows, 3, generator=generator, dtype=torch.double),
+        "labels": (torch.rand(rows, 3, generator=generator) < 0.5).double(),
+    }

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import load_archive
+
+from tests.multilabel import ROWS, TASK_NET, write_data
+from tests.spine import srl_model
+
+
+def params_of(data, **trainer):
+    params = {
+        "dataset_reader": {"type": "seal_multilabel", **data["reader"]},
+        "train_data_path": data["path"],
+        "validation_data_path": data["path"],
+        "model": {"type": "seal_multilabel", "output_space": {"type": "label_set"}, "task_net": TASK_NET},
+        "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
+        "trainer": {
+            "type": "alternating",
+            "num_epochs": 3,
+            "validation_metric": "+f1_tuned",
+            "callbacks": ["tune_thresholds"],
+            **trainer,
+        },
+    }
+    return Params(json.loads(json.dumps(params)))
+
+
+def test_the_best_epochs_thresholds_are_the_models(tmp_path):
+    data = write_data(tmp_path)
+    model = train_model(params_of(data), str(tmp_path / "run"))
+    assert model.is_tuned and not model.tune_thresholds
+    best = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    epochs = [
+        json.loads((tmp_path / "run" / f"metrics_epoch_{i}.json").read_text())["validation_f1_tuned"] for i in range(3)
+    ]
+    assert best["best_validation_f1_tuned"] == max(epochs)
+    archive = load_archive(tmp_path / "run" / "model.tar.gz")
+    assert archive.model.tuned_threshold == model.tuned_threshold != 0.5
+    # Scoring other data moves none of them.
+    other = write_data(tmp_path, ROWS[:2], "other.arff")
+    evaluate_from_archive(tmp_path / "run" / "model.tar.gz", other["path"])
+    metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", data["path"])
+    assert metrics["f1_tuned"] == pytest.approx(best["best_validation_f1_tuned"])
+
+
+def test_without_it_nothing_is_tuned(tmp_path):
+    data = write_data(tmp_path)
+    model = train_model(params_of(data, callbacks=[], validation_metric="+f1"), str(tmp_path / "run"))
+    assert not model.is_tuned
+    assert "best_validation_f1_tuned" not in json.loads((tmp_path / "run" / "metrics.json").read_text())
+
+
+def test_another_model_is_refused():
+    from seal.training.tune_thresholds import TuneThresholds
+
+    class FakeTrainer:
+        model = srl_model()
+
+    with pytest.raises(ConfigurationError, match="'tune_thresholds' is for 'seal_multilabel', not SrlModel"):
+        TuneThresholds(None).on_start(FakeTrainer())
