@@ -83,10 +83,13 @@ class MultilabelReader(DatasetReader):
             repeated_names=repeated_names,
         )
         self._root = root
-        self._standardize = standardize
+        #: Who has features from elsewhere than a file asks for these two, and for `training_statistics`.
+        self.missing = missing
+        self.standardize = standardize
         self._statistics_from = statistics_from
-        # The split whose means fill what is missing, and its features' deviations.
+        # The split whose means fill what is missing, and its features' means (once filled) and deviations.
         self._statistics: Optional[MultilabelData] = None
+        self._centre: Optional[numpy.ndarray] = None
         self._deviations: Optional[numpy.ndarray] = None
 
     def load(self, path: Union[str, Sequence[str]]) -> MultilabelData:
@@ -95,12 +98,11 @@ class MultilabelReader(DatasetReader):
 
         `ConfigurationError` at whatever in the files is wrong, with file and line; or if no row has a label.
         """
-        if self._statistics is None and self._statistics_from is not None:
-            self._take_statistics(read_multilabel(_files(self._statistics_from), **self._settings))
+        self.training_statistics()
         data = read_multilabel(_files(path), **self._settings, statistics=self._statistics)
         if self._statistics is None:
             self._take_statistics(data)
-        if self._standardize:
+        if self.standardize:
             data = replace(data, features=self.standardized(data.features))
         sizes = numpy.diff(data.labels.indptr)
         if not len(sizes) or sizes.max() == 0:
@@ -124,9 +126,17 @@ class MultilabelReader(DatasetReader):
             )
         return data if self._root is None else _with_root(data, self._root)
 
+    def training_statistics(self) -> Optional[MultilabelData]:
+        """The split `statistics_from`, read once; `None` where none is named."""
+        if self._statistics_from is None:
+            return None
+        if self._statistics is None:
+            self._take_statistics(read_multilabel(_files(self._statistics_from), **self._settings))
+        return self._statistics
+
     def _take_statistics(self, data: MultilabelData) -> None:
         self._statistics = data
-        if self._standardize:
+        if self.standardize:
             if sparse.issparse(data.features):
                 raise ConfigurationError(
                     f"{data.source[0]}: the file is sparse, and standardized features are not; leave "
@@ -136,11 +146,11 @@ class MultilabelReader(DatasetReader):
             # Of a column of equal values rounding leaves a little.
             constant = deviations <= 1e-6 * numpy.abs(data.features).max(axis=0)
             self._deviations = numpy.where(constant, numpy.inf, deviations)
+            self._centre = data.features.mean(axis=0, dtype=numpy.float64)
 
     def standardized(self, features: numpy.ndarray) -> numpy.ndarray:
         """`(features - means) / deviations` of the training data, in float32."""
-        means = self._statistics.features.mean(axis=0, dtype=numpy.float64)
-        return ((features - means) / self._deviations).astype(numpy.float32)
+        return ((features - self._centre) / self._deviations).astype(numpy.float32)
 
     def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
         data = self.load(path)

@@ -58,7 +58,8 @@ class MultilabelModel(SealModel):
         super().__init__(
             vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
         )
-        self._decision = decision
+        #: Which threshold predicts; may be set anew.
+        self.decision = decision
         self._score = MultilabelScore(empty_f1)
         self._empty_f1 = empty_f1
         #: Set to tune the thresholds on what is scored next. Only ever right for validation data.
@@ -128,9 +129,9 @@ class MultilabelModel(SealModel):
     @property
     def threshold(self) -> torch.Tensor:
         """Of the probability, by which labels are predicted: a scalar or `(labels,)`."""
-        if self._decision == "half":
+        if self.decision == "half":
             return self.tuned_threshold.new_tensor(0.5)
-        return self.tuned_threshold if self._decision == "tuned" else self.label_thresholds
+        return self.tuned_threshold if self.decision == "tuned" else self.label_thresholds
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         names = self.output_space.labels

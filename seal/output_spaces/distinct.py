@@ -2,6 +2,8 @@ from typing import Tuple
 
 import torch
 
+_TRIES = 100
+
 
 def merge_equal(keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """
@@ -18,20 +20,34 @@ def merge_equal(keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     needs: the index, in `[0, batch * samples)`, of one of the equal draws, and the logarithm of how many there are.
     The other instances are filled up with their first draw at a count of `-inf`.
     """
-    batch, samples, _ = keys.shape
-    draws = torch.arange(batch * samples, device=keys.device)
-    owner = torch.div(draws, samples, rounding_mode="floor")
-    rows = torch.cat([owner.unsqueeze(1), keys.flatten(0, 1)], dim=1)
-    rows, row_of_draw, counts = torch.unique(rows, dim=0, return_inverse=True, return_counts=True)
-    owner = rows[:, 0]
-    # Any of the equal draws can stand for a row.
-    draw_of_row = torch.empty_like(owner).scatter_(0, row_of_draw, draws)
-    per_instance = torch.bincount(owner, minlength=batch)
-    # The rows are sorted by instance: a row's place is its distance from the instance's first row.
-    place = torch.arange(len(rows), device=rows.device) - (per_instance.cumsum(0) - per_instance)[owner]
-    width = int(per_instance.max())
-    chosen = draws[::samples].unsqueeze(1).repeat(1, width)
-    chosen[owner, place] = draw_of_row
-    log_count = torch.full((batch, width), float("-inf"), device=keys.device)
-    log_count[owner, place] = counts.float().log()
-    return chosen, log_count
+    batch, samples, size = keys.shape
+    # The highest bits also in the lower ones: a product keeps of a difference in the highest bit no more than that bit,
+    # and two such differences would always cancel.
+    mixed = keys ^ ((keys >> 32) & 0xFFFFFFFF)
+    for seed in range(_TRIES):
+        # A draw's code is one number, so that sorting them is cheap; `torch.unique` over rows compares whole rows and
+        # takes ten times as long.
+        code = (mixed * _multipliers(size, seed).to(keys.device)).sum(dim=-1)
+        code, order = code.sort(dim=1)
+        first = torch.ones_like(code, dtype=torch.bool)
+        first[:, 1:] = code[:, 1:] != code[:, :-1]
+        # shape: (batch, samples), the column of each draw in the order of codes
+        column = first.cumsum(dim=1) - 1
+        width = int(column[:, -1].max()) + 1
+        draws = order + samples * torch.arange(batch, device=keys.device).unsqueeze(1)
+        chosen = draws[:, :1].repeat(1, width)
+        owner, place = first.nonzero(as_tuple=True)
+        chosen[owner, column[owner, place]] = draws[owner, place]
+        flat = keys.flatten(0, 1)
+        if torch.equal(flat[draws], flat[chosen.gather(1, column)]):
+            counts = torch.zeros(batch, width, device=keys.device)
+            counts.scatter_add_(1, column, torch.ones_like(column, dtype=counts.dtype))
+            return chosen, counts.log()
+        # Else two different draws have the same code: about one chance in 2^64 a pair.
+    raise RuntimeError(f"merge_equal found no {_TRIES} random codes that tell the draws apart.")
+
+
+def _multipliers(size: int, seed: int) -> torch.Tensor:
+    """Random odd numbers; products and sums wrap around."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-(2**62), 2**62, (size,), generator=generator) * 2 + 1

@@ -1,1 +1,2 @@
+from seal.predictors.multilabel import MultilabelPredictor
 from seal.predictors.srl import SrlPredictor

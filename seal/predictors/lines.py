@@ -45,6 +45,26 @@ def read_line(line: str) -> Dict[str, Any]:
     `ConfigurationError`
         With a sentence for what is wrong.
     """
+    line = decodable(line)
+    if not line.lstrip().startswith("{"):
+        inputs: Dict[str, Any] = {"sentence": line}
+    else:
+        inputs = read_json(line, "the line starts with '{' and is not JSON")
+    read_request(inputs)
+    return inputs
+
+
+def decodable(line: str) -> str:
+    """
+    # Returns
+
+    `str`
+        The line without its end, and without a byte order mark.
+
+    # Raises
+
+    `ConfigurationError` if a byte of it was not UTF-8.
+    """
     line = line.rstrip("\r\n").lstrip("\ufeff")
     # `allennlp predict` reads with `surrogateescape` (`seal.compat.keep_undecodable_input_lines`).
     undecodable = _SURROGATE.search(line)
@@ -54,21 +74,31 @@ def read_line(line: str) -> Dict[str, Any]:
             f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as "
             "UTF-8."
         )
-    if not line.lstrip().startswith("{"):
-        inputs: Dict[str, Any] = {"sentence": line}
-    else:
-        try:
-            inputs = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ConfigurationError(
-                f"the line starts with '{{' and is not JSON: {error.msg} at character {error.colno}."
-            ) from error
-        except RecursionError as error:
-            raise ConfigurationError("the JSON is nested too deeply.") from error
-        except ValueError as error:
-            raise ConfigurationError("the JSON has a number of too many digits.") from error
-    read_request(inputs)
-    return inputs
+    return line
+
+
+def read_json(line: str, complaint: str, **settings: Any) -> Any:
+    """
+    # Parameters
+
+    line : `str`
+    complaint : `str`
+        How the sentence starts where the line is not JSON.
+    **settings :
+        As for `json.loads`.
+
+    # Raises
+
+    `ConfigurationError` with a sentence for what is wrong.
+    """
+    try:
+        return json.loads(line, **settings)
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"{complaint}: {error.msg} at character {error.colno}.") from error
+    except RecursionError as error:
+        raise ConfigurationError("the JSON is nested too deeply.") from error
+    except ValueError as error:
+        raise ConfigurationError("the JSON has a number of too many digits.") from error
 
 
 def read_request(inputs: Any) -> SrlRequest:
@@ -88,10 +118,10 @@ def read_request(inputs: Any) -> SrlRequest:
         With a sentence for what is wrong.
     """
     if not isinstance(inputs, dict):
-        raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {_short(inputs)}.")
+        raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {short(inputs)}.")
     sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
     if words is None and sentence is None:
-        found = ", ".join(_short(key) for key in list(inputs)[:5]) or "no key"
+        found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
         raise ConfigurationError(f"the object needs 'sentence' or 'words', found {found}.")
     if words is not None and sentence is not None:
         raise ConfigurationError("the object has both 'sentence' and 'words'; give one of them.")
@@ -103,7 +133,7 @@ def read_request(inputs: Any) -> SrlRequest:
             )
         return SrlRequest(sentence, None, None)
     if not isinstance(words, list):
-        raise ConfigurationError(f"'words' must be a list of strings, found {_short(words)}.")
+        raise ConfigurationError(f"'words' must be a list of strings, found {short(words)}.")
     if not words:
         raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
     for index, word in enumerate(words):
@@ -113,30 +143,31 @@ def read_request(inputs: Any) -> SrlRequest:
 
 def _check_text(text: Any, name: str) -> None:
     if not isinstance(text, str):
-        raise ConfigurationError(f"{name} must be a string, found {_short(text)}.")
+        raise ConfigurationError(f"{name} must be a string, found {short(text)}.")
     if not text or text.isspace():
         raise ConfigurationError(f"{name} is blank.")
     if _SURROGATE.search(text):
         raise ConfigurationError(
-            f"{name} holds half a surrogate pair, which is no character: {_short(text)}."
+            f"{name} holds half a surrogate pair, which is no character: {short(text)}."
         )
 
 
 def _indices(predicates: Any, num_words: int) -> List[int]:
     if not isinstance(predicates, list):
-        raise ConfigurationError(f"'predicates' must be a list of indices, found {_short(predicates)}.")
+        raise ConfigurationError(f"'predicates' must be a list of indices, found {short(predicates)}.")
     for index in predicates:
         # `True` is an `int`, and no index.
         if type(index) is not int:
-            raise ConfigurationError(f"'predicates' must hold whole numbers, found {_short(index)}.")
+            raise ConfigurationError(f"'predicates' must hold whole numbers, found {short(index)}.")
         if not 0 <= index < num_words:
             raise ConfigurationError(
-                f"predicate {_short(index)} is not the index of a word, 0 to {num_words - 1} here."
+                f"predicate {short(index)} is not the index of a word, 0 to {num_words - 1} here."
             )
     return list(dict.fromkeys(predicates))
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as it is quoted in a sentence: 60 characters of ASCII at most."""
     # `ascii` also escapes what no output file can hold; a large number has no text at all.
     try:
         text = ascii(value)

@@ -3,6 +3,7 @@ from collections import Counter
 
 import torch
 
+from seal.output_spaces import distinct
 from seal.output_spaces.distinct import merge_equal
 
 
@@ -23,3 +24,16 @@ def test_draws_are_counted():
                 assert key not in counted
                 counted[key] = round(math.exp(count))
         assert counted == counter
+
+
+def test_different_draws_of_the_same_code_stay_apart(monkeypatch):
+    tried = []
+
+    def multipliers(size, seed):
+        tried.append(seed)
+        return torch.tensor([1, 1] if seed == 0 else [1, 5])
+
+    monkeypatch.setattr(distinct, "_multipliers", multipliers)
+    chosen, log_count = merge_equal(torch.tensor([[[1, 2], [2, 1], [1, 2]]]))
+    assert tried == [0, 1]
+    assert sorted(log_count.exp()[0].tolist()) == [1, 2] and chosen.shape == (1, 2)

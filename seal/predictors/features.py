@@ -1,0 +1,241 @@
+"""
+A record of input as a row of features, and what is wrong with it.
+"""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+
+from seal.dataset_readers.multilabel import ATTRIBUTES, MultilabelReader
+from seal.dataset_readers.named_columns import NamedColumns
+from seal.predictors.lines import decodable, read_json, short
+
+# How the keys of a record's features are looked up.
+_BY = ("index", "name")
+
+
+def read_record(line: str) -> Dict[str, Any]:
+    """
+    # Parameters
+
+    line : `str`
+        A JSON object; no object in it gives a key twice.
+
+    # Raises
+
+    `ConfigurationError` with a sentence for what is wrong.
+    """
+    record = read_json(decodable(line), "the line is not JSON", object_pairs_hook=_once_each)
+    if not isinstance(record, dict):
+        raise ConfigurationError(f"expected an object with 'features', found {short(record)}.")
+    return record
+
+
+class FeatureRows:
+    """
+    Makes rows of features as the model was trained on them: in the order of its vocabulary, missing values filled,
+    standardized where the reader standardizes.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    reader : `DatasetReader`
+        A `seal_multilabel` reader says what a missing value counts as and how features are standardized.
+
+    # Raises
+
+    `ConfigurationError` if the vocabulary names no attributes.
+    """
+
+    def __init__(self, vocab: Vocabulary, reader: DatasetReader) -> None:
+        index_of = vocab.get_token_to_index_vocabulary(ATTRIBUTES)
+        if not index_of:
+            raise ConfigurationError(
+                f"the model's vocabulary names no attributes ('{ATTRIBUTES}'); the 'seal_multilabel' reader does."
+            )
+        self.names: List[str] = [vocab.get_token_from_index(i, ATTRIBUTES) for i in range(len(index_of))]
+        self._vocab = vocab
+        self._reader = reader if isinstance(reader, MultilabelReader) else None
+        by_index = {str(index): index for index in range(len(self.names))}
+        # Attributes may be named by numbers, as bibtex's are: then the name is what is meant.
+        self._lookups = {None: {**by_index, **index_of}, "index": by_index, "name": index_of}
+        # Of the training data, in the order of the vocabulary: what a missing value counts as. Read when needed.
+        self._means: Optional[numpy.ndarray] = None
+        self._order: Optional[numpy.ndarray] = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def check_standardizing(self) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if features are to be standardized and the training data's statistics are not there.
+        """
+        if self._reader is not None and self._reader.standardize:
+            self._training_order("the model's features are standardized")
+
+    def fill(self, inputs: Any, row: numpy.ndarray) -> None:
+        """
+        # Parameters
+
+        inputs : `Dict[str, Any]`
+            With `features`, and perhaps `by`.
+        row : `numpy.ndarray`, `(features,)`
+            Zeros, to be filled.
+
+        # Raises
+
+        `ConfigurationError` with a sentence for what is wrong.
+        """
+        if not isinstance(inputs, dict):
+            raise ConfigurationError(f"expected an object with 'features', found {short(inputs)}.")
+        if "features" not in inputs:
+            found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
+            raise ConfigurationError(f"the object needs 'features', found {found}.")
+        by = inputs.get("by")
+        # Not `by not in _BY`: a list has no hash.
+        if by is not None and not any(by == choice for choice in _BY):
+            raise ConfigurationError(f"'by' must be 'index' or 'name', found {short(by)}.")
+        features = inputs["features"]
+        if isinstance(features, numpy.ndarray):
+            features = features.tolist()
+        if isinstance(features, dict):
+            columns = self._columns(list(features), by)
+            row[columns] = self._numbers(list(features.values()), columns)
+        elif not isinstance(features, list):
+            raise ConfigurationError(
+                "'features' must be a list of numbers, a list of attribute names or an object of numbers, found "
+                f"{short(features)}."
+            )
+        elif all(type(value) is str for value in features):
+            row[self._columns(features, by)] = 1
+        elif len(features) != len(self.names):
+            raise ConfigurationError(
+                f"'features' has {len(features)} values, and the model has {len(self.names)} attributes."
+            )
+        else:
+            row[:] = self._numbers(features, range(len(features)))
+
+    def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:
+        """
+        # Parameters
+
+        rows : `numpy.ndarray`, `(rows, features)`
+
+        # Returns
+
+        `numpy.ndarray`
+            The same where the reader does not standardize.
+        """
+        if self._reader is None or not self._reader.standardize:
+            return rows
+        order, _ = self._training_order("the model's features are standardized")
+        # The reader knows the order of the file alone.
+        in_file = numpy.empty_like(rows)
+        in_file[:, order] = rows
+        return self._reader.standardized(in_file)[:, order]
+
+    def _columns(self, keys: List[str], by: Optional[str]) -> List[int]:
+        lookup = self._lookups[by]
+        try:
+            columns = [lookup[key] for key in keys]
+        except (KeyError, TypeError):
+            wrong = next(key for key in keys if not isinstance(key, str) or key not in lookup)
+            raise ConfigurationError(self._unknown(wrong, by)) from None
+        if len(set(columns)) < len(columns):
+            seen = set()
+            twice = next(column for column in columns if column in seen or seen.add(column))
+            raise ConfigurationError(f"the attribute {self._quoted(twice)} is given twice.")
+        return columns
+
+    def _unknown(self, key: Any, by: Optional[str]) -> str:
+        what = f"{short(key)} is no index of an attribute, 0 to {len(self.names) - 1} here"
+        if by != "index":
+            what = f"the model has no attribute {short(key)}" + (
+                f", and its indices are 0 to {len(self.names) - 1}" if by is None else ""
+            )
+            value = next((name for name in self.names if name.startswith(f"{key}=")), None)
+            if value is not None:
+                what += f"; a nominal one is given by its value, such as {short(value)}: 1"
+        return what + "."
+
+    def _numbers(self, values: List[Any], columns: Sequence[int]) -> numpy.ndarray:
+        kinds = set(map(type, values))
+        # `True` is an `int`, and no number here; nor does numpy get to see text, which it would take for one.
+        if not kinds <= {int, float, type(None)}:
+            place = next(i for i, value in enumerate(values) if type(value) not in (int, float, type(None)))
+            raise ConfigurationError(
+                f"the value of {self._quoted(columns[place])} must be a number, found {short(values[place])}."
+            )
+        try:
+            with numpy.errstate(over="ignore"):
+                numbers = numpy.array(values, dtype=numpy.float32)
+        except OverflowError:
+            # A whole number beyond float64.
+            with numpy.errstate(over="ignore"):
+                numbers = numpy.array([_as_float(value) for value in values], dtype=numpy.float32)
+        if numpy.isfinite(numbers).all():
+            return numbers
+        for place in numpy.flatnonzero(~numpy.isfinite(numbers)).tolist():
+            if values[place] is not None:
+                raise ConfigurationError(
+                    f"the value of {self._quoted(columns[place])} is not finite in single precision: "
+                    f"{short(values[place])}."
+                )
+            numbers[place] = self._missing(columns[place])
+        return numbers
+
+    def _missing(self, column: int) -> float:
+        """What a missing value of the attribute counts as."""
+        advice = "give a number, or predict with dataset_reader.missing set to 'zero'"
+        where = f"the value of {self._quoted(column)} is missing"
+        if self._reader is None:
+            raise ConfigurationError(f"{where}; give a number.")
+        if self._reader.missing == "zero":
+            return 0.0
+        if self._reader.missing == "error":
+            raise ConfigurationError(f"{where}, which dataset_reader.missing makes an error; give a number.")
+        if self._means is None:
+            order, means = self._training_order(where, advice)
+            self._means = means[order]
+        return self._means[column]
+
+    def _training_order(self, why: str, advice: str = "") -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """The training file's column of each attribute of the vocabulary, and the means in that file's order."""
+        try:
+            data = self._reader.training_statistics()
+            if data is None:
+                advice = f", or {advice}" if advice else ""
+                raise ConfigurationError(
+                    "the training data's means are not known; name the training file in "
+                    f"dataset_reader.statistics_from{advice}."
+                )
+            if self._order is None:
+                source = data.source[0].rpartition(":")[0]
+                columns = NamedColumns(data.feature_names, ATTRIBUTES, "attribute", source)
+                self._order = columns.order(self._vocab)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{why}, and {error}") from error
+        return self._order, data.means
+
+    def _quoted(self, column: int) -> str:
+        return short(self.names[column])
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return numpy.nan if value is None else float(value)
+    except OverflowError:
+        return numpy.inf
+
+
+def _once_each(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        seen = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ConfigurationError(f"{short(twice)} is given twice.")
+    return record

@@ -1,0 +1,98 @@
+"""`allennlp predict` of multi-label models, as it stands."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.commands import main
+from allennlp.models import load_archive
+from allennlp.models.archival import archive_model
+from allennlp.predictors import Predictor
+
+from seal.predictors import MultilabelPredictor
+from tests.multilabel import ROWS, seal_parts, write_data
+from tests.predictors.multilabel_nets import net
+
+# Here lies `.allennlp_plugins`.
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """An archive and its data."""
+    folder = tmp_path_factory.mktemp("run")
+    data = write_data(folder)
+    made = net()
+    reader = {"type": "seal_multilabel", **data["reader"], "standardize": True, "statistics_from": data["path"]}
+    parts = {"type": "seal_multilabel", "output_space": {"type": "label_set"}, **seal_parts()}
+    (folder / "config.json").write_text(json.dumps({"dataset_reader": reader, "model": parts}))
+    made.vocab.save_to_files(str(folder / "vocabulary"))
+    torch.save(made.state_dict(), folder / "best.th")
+    archive_model(str(folder))
+    return folder
+
+
+LINES = ['{"id": "a", "features": [2.5, 1, null]}', " ", '{"features": {"ripe": 3}}', '{"features": [1]}', "{"]
+
+
+def check(records, folder):
+    loaded = Predictor.from_archive(load_archive(folder / "model.tar.gz"), extra_args={"energy": True})
+    assert isinstance(loaded, MultilabelPredictor)
+    assert len(records) == 4
+    for record, line in zip(records, (LINES[0], LINES[2])):
+        expected = loaded.predict_json(json.loads(line))
+        assert list(record) == list(expected)
+        assert record["labels"] == pytest.approx(expected["labels"], abs=1e-6)
+        assert record["energy"] == pytest.approx(expected["energy"], abs=1e-5)
+    assert records[0]["id"] == "a" and records[0]["labels"]
+    assert records[2]["error"].startswith("line 3 (blank lines not counted): 'features' has 1 values")
+    assert records[3]["error"].startswith("line 4 (blank lines not counted): the line is not JSON")
+
+
+def test_predict_needs_no_flags_and_gives_each_line_a_record(run_folder, tmp_path):
+    (tmp_path / "in.jsonl").write_text("\n".join(LINES) + "\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "allennlp", "predict", str(run_folder / "model.tar.gz"), str(tmp_path / "in.jsonl"),
+         "--output-file", str(tmp_path / "out.jsonl"), "--predictor-args", '{"energy": true}'],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    check([json.loads(line) for line in lines], run_folder)
+    console = [line for line in run.stdout.splitlines() if line.startswith("prediction: ")]
+    assert [line.split(" ", 1)[1].strip() for line in console] == lines
+
+
+def command(monkeypatch, folder, path, output, *arguments):
+    given = [str(folder / "model.tar.gz"), str(path), "--silent", "--output-file", str(output)]
+    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *given, *arguments])
+    main()
+    return [json.loads(line) for line in output.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("size", ["1", "64"])
+def test_predict_in_silence_and_in_batches(run_folder, tmp_path, monkeypatch, size):
+    (tmp_path / "in.jsonl").write_text("\n".join(LINES))
+    arguments = ["--batch-size", size, "--predictor-args", '{"energy": true}']
+    check(command(monkeypatch, run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl", *arguments), run_folder)
+
+
+@pytest.mark.parametrize("size", ["1", "3"])
+def test_predict_of_a_data_file(run_folder, tmp_path, monkeypatch, size):
+    path = run_folder / "fruit.arff"
+    records = command(
+        monkeypatch, run_folder, path, tmp_path / "out.jsonl", "--use-dataset-reader", "--batch-size", size
+    )
+    loaded = Predictor.from_path(run_folder / "model.tar.gz")
+    raw = [[2.5, 1, None], [-1, 0.5, 3], [0, 2, 1], [4, -1, 2], [1, 3, 0]]
+    assert len(records) == len(ROWS)
+    for number, (record, row) in enumerate(zip(records, raw), start=9):
+        assert record["id"] == f"{path}:{number}"
+        assert record["labels"] == pytest.approx(loaded.predict(row)["labels"], abs=1e-6)
+    # AllenNLP's own way through a model gives them, too.
+    instances = list(loaded._dataset_reader.read(str(path)))
+    for record, output in zip(records, loaded._model.forward_on_instances(instances)):
+        assert set(record["labels"]) == set(output["labels"])
