@@ -3,11 +3,11 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import List, Optional
+from typing import Any, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-SUITES = ("srl",)
+SUITES = ("srl", "multilabel")
 
 EPILOG = """\
 Every timing is taken in rounds, one measurement of each method a round; a ratio is the median over rounds of
@@ -18,10 +18,14 @@ OUT/benchmark.png.
 things (on a GPU only the clock counts). `..._spread` is how far the rounds' ratios lie apart: where it is
 large, the machine was too busy or the rounds were too few for the ratio to mean much.
 
+Of multilabel, steps are one update of each net a batch, and the figure has one clock: the CPU's, or with a
+GPU the wall's. How an NCE step grows is measured size by size, an epoch with the papers' steps once.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
   python scripts/benchmark.py --suite srl --out results/try --cases step --methods crf,nce_20 --repeats 1
+  python scripts/benchmark.py --suite multilabel --dataset bibtex --out results/benchmark_multilabel
 """
 
 
@@ -32,7 +36,12 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--suite", required=True, help="what is measured: " + ", ".join(SUITES))
     result.add_argument("--out", required=True, type=Path, help="the folder for the results")
     result.add_argument(
-        "--cases", help="of step, metrics, prediction, memory; separated by commas (default: all)"
+        "--cases",
+        help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
+        "step, inference, evaluation, prediction, growth, memory, load, epoch",
+    )
+    result.add_argument(
+        "--dataset", help="of multilabel: whose rows and nets (default: sample, the embedded one)"
     )
     result.add_argument("--methods", help="separated by commas (default: all; cross_entropy always runs)")
     result.add_argument(
@@ -63,6 +72,54 @@ def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
     return names
 
 
+# Both import torch and AllenNLP: after what can be refused without.
+
+
+def srl(arguments: argparse.Namespace) -> Any:
+    """The cases that are asked for, and what measures them."""
+    from scripts.measure.bench_srl import CASES, SrlBenchmark
+    from scripts.measure.bench_srl_parts import METHODS
+    from scripts.measure.suite import UserError
+
+    if arguments.dataset is not None:
+        raise UserError("--dataset: the suite srl takes none.")
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, list(METHODS))
+    return cases, SrlBenchmark(
+        methods,
+        encoder=arguments.encoder,
+        repeats=arguments.repeats,
+        num_batches=arguments.batches,
+        warmup_steps=arguments.warmup_steps,
+        threads=arguments.threads,
+        layers=arguments.layers,
+        width=arguments.width,
+    )
+
+
+def multilabel(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_multilabel import CASES, MultilabelBenchmark
+    from scripts.measure.bench_multilabel_parts import METHODS, is_present
+    from scripts.measure.configs import library_value
+    from scripts.measure.suite import UserError
+
+    if arguments.encoder is not None:
+        raise UserError("--encoder: the suite multilabel takes none.")
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, METHODS)
+    known = library_value("multilabel.libsonnet", "lib.datasets")
+    datasets = choose("dataset", arguments.dataset or "sample", known)
+    if len(datasets) != 1:
+        raise UserError(f"--dataset: name one of {', '.join(known)}.")
+    dataset = datasets[0]
+    if not is_present(dataset):
+        raise UserError(f"--dataset: the data of {dataset} are not there: see README.md.")
+    return cases, MultilabelBenchmark(
+        methods, dataset, arguments.repeats, arguments.batches, arguments.threads
+    )
+
+
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     from scripts.measure.suite import UserError
@@ -81,32 +138,18 @@ def main(argv: Optional[List[str]] = None) -> int:
                 raise UserError(f"--{option.replace('_', '-')} must be at least {least}.")
         if arguments.width % 32:
             raise UserError("--width must be a multiple of 32, the width of an attention head.")
-        # Imports torch and AllenNLP: after what can be refused without.
-        from scripts.measure.bench_srl import CASES, SrlBenchmark
-        from scripts.measure.bench_srl_parts import METHODS
-
-        cases = choose("cases", arguments.cases, list(CASES))
-        methods = choose("methods", arguments.methods, list(METHODS))
+        cases, benchmark = (srl if arguments.suite == "srl" else multilabel)(arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
     import pandas
+    import torch
 
     from scripts.measure import machine
     from scripts.measure.bench_plots import draw_benchmark
     from scripts.measure.files import replacing
 
-    benchmark = SrlBenchmark(
-        methods,
-        encoder=arguments.encoder,
-        repeats=arguments.repeats,
-        num_batches=arguments.batches,
-        warmup_steps=arguments.warmup_steps,
-        threads=arguments.threads,
-        layers=arguments.layers,
-        width=arguments.width,
-    )
     table = pandas.DataFrame(benchmark.run(cases))
     with replacing(arguments.out / "benchmark.csv") as draft:
         table.to_csv(draft, index=False)
@@ -114,7 +157,14 @@ def main(argv: Optional[List[str]] = None) -> int:
         f"{arguments.suite}, data {benchmark.data}, {benchmark.description}, {arguments.threads} thread(s), "
         f"{machine.machine()}, torch {machine.torch_version()}, commit {machine.commit()}"
     )
-    draw_benchmark(table, arguments.out / "benchmark.png", title)
+    drawn = table
+    if arguments.suite == "multilabel":
+        # By one clock, else every panel would be there twice; the GPU's work shows only in the other.
+        left_out = ("cpu_seconds", "examples_per_cpu_second")
+        if not torch.cuda.is_available():
+            left_out = ("seconds", "examples_per_second")
+        drawn = table[~table["metric"].isin(left_out)]
+    draw_benchmark(drawn, arguments.out / "benchmark.png", title)
     print(title)
     print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     return 0

@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -17,19 +17,22 @@ from tqdm import tqdm  # noqa: E402
 from scripts.measure import configs  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.runs import Run, Runner, RunFailed, Stopped, run_name  # noqa: E402
-from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_suites  # noqa: E402
+from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
-too (from the repository root), its log, its model, and what each frame of dev and test adds to the scores.
-Started again after whatever end, the same command goes on where it stopped; more seeds or methods may be
-asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png.
+too (from the repository root), its log, its model, and what each example of a split adds to the scores.
+Started again after whatever end, the same command goes on where it stopped; more seeds, methods, data sets or
+splits may be asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
+(OUT/results_multilabel.png of that suite). A split that is asked for later is scored without training again.
 
 examples:
   python scripts/reproduce.py --suite srl_sample --seeds 3 --out results/srl_sample
   python scripts/reproduce.py --suite srl_sample --methods crf,nce --epochs 2 --fraction 0.1 --out results/try
   python scripts/reproduce.py --suite srl_ewt --encoder bert-base-uncased --jobs 2 --threads 4 \\
       --out results/ewt --overrides '{"trainer.patience": 2, "nce:model.sampler.num_samples": 100}'
+  python scripts/reproduce.py --suite multilabel --datasets bibtex,spo_fun --methods cross_entropy,nce \\
+      --seeds 5 --out results/multilabel --settings 'patience=10,nce:energy_weight=1' --splits valid,test
 """
 
 
@@ -37,7 +40,10 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    result.add_argument("--suite", required=True, help="what is measured: " + ", ".join(all_suites()))
+    result.add_argument("--suite", required=True, help="what is measured: " + ", ".join(choices()))
+    result.add_argument(
+        "--datasets", help="of a suite that has several, separated by commas (default: the embedded one)"
+    )
     result.add_argument("--out", required=True, type=Path, help="the folder for runs and results")
     result.add_argument("--methods", help="separated by commas (default: all of the suite)")
     result.add_argument("--seeds", type=int, default=3, help="so many: 1, 2, ... (default: %(default)s)")
@@ -56,64 +62,137 @@ def parser() -> argparse.ArgumentParser:
         default="{}",
         help="JSON, dotted config keys and their values, for all methods or, as METHOD:KEY, for one",
     )
+    result.add_argument(
+        "--settings",
+        default="",
+        help="NAME=VALUE of a method's hyper-parameters, separated by commas, for all methods or, as "
+        "METHOD:NAME=VALUE, for one; values are jsonnet",
+    )
+    result.add_argument(
+        "--splits",
+        help="what is scored, separated by commas; the validation split always is (default: the suite's)",
+    )
     result.add_argument("--label", default="", help="the heading of table and figure")
     return result
 
 
+def choices() -> List[str]:
+    """What `--suite` may be: a family stands for its suites."""
+    return [name for name, suite in all_suites().items() if suite.family is None] + list(all_families())
+
+
+def names_of(source: str) -> List[str]:
+    """The names of a comma-separated list, each once."""
+    return list(dict.fromkeys(name.strip() for name in source.split(",") if name.strip()))
+
+
+def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
+    """One a data set that is asked for."""
+    suites, families = all_suites(), all_families()
+    if arguments.suite not in choices():
+        raise UserError(f"--suite: there is no suite '{arguments.suite}'; there are {', '.join(choices())}.")
+    if arguments.suite not in families:
+        if arguments.datasets is not None:
+            raise UserError(f"--datasets: the suite {arguments.suite} has one data set; leave it out.")
+        return [suites[arguments.suite]]
+    family = families[arguments.suite]
+    known = family.suites(suites)
+    datasets = [family.default] if arguments.datasets is None else names_of(arguments.datasets)
+    for name in datasets:
+        if name not in known:
+            raise UserError(f"--datasets: {family.name} has no data set '{name}'; it has {', '.join(known)}.")
+    return [known[name] for name in datasets]
+
+
 def plan(arguments: argparse.Namespace) -> List[Run]:
     """The runs that are asked for."""
-    suites = all_suites()
-    if arguments.suite not in suites:
-        raise UserError(f"--suite: there is no suite '{arguments.suite}'; there are {', '.join(suites)}.")
-    suite = suites[arguments.suite]
-    methods = list(suite.methods)
-    if arguments.methods:
-        methods = list(dict.fromkeys(name.strip() for name in arguments.methods.split(",") if name.strip()))
-    for name in methods:
-        if name not in suite.methods:
-            raise UserError(
-                f"--methods: {suite.name} has no method '{name}'; it has {', '.join(suite.methods)}."
-            )
-    if suite.encoder is None and arguments.encoder is not None:
-        raise UserError(f"--encoder: the suite {suite.name} takes none.")
-    if suite.encoder is not None and arguments.encoder is None:
-        raise UserError(f"--suite {suite.name}: {suite.encoder}.")
+    suites = chosen_suites(arguments)
     for option in ("seeds", "jobs", "threads", "epochs"):
         value = getattr(arguments, option)
         if value is not None and value < 1:
             raise UserError(f"--{option} must be at least 1, not {value}.")
     if not 0 < arguments.fraction <= 1:
         raise UserError(f"--fraction must be above 0 and at most 1, not {arguments.fraction}.")
-    for path in filter(None, suite.data().values()):
-        if not (ROOT / path).exists():
-            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see README.md.")
     overrides = configs.parse_overrides(arguments.overrides)
-    for name in {key.rpartition(":")[0] for key in overrides} - {""}:
-        if name not in suite.methods:
-            raise UserError(
-                f"--overrides: {suite.name} has no method '{name}'; it has {', '.join(suite.methods)}."
-            )
+    more = configs.parse_settings(arguments.settings)
+    for suite in suites:
+        check(suite, arguments, overrides, more)
 
     runs = []
-    epochs = arguments.epochs or suite.epochs
     # Seed by seed, so that a comparison of all methods is there early.
     for seed in range(1, arguments.seeds + 1):
-        for name in methods:
-            folder = (arguments.out / "runs" / run_name(suite.name, name, seed)).absolute()
-            settings = Settings(
-                library=os.path.relpath(ROOT / "training_configs" / "lib", folder),
-                seed=seed,
-                epochs=epochs,
-                fraction=arguments.fraction,
-                encoder=encoder_path(arguments.encoder),
-            )
-            config = f"// {suite.name}: {name}, seed {seed}. Written by scripts/reproduce.py.\n"
-            config += suite.methods[name].write(settings)
-            config = configs.with_overrides(config, configs.overrides_of(name, overrides))
-            runs.append(Run(suite, name, seed, folder, config, epochs))
+        for suite in suites:
+            epochs = arguments.epochs or suite.epochs
+            for name in methods_of(suite, arguments):
+                folder = (arguments.out / "runs" / run_name(suite.name, name, seed)).absolute()
+                settings = Settings(
+                    library=os.path.relpath(ROOT / "training_configs" / "lib", folder),
+                    seed=seed,
+                    epochs=epochs,
+                    fraction=arguments.fraction,
+                    encoder=encoder_path(arguments.encoder),
+                    more=configs.settings_of(name, more),
+                )
+                config = f"// {suite.name}: {name}, seed {seed}. Written by scripts/reproduce.py.\n"
+                config += suite.methods[name].write(settings)
+                config = configs.with_overrides(config, configs.overrides_of(name, overrides))
+                splits = splits_of(suite, arguments)
+                runs.append(Run(suite, name, seed, folder, config, epochs, splits))
     for run in runs:
         run.check_settings()
     return runs
+
+
+def methods_of(suite: Suite, arguments: argparse.Namespace) -> List[str]:
+    return names_of(arguments.methods) if arguments.methods else list(suite.methods)
+
+
+def splits_of(suite: Suite, arguments: argparse.Namespace) -> Tuple[str, ...]:
+    """
+    What is to be scored: always the validation split, since it tells whether a model is the one trained.
+    """
+    asked = suite.default_splits if arguments.splits is None else names_of(arguments.splits)
+    return tuple(
+        split for split in suite.splits() if asked is None or split in asked or split == suite.validation
+    )
+
+
+def check(
+    suite: Suite, arguments: argparse.Namespace, overrides: Dict[str, object], more: Dict[str, str]
+) -> None:
+    """Whether the suite can do what is asked for."""
+    # A part of a family is known by the family's name and the data set.
+    title = suite.family or suite.name
+    named = [("methods", name) for name in methods_of(suite, arguments)]
+    for option, keys in (("overrides", overrides), ("settings", more)):
+        named += [(option, name) for name in {key.rpartition(":")[0] for key in keys} - {""}]
+    for option, name in named:
+        if name not in suite.methods:
+            raise UserError(f"--{option}: {title} has no method '{name}'; it has {', '.join(suite.methods)}.")
+    if suite.encoder is None and arguments.encoder is not None:
+        raise UserError(f"--encoder: the suite {title} takes none.")
+    if suite.encoder is not None and arguments.encoder is None:
+        raise UserError(f"--suite {title}: {suite.encoder}.")
+    if arguments.fraction != 1 and not suite.takes_fraction:
+        raise UserError(f"--fraction: the suite {title} trains on all rows; leave the option out.")
+    for split in names_of(arguments.splits or ""):
+        if split not in suite.splits():
+            raise UserError(
+                f"--splits: {suite.name} has no split '{split}' to score; it has {', '.join(suite.splits())}."
+            )
+    if more and suite.setting_names is None:
+        raise UserError(f"--settings: the suite {title} takes none; see --overrides.")
+    for method in methods_of(suite, arguments) if more else ():
+        known = suite.setting_names(method)
+        for name, _ in configs.settings_of(method, more):
+            if name not in known:
+                raise UserError(
+                    f"--settings: {title} has no setting '{name}'; it has {', '.join(known)} (for seed and "
+                    "epochs see --seeds and --epochs)."
+                )
+    for path in filter(None, suite.data().values()):
+        if not (ROOT / path).exists():
+            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see README.md.")
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:
@@ -159,9 +238,10 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
 
 def report(out: Path, label: str, command: str) -> None:
     """Writes table, page and figure from what lies in `out`."""
-    from scripts.measure import machine, plots, results, tables
+    from scripts.measure import family_plots, machine, plots, results, tables
 
     suites: Dict[str, Suite] = all_suites()
+    families = list(all_families().values())
     table = results.collect(out)
     results.write_csv(table, out / "results.csv")
     comparisons = {
@@ -173,9 +253,12 @@ def report(out: Path, label: str, command: str) -> None:
         "torch": machine.torch_version(),
         "command": f"`{command}`",
     }
-    page = tables.page(suites, table, comparisons, results.failures(out), facts, label)
+    page = tables.page(suites, table, comparisons, results.failures(out), facts, label, families)
     write_text(out / "results.md", page)
-    plots.draw_results(suites, table, out / "results.png", label)
+    single = {name: suite for name, suite in suites.items() if suite.family is None}
+    plots.draw_results(single, table, out / "results.png", label)
+    for family in families:
+        family_plots.draw_family(family, suites, table, out / f"results_{family.name}.png", label)
 
 
 def main(argv: Optional[List[str]] = None) -> int:

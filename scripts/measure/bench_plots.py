@@ -21,8 +21,18 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
     ]
     columns = min(3, len(groups))
     lines = -(-len(groups) // columns)
+    # A line of panels is as high as its most bars need.
+    bars_of = [len(rows["method"].unique()) for _, rows in groups]
+    heights = [
+        max(2.9, 0.9 + 0.24 * max(bars_of[line * columns : (line + 1) * columns])) for line in range(lines)
+    ]
     figure, axes = plt.subplots(
-        lines, columns, figsize=(5 * columns, 2.9 * lines), squeeze=False, layout="constrained"
+        lines,
+        columns,
+        figsize=(5 * columns, sum(heights)),
+        squeeze=False,
+        layout="constrained",
+        height_ratios=heights,
     )
     for panel in axes.flat[len(groups) :]:
         panel.axis("off")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 import _jsonnet
 
@@ -38,6 +38,36 @@ def parse_overrides(source: str) -> Dict[str, Any]:
     if not isinstance(overrides, dict):
         raise UserError('--overrides must be a JSON object, such as {"trainer.patience": 3}.')
     return overrides
+
+
+def parse_settings(source: str) -> Dict[str, str]:
+    """
+    The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,
+    separated by commas. A value may have commas of its own.
+    """
+    settings: Dict[str, str] = {}
+    for part in re.split(r",(?=\s*[A-Za-z_][\w:]*\s*=)", source):
+        if not part.strip():
+            continue
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not re.fullmatch(r"(\w+:)?[A-Za-z_]\w*", key):
+            raise UserError(f"--settings: '{part.strip()}' is not name=value or METHOD:name=value.")
+        if key in settings:
+            raise UserError(f"--settings: '{key}' is set twice.")
+        try:
+            _jsonnet.evaluate_snippet("--settings", value)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0].rpartition(": ")[2]
+            raise UserError(f"--settings: '{value}' is not a jsonnet value ({reason}).") from error
+        settings[key] = value
+    return settings
+
+
+def settings_of(method: str, settings: Dict[str, str]) -> Tuple[Tuple[str, str], ...]:
+    """Those of `parse_settings` that are for `method`; what is for it alone goes before what is for all."""
+    common = {key: value for key, value in settings.items() if ":" not in key}
+    own = {key: value for key, value in settings.items() if key.startswith(f"{method}:")}
+    return tuple({**common, **overrides_of(method, own)}.items())
 
 
 def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:

@@ -57,19 +57,35 @@ def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Comparisons:
     Every method against the baseline, over the seeds that both have; `table` holds this suite's rows alone.
     """
     comparisons: Comparisons = {}
-    base_seeds = seeds_of(table, suite.baseline)
     for split in (split for split in table["split"].unique() if split != "train"):
-        for method in table["method"].unique():
-            seeds = [seed for seed in seeds_of(table, method) if seed in base_seeds]
+        # Not every run need have been scored on every split.
+        scored = table[table["split"] == split]
+        base_seeds = seeds_of(scored, suite.baseline)
+        for method in scored["method"].unique():
+            seeds = [seed for seed in seeds_of(scored, method) if seed in base_seeds]
             if method == suite.baseline or not seeds:
                 continue
-            base, ours = (_pooled(out, suite, name, seeds, split) for name in (suite.baseline, method))
-            for metric, statistic in suite.statistics.items():
-                comparisons[split, method, metric] = paired_bootstrap(base, ours, statistic)
+            paths = [_paths(out, suite, name, seeds, split) for name in (suite.baseline, method)]
+            # The tables follow each run, and most of them are as they were.
+            key = tuple((str(path), path.stat().st_mtime_ns) for path in [*paths[0], *paths[1]])
+            if key not in _known:
+                base, ours = (_pooled(found, suite.key) for found in paths)
+                _known[key] = {
+                    metric: paired_bootstrap(base, ours, statistic)
+                    for metric, statistic in suite.statistics.items()
+                }
+            for metric, comparison in _known[key].items():
+                comparisons[split, method, metric] = comparison
     return comparisons
 
 
-def _pooled(out: Path, suite: Suite, method: str, seeds: List[int], split: str) -> pandas.DataFrame:
-    folders = {seed: out / "runs" / run_name(suite.name, method, seed) for seed in seeds}
-    frames = {seed: pandas.read_csv(folder / f"frames_{split}.csv.gz") for seed, folder in folders.items()}
-    return pooled(frames, suite.key)
+_known: Dict[Any, Dict[str, Comparison]] = {}
+
+
+def _paths(out: Path, suite: Suite, method: str, seeds: List[int], split: str) -> List[Path]:
+    folders = [out / "runs" / run_name(suite.name, method, seed) for seed in seeds]
+    return [folder / f"frames_{split}.csv.gz" for folder in folders]
+
+
+def _pooled(paths: List[Path], key: Tuple[str, ...]) -> pandas.DataFrame:
+    return pooled({index: pandas.read_csv(path) for index, path in enumerate(paths)}, key)

@@ -8,16 +8,10 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from scripts.measure.files import locked, read_json, replacing, write_json, write_text
 from scripts.measure.suite import ROOT, Suite, UserError
-
-F1_TOLERANCE = 0.02
-"""
-How far, in points of F1, a model may score from what its training reported of it: rounding on a GPU, no
-more.
-"""
 
 
 class RunFailed(Exception):
@@ -39,6 +33,8 @@ class Run:
         Its jsonnet.
     epochs : `int`
         At most; for the progress bar.
+    splits : `Tuple[str, ...]`
+        Those that are to be scored, the one for validation among them.
     """
 
     suite: Suite
@@ -47,6 +43,7 @@ class Run:
     folder: Path
     config: str
     epochs: int
+    splits: Tuple[str, ...]
     state: str = "waiting"
 
     @property
@@ -63,7 +60,17 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        return (self.folder / "result.json").is_file()
+        return not self.missing_splits()
+
+    def metrics(self) -> Dict[str, Dict[str, float]]:
+        """What was measured so far, by split; nothing of a run that is still to be trained."""
+        path = self.folder / "result.json"
+        return read_json(path)["metrics"] if path.is_file() else {}
+
+    def missing_splits(self) -> List[str]:
+        """The splits that have no scores yet: another may be asked for when training is long over."""
+        found = self.metrics()
+        return [split for split in self.splits if split not in found]
 
     def check_settings(self) -> None:
         """Refuses to mix two experiments in one folder."""
@@ -137,7 +144,8 @@ class Runner:
         try:
             self._score(run)
         except _BadModel as error:
-            if not recovered:
+            # A model that has been scored before was the right one.
+            if not recovered or run.metrics():
                 raise RunFailed(str(error)) from error
             # A kill between a checkpoint and its copy as the best model leaves that torn, or an older one.
             (run.folder / "trained.json").unlink()
@@ -182,25 +190,29 @@ class Runner:
 
     def _score(self, run: Run) -> None:
         epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
-        splits = {split: path for split, path in run.suite.data().items() if split != "train" and path}
+        before, validation = run.metrics(), run.suite.validation
+        paths = run.suite.splits()
         # A config may point elsewhere (--overrides).
-        splits["dev"] = read_json(run.model / "config.json")["validation_data_path"]
+        paths[validation] = read_json(run.model / "config.json")["validation_data_path"]
+        splits = {split: paths[split] for split in run.missing_splits()}
         run.state = "waiting for its scores"
         with self._scoring:
             if self._stopped.is_set():
                 raise Stopped()
             run.state = "scoring"
             try:
-                scores, parameters = _score(run, splits, self._threads)
+                scores, facts = _score(run, splits, self._threads)
             except Exception as error:
                 raise _BadModel(f"scoring it failed: {type(error).__name__}: {error}") from error
         selection = run.suite.selection
         reported = epochs[-1][f"best_validation_{selection}"]
-        if abs(reported - scores["dev"].metrics[selection]) > F1_TOLERANCE:
-            raise _BadModel(
-                f"its best model scores {scores['dev'].metrics[selection]:.2f} on dev, and its training "
-                f"reported {reported:.2f}"
-            )
+        if validation in scores:
+            found = scores[validation].metrics[selection]
+            if abs(reported - found) > run.suite.methods[run.method].tolerance:
+                raise _BadModel(
+                    f"its best model scores {found:.2f} on {validation}, and its training reported "
+                    f"{reported:.2f}"
+                )
         for split, result in scores.items():
             with replacing(run.folder / f"frames_{split}.csv.gz") as draft:
                 # Without the time in the archive's header, the same frames are the same bytes.
@@ -209,10 +221,13 @@ class Runner:
             "seconds_per_epoch": median(epoch_seconds(epochs)),
             "epochs": len(epochs),
             "best_epoch": epochs[-1]["best_epoch"] + 1,
-            "parameters": parameters,
+            **facts,
         }
-        metrics = {split: result.metrics for split, result in scores.items()}
-        write_json(run.folder / "result.json", {**_identity(run), "metrics": {**metrics, "train": training}})
+        # In the suite's order, whichever was scored first; facts of the model stay those of the first time.
+        metrics = {**{split: result.metrics for split, result in scores.items()}, **before}
+        ordered = {split: metrics[split] for split in paths if split in metrics}
+        ordered["train"] = before.get("train", training)
+        write_json(run.folder / "result.json", {**_identity(run), "metrics": ordered})
         # The way back that a finished run needs no more is most of its size.
         for path in [*run.model.glob("model_state_*.th"), *run.model.glob("training_state_*.th")]:
             path.unlink()

@@ -1,6 +1,7 @@
 """Paired bootstrap over the examples of a split."""
 
-from typing import Dict, NamedTuple, Tuple
+from functools import lru_cache
+from typing import Dict, List, NamedTuple, Tuple
 
 import numpy
 import pandas
@@ -45,18 +46,25 @@ def paired_bootstrap(
         return statistic.value({name: sums[..., index] for index, name in enumerate(columns)})
 
     observed = float(value(second.sum(axis=0)) - value(first.sum(axis=0)))
-    generator = numpy.random.default_rng(seed)
     both = numpy.concatenate([first, second], axis=1)
-    even = numpy.full(len(first), 1 / len(first))
-    sums = numpy.empty((resamples, both.shape[1]))
-    # How often each example is drawn, and one product for many draws at once; in parts, to bound the memory.
-    for start in range(0, resamples, 250):
-        size = min(250, resamples - start)
-        sums[start : start + size] = generator.multinomial(len(first), even, size=size) @ both
+    # One product for many draws at once.
+    sums = numpy.concatenate([counts @ both for counts in _draws(len(first), resamples, seed)])
     differences = value(sums[:, len(columns) :]) - value(sums[:, : len(columns)])
     # Rounding must not turn a difference that is the observed one into one a little nearer.
     extreme = numpy.abs(differences - observed) >= abs(observed) - 1e-9
     return Comparison(observed, float((1 + extreme.sum()) / (1 + resamples)))
+
+
+@lru_cache(maxsize=2)
+def _draws(examples: int, resamples: int, seed: int) -> List[numpy.ndarray]:
+    """
+    How often each example is drawn, a row a draw; in parts of a small type, to bound the memory. Kept:
+    drawing takes far longer than using it, and every method on a split is tested with the same draws.
+    """
+    generator = numpy.random.default_rng(seed)
+    even = numpy.full(examples, 1 / examples)
+    sizes = [min(250, resamples - start) for start in range(0, resamples, 250)]
+    return [generator.multinomial(examples, even, size=size).astype(numpy.uint16) for size in sizes]
 
 
 def pooled(frames: Dict[int, pandas.DataFrame], key: Tuple[str, ...]) -> pandas.DataFrame:

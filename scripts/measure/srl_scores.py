@@ -20,7 +20,7 @@ A frame by the file and line of its sentence, its predicate's index, and its num
 
 def score(
     folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
-) -> Tuple[Dict[str, Scores], int]:
+) -> Tuple[Dict[str, Scores], Dict[str, float]]:
     """
     The best model of a run on each split. A model is one of ours, or one whose readable `tags` are BIO tags
     of words and whose instances' metadata have `predicate`, `tags`, `words` and `source`.
@@ -36,7 +36,7 @@ def score(
     settings = archive.config.as_dict(quiet=True)
     loader = settings.get("validation_data_loader") or settings["data_loader"]
     scores = {split: score_split(model, reader, loader, path) for split, path in splits.items()}
-    return scores, sum(parameter.numel() for parameter in model.parameters())
+    return scores, {"parameters": sum(parameter.numel() for parameter in model.parameters())}
 
 
 def score_split(model: Any, reader: Any, loader_settings: Dict[str, Any], path: str) -> Scores:

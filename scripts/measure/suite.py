@@ -24,7 +24,8 @@ class UserError(Exception):
 @dataclass(frozen=True)
 class Settings:
     """
-    What a run's config depends on. `library` is the path from the config's folder to `training_configs/lib`.
+    What a run's config depends on. `library` is the path from the config's folder to `training_configs/lib`;
+    `more` are names and jsonnet values of further settings (`--settings`).
     """
 
     library: str
@@ -32,6 +33,7 @@ class Settings:
     epochs: int
     fraction: float
     encoder: Optional[str] = None
+    more: Tuple[Tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,19 @@ class Method:
         What `allennlp train` has to import.
     recovers : `bool`
         Whether a run that was killed and recovered ends like one that was not. The others start afresh.
+    group : `str`
+        The heading that a family's tables have it under.
+    tolerance : `float`
+        How far, in points, a model may score from what its training reported of it: rounding on a GPU, no
+        more, unless its predictions start at random.
     """
 
     title: str
     write: Callable[[Settings], str]
     packages: Tuple[str, ...] = ("seal",)
     recovers: bool = True
+    group: str = ""
+    tolerance: float = 0.02
 
 
 Totals = Dict[str, numpy.ndarray]
@@ -97,10 +106,21 @@ class Suite:
         The columns that name an example, the same in every run.
     statistics : `Dict[str, Statistic]`
         The metrics whose difference from the baseline is tested.
-    score : `Callable[[Path, Dict[str, str]], Tuple[Dict[str, Scores], int]]`
-        A run's folder and the paths of splits to the scores of each, and the model's number of parameters.
+    score : `Callable[[Path, Dict[str, str], Tuple[str, ...]], Tuple[Dict[str, Scores], Dict[str, float]]]`
+        A run's folder, the paths of splits and the packages to import to the scores of each split, and facts
+        of the model: its number of `parameters`, and further ones for the training table.
     encoder : `str`, optional
         A sentence that asks for `--encoder` where the suite needs one; `None` where it takes none.
+    validation : `str`
+        The split by which the best epoch is chosen.
+    default_splits : `Tuple[str, ...]`, optional
+        Those that are scored unless `--splits` is given; `None`: all.
+    takes_fraction : `bool`
+        Whether `--fraction` may be below 1.
+    setting_names : `Callable[[str], List[str]]`, optional
+        A method's name to what `--settings` may set.
+    family : `str`, optional
+        The family of suites, one a data set, that it belongs to.
     """
 
     name: str
@@ -112,16 +132,58 @@ class Suite:
     metrics: Dict[str, str]
     key: Tuple[str, ...]
     statistics: Dict[str, Statistic]
-    score: Callable[[Path, Dict[str, str]], Tuple[Dict[str, Scores], int]]
+    score: Callable[[Path, Dict[str, str], Tuple[str, ...]], Tuple[Dict[str, Scores], Dict[str, float]]]
     encoder: Optional[str] = None
     baseline: str = "cross_entropy"
     selection: str = "f1"
+    validation: str = "dev"
+    default_splits: Optional[Tuple[str, ...]] = None
+    takes_fraction: bool = True
+    setting_names: Optional[Callable[[str], List[str]]] = None
+    family: Optional[str] = None
+
+    def splits(self) -> Dict[str, str]:
+        """The paths of what can be scored."""
+        return {split: path for split, path in self.data().items() if split != "train" and path}
+
+
+@dataclass(frozen=True)
+class Family:
+    """
+    The same methods on several data sets: `--suite NAME --datasets ...`, with tables over the data sets.
+
+    # Parameters
+
+    name, title : `str`
+    default : `str`
+        The data set that is taken unless `--datasets` is given.
+    headline : `Dict[str, str]`
+        The metrics that have a table over the data sets, and its heading.
+    """
+
+    name: str
+    title: str
+    default: str
+    headline: Dict[str, str]
+
+    def suites(self, suites: Dict[str, Suite]) -> Dict[str, Suite]:
+        """Those of the family, by data set."""
+        return {suite.dataset: suite for suite in suites.values() if suite.family == self.name}
 
 
 def all_suites() -> Dict[str, Suite]:
     """Every suite of `scripts.measure.suites`, by name."""
+    return {suite.name: suite for suite in _listed("SUITES")}
+
+
+def all_families() -> Dict[str, Family]:
+    """Every family of `scripts.measure.suites`, by name."""
+    return {family.name: family for family in _listed("FAMILIES")}
+
+
+def _listed(name: str) -> List[Any]:
     package = importlib.import_module("scripts.measure.suites")
     found: List[Any] = []
     for module in pkgutil.iter_modules(package.__path__):
-        found += importlib.import_module(f"{package.__name__}.{module.name}").SUITES
-    return {suite.name: suite for suite in found}
+        found += getattr(importlib.import_module(f"{package.__name__}.{module.name}"), name, [])
+    return found

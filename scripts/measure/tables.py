@@ -6,7 +6,7 @@ import pandas
 
 from scripts.measure.results import Comparisons, Failure, seeds_of
 from scripts.measure.significance import RESAMPLES
-from scripts.measure.suite import Suite
+from scripts.measure.suite import Family, Suite
 
 MARK = "†"
 LEVEL = 0.05
@@ -97,6 +97,7 @@ def page(
     failed: List[Failure],
     facts: Dict[str, str],
     label: str = "",
+    families: Sequence[Family] = (),
 ) -> str:
     """
     # Parameters
@@ -104,13 +105,15 @@ def page(
     comparisons : by suite.
     facts : what the numbers were measured on, a line each.
     """
+    from scripts.measure import family_tables  # Not above: it takes its cells from this module.
+
     parts = [f"# {label or 'Results'}", "\n".join(f"- {name}: {fact}" for name, fact in facts.items())]
     for name, suite in suites.items():
         ours = table[table["suite"] == name]
-        if ours.empty:
+        if ours.empty or suite.family is not None:
             continue
         paths = suite.data()
-        data = {split: paths[split] for split in ("train", "dev", "test") if paths.get(split)}
+        data = {split: paths[split] for split in ("train", suite.validation, "test") if paths.get(split)}
         parts.append(f"## {name}: {suite.title}")
         parts.append(
             "Data: "
@@ -126,6 +129,8 @@ def page(
                 baseline = suite.methods[suite.baseline].title
                 parts += [f"Against {baseline}, with the same seeds:", compared]
         parts += ["### Training", training_table(suite, ours)]
+    for family in families:
+        parts += family_tables.sections(family, suites, table, comparisons)
     if failed:
         parts.append("## Failed runs")
         parts.append(
@@ -136,9 +141,10 @@ def page(
 
 
 NOTES = """\
-- The epoch with the best score on dev is the one that is measured; dev was seen in choosing it.
+- The epoch with the best score on dev (or valid) is the one that is measured; dev was seen in choosing it.
 - p: paired bootstrap over the examples of the split, {resamples} draws, two-sided, the counts of all seeds
   pooled; it speaks of other examples like these, not of other seeds. {mark}: p < {level}, not corrected for
-  the number of comparisons.
+  the number of comparisons. A table over several data sets has the mark at the scores it is about.
 - Seconds an epoch: the median over a run's epochs, training with validation. Best epoch counts from 1.
-  Parameters are those that are trained, a loss-net's among them; it is not needed for prediction."""
+  Parameters are those that are trained, a loss-net's among them; only a model that predicts by
+  gradient-based inference needs that for prediction. Examples a second: predicting and scoring."""

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Collection, Dict, List, Optional, Union
 
 import torch
 from allennlp.common import Lazy
@@ -247,6 +247,7 @@ class AlternatingTrainer(PhasedTrainer):
         schedule.check(players)
         # Whom no phase trains is frozen.
         players = {name: player for name, player in players.items() if schedule.train(name)}
+        _check_frozen_loss_net(model, players)
         order = sorted(players, key=lambda name: name != first)
         turns = [name for name in order for _ in range(players[name].steps)]
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
@@ -321,4 +322,13 @@ class AlternatingTrainer(PhasedTrainer):
             turns=turns,
             grad_norms={name: player.grad_norm for name, player in players.items()},
             phases=schedule,
+        )
+
+
+def _check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
+    frozen = model.loss_net is not None and LOSS_NET not in players
+    if frozen and model.task_loss.energy_weight > 0 and model.loss_net.pretrained_file is None:
+        raise ConfigurationError(
+            "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
+            "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."
         )

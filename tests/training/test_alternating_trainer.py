@@ -151,7 +151,7 @@ class Reference:
         ("loss_net", 0, 2),
     ],
 )
-def test_steps_equal_the_reference(tmp_path, first, n_e, n_f, share):
+def test_steps_equal_the_reference(any_frozen_loss_net, tmp_path, first, n_e, n_f, share):
     """Dropout, sampling and clipping included; batches with rows for the predicate finder, and without."""
     settings = config(
         share_encoder=share,
@@ -235,7 +235,7 @@ def test_each_phase_leaves_the_other_player_alone(tmp_path, first, share):
     assert moved == [first, first, other, other] * 4
 
 
-def test_a_frozen_loss_net_still_acts(tmp_path):
+def test_a_frozen_loss_net_still_acts(any_frozen_loss_net, tmp_path):
     runs = {}
     for weight in (0.0, 0.5):
         settings = config(trainer__loss_net__steps=0, model__task_loss__energy_weight=weight)
@@ -675,6 +675,8 @@ def sentence(settings, folder) -> str:
             {"trainer__phases": [{"train": "loss_net"}], "trainer__loss_net__steps": 0},
             "trainer.phases[0].train: 'loss_net' is not trained; its steps are 0, or the model has none.",
         ),
+        ({"trainer__loss_net__steps": 0}, "trainer.loss_net: nothing trains the loss-net that the task-net is to"),
+        ({"trainer__phases": [{"train": "task_net"}]}, "set model.loss_net.pretrained_file"),
         ({"trainer__loss_net__steps": 0, "trainer__task_net__steps": 0}, "nothing would be trained"),
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),
     ],

@@ -129,7 +129,7 @@ def test_static_training_in_one_run(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("scheduler", [None, LINEAR, PLATEAU, {"type": "linear_with_warmup", "warmup_steps": 0}])
-def test_a_restart_is_training_from_scratch_under_the_loss_net(tmp_path, scheduler):
+def test_a_restart_is_training_from_scratch_under_the_loss_net(any_frozen_loss_net, tmp_path, scheduler):
     """The third phase alone, from the construction's weights and with the finished loss-net, is the same."""
     more = {} if scheduler is None else {"trainer__task_net__learning_rate_scheduler": scheduler}
     trainer, seen = watched(config(epochs=5, trainer__phases=STATIC, dropout=0.0, **more), tmp_path / "one")

@@ -1,0 +1,244 @@
+"""
+The multi-label benchmark: what a step, inference, evaluation, prediction and reading cost, and how it grows.
+"""
+
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+from tqdm import tqdm
+
+import seal  # noqa: F401
+from scripts.measure import bench_multilabel_parts as parts
+from scripts.measure.bench_multilabel_memory import in_own_process
+from scripts.measure.bench_timing import Timing, interleaved, median_ratio, spread, timed, train_epoch
+
+CASES = {
+    "step": "seconds of a training step, one update of each net, against cross-entropy's",
+    "inference": "examples a second of gradient-based inference, by batch size",
+    "evaluation": "examples a second with all metrics, against prediction alone",
+    "prediction": "examples a second of the task-net, against a loop of PyTorch alone",
+    "growth": "seconds of an NCE step with the labels, the samples and the batch",
+    "memory": "peak memory of training steps, against cross-entropy's",
+    "load": "seconds and memory of reading a large sparse file",
+    "epoch": "seconds of an epoch with the papers' steps a batch",
+}
+INFERENCE_STEPS = 20
+INFERENCE_BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
+PREDICTION_BATCH = 512
+PREDICTION_ROWS = 8192
+GROWTH_LABELS = (100, 300, 1000, 3000, 10_000, 30_000)
+GROWTH_SAMPLES = (1, 10, 20, 50, 100, 200, 400)
+GROWTH_BATCHES = (8, 32, 128, 512)
+GROWTH_STEPS = 3
+GROWTH_FEATURES = 500
+# Rows, features and labels of EUR-Lex.
+LOAD_SHAPE = (16_000, 5000, 4000)
+EPOCH_DATASETS = ("genbase", "bibtex")
+EPOCH_METHODS = ("cross_entropy", "margin", "nce")
+
+
+class Row(NamedTuple):
+    suite: str
+    case: str
+    method: str
+    metric: str
+    value: float
+    baseline: Optional[float]
+    ratio: Optional[float]
+
+
+class MultilabelBenchmark:
+    """
+    # Parameters
+
+    dataset : `str`
+        Of `training_configs/lib/multilabel_data.libsonnet`: its training rows, and its nets.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round of steps.
+    """
+
+    def __init__(
+        self,
+        methods: List[str],
+        dataset: str = "sample",
+        repeats: int = 5,
+        num_batches: int = 8,
+        threads: int = 1,
+    ) -> None:
+        torch.set_num_threads(threads)
+        self._threads, self._repeats = threads, repeats
+        # The ratios are to cross-entropy: it always runs.
+        self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
+        self._asked = set(methods)
+        self.data = dataset
+        loader = parts.read_split(dataset)
+        self._batches = [batch for batch, _ in zip(loader, range(num_batches))]
+        self._all = {name: torch.cat([batch[name] for batch in loader]) for name in self._batches[0]}
+        shape = (len(self._all["features"]), self._all["features"].shape[1], self._all["labels"].shape[1])
+        # A pass over few rows is over too soon to be timed: they come several times.
+        self._many = {
+            name: values.repeat(-(-PREDICTION_ROWS // len(values)), 1) for name, values in self._all.items()
+        }
+        self.description = "%d rows, %d features, %d labels" % shape
+
+    def run(self, cases: List[str]) -> List[Row]:
+        rows: List[Row] = []
+        for case in tqdm(cases, desc="cases"):
+            rows += getattr(self, case)()
+        return rows
+
+    def step(self) -> List[Row]:
+        trainers = {name: self._still_trainer(name, self._batches) for name in self._methods}
+        timings = self._rounds({name: _epoch_of(trainer) for name, trainer in trainers.items()})
+        return _seconds("step", timings, len(self._batches), dict.fromkeys(timings, parts.BASELINE))
+
+    def _still_trainer(self, method: str, batches: List[Any], **settings: Any) -> Any:
+        still = {"task_net_lr": 0.0, "loss_net_lr": 0.0}
+        return parts.build_trainer(self.data, method, batches, **{**parts.ONE_STEP, **still, **settings})
+
+    def _rounds(self, cases: Dict[str, Callable[[], Any]]) -> Dict[str, List[Timing]]:
+        return interleaved(cases, self._repeats)
+
+    def inference(self) -> List[Row]:
+        """The ratio is to the smallest batch."""
+        config = parts.experiment(self.data, "spen", {"inference_steps": INFERENCE_STEPS})
+        model = parts.build_model(config, self._batches[0]).eval()
+        largest = max(INFERENCE_BATCHES)
+        features = self._many["features"][:largest]
+        timings = self._rounds({str(size): _predicts(model, features, size) for size in INFERENCE_BATCHES})
+        name = f"inference, {INFERENCE_STEPS} steps"
+        speeds = _speeds(name, timings, largest, next(iter(timings)))
+        of_cpu = [row for row in speeds if row.metric == "examples_per_cpu_second"]
+        best = max(of_cpu, key=lambda row: row.value)
+        return [*speeds, best._replace(method=f"best: {best.method}")]
+
+    def evaluation(self) -> List[Row]:
+        model = parts.build_model(parts.experiment(self.data, parts.BASELINE), self._batches[0]).eval()
+        model.is_tuned.fill_(True)  # So that the scores with tuned thresholds are among them.
+        features, gold = (self._many[name].split(PREDICTION_BATCH) for name in ("features", "labels"))
+
+        @torch.no_grad()
+        def evaluate() -> None:
+            for inputs, labels in zip(features, gold):
+                model(features=inputs, labels=labels)
+            model.get_metrics(reset=True)
+
+        predict = _predicts(model, self._many["features"], PREDICTION_BATCH)
+        timings = self._rounds({"prediction alone": predict, "all metrics": evaluate})
+        return _speeds("evaluation", timings, len(self._many["features"]), "prediction alone")
+
+    def prediction(self) -> List[Row]:
+        model = parts.build_model(parts.experiment(self.data, parts.BASELINE), self._batches[0]).eval()
+        net, features = parts.bare_net(model), self._many["features"]
+
+        @torch.no_grad()
+        def bare() -> List[torch.Tensor]:
+            return [net(part).sigmoid() >= 0.5 for part in features.split(PREDICTION_BATCH)]
+
+        timings = self._rounds({"bare PyTorch": bare, "seal": _predicts(model, features, PREDICTION_BATCH)})
+        return _speeds("prediction", timings, len(features), "bare PyTorch")
+
+    def growth(self) -> List[Row]:
+        """The ratio is to the smallest size. Random data: the time of a step does not ask what it means."""
+        if "nce" not in self._asked:
+            return []
+        rows = []
+        usual = {"labels": 159, "samples": 20, "batch": parts.BATCH_SIZE}
+        for name, sizes in (
+            ("labels", GROWTH_LABELS),
+            ("samples", GROWTH_SAMPLES),
+            ("batch", GROWTH_BATCHES),
+        ):
+            timings = {}
+            for size in sizes:
+                chosen = {**usual, name: size}
+                shape = (chosen["batch"], GROWTH_FEATURES, chosen["labels"])
+                batches = parts.random_batches(GROWTH_STEPS, *shape)
+                trainer = self._still_trainer("nce", batches, num_samples=chosen["samples"])
+                # One after the other: the largest models are not held all at once.
+                timings.update(self._rounds({str(size): _epoch_of(trainer)}))
+            smallest = dict.fromkeys(timings, str(sizes[0]))
+            rows += _seconds(f"NCE step by {name}", timings, GROWTH_STEPS, smallest)
+        return rows
+
+    def memory(self) -> List[Row]:
+        rows, base = [], None
+        for name in self._methods:
+            found = in_own_process("steps", str(self._threads), self.data, name)
+            base = base or found
+            for kind, value in found.items():
+                # Of a tiny model nothing may show above what the imports took at their highest.
+                ratio = value / base[kind] if base[kind] else None
+                rows.append(Row("multilabel", "memory", name, f"{kind}_mib", value, base[kind], ratio))
+        return rows
+
+    def load(self) -> List[Row]:
+        case = "load, %d rows, %d features, %d labels" % LOAD_SHAPE
+        with tempfile.TemporaryDirectory(prefix="seal-benchmark-") as folder:
+            path = parts.write_sparse_arff(Path(folder), *LOAD_SHAPE)
+            size = path.stat().st_size / 2**20
+            found = in_own_process("load", str(self._threads), str(path), str(path.parent / "labels.xml"))
+        units = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak": "peak_mib", "added": "added_mib"}
+        rows = [Row("multilabel", case, "reader", units[key], found[key], None, None) for key in units]
+        return [*rows, Row("multilabel", case, "reader", "file_mib", size, None, None)]
+
+    def epoch(self) -> List[Row]:
+        """
+        One epoch, measured once, in the CPU seconds that other programs do not stretch: with the papers'
+        steps a batch it takes long enough to be sure of.
+        """
+        rows: List[Row] = []
+        for dataset in filter(parts.is_present, EPOCH_DATASETS):
+            batches = list(parts.read_split(dataset))
+            timings = {}
+            for name in (name for name in EPOCH_METHODS if name in self._methods):
+                trainer = parts.build_trainer(dataset, name, batches)
+                timings[name] = [timed(_epoch_of(trainer))]
+            rows += _seconds(f"epoch of {dataset}", timings, 1, dict.fromkeys(timings, parts.BASELINE))
+        return rows
+
+
+def _epoch_of(trainer: Any) -> Callable[[], None]:
+    return lambda: train_epoch(trainer)
+
+
+def _predicts(model: Any, features: torch.Tensor, size: int) -> Callable[[], None]:
+    @torch.no_grad()
+    def predict() -> None:
+        for part in features.split(size):
+            model(features=part)
+
+    return predict
+
+
+def _seconds(case: str, timings: Dict[str, List[Timing]], steps: int, baselines: Dict[str, str]) -> List[Row]:
+    """Of a step, and the ratio within rounds."""
+    rows = []
+    for name in timings:
+        for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
+            values, base = (
+                [getattr(timing, kind) / steps for timing in timings[key]] for key in (name, baselines[name])
+            )
+            ratio = median_ratio(values, base)
+            rows.append(Row("multilabel", case, name, metric, median(values), median(base), ratio))
+            # A ratio says no more than its rounds agree on.
+            rows.append(Row("multilabel", case, name, f"{metric}_spread", spread(values, base), None, None))
+    return rows
+
+
+def _speeds(case: str, timings: Dict[str, List[Timing]], examples: int, baseline: str) -> List[Row]:
+    """Examples a second; a ratio above 1 is faster than the baseline."""
+    rows = []
+    for kind, metric in (("wall", "examples_per_second"), ("cpu", "examples_per_cpu_second")):
+        seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
+        base = seconds[baseline]
+        for name, values in seconds.items():
+            speed, ratio = examples / median(values), median_ratio(base, values)
+            rows.append(Row("multilabel", case, name, metric, speed, examples / median(base), ratio))
+            rows.append(Row("multilabel", case, name, f"{metric}_spread", spread(base, values), None, None))
+    return rows

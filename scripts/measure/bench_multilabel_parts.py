@@ -1,0 +1,164 @@
+"""Data, batches, models and trainers of the multi-label benchmark, the same for every case."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional
+
+import _jsonnet
+import numpy
+import torch
+from allennlp.common import Params
+from allennlp.data import DataLoader, DatasetReader, TensorDict, Vocabulary
+from allennlp.models import Model
+from allennlp.training import Trainer
+from torch import nn
+
+from scripts.measure.configs import library_value, text
+from scripts.measure.suite import ROOT
+from seal.dataset_readers.multilabel import ATTRIBUTES, LABELS
+from seal.dataset_readers.tensor_loader import TensorLoader
+
+BATCH_SIZE = 32
+BASELINE = "cross_entropy"
+METHODS: List[str] = [BASELINE] + [
+    name for name in library_value("multilabel.libsonnet", "lib.methods") if name != BASELINE
+]
+# One step a batch, so that methods are compared by what a step of theirs costs.
+ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
+# What trains in the last phase, where earlier ones train something else; a step is timed there.
+LAST_PHASE = {
+    "nce_energy": "loss_net",
+    "static_margin": "task_net",
+    "static_regression": "task_net",
+    "static_nce": "task_net",
+}
+
+
+class Batches(DataLoader):
+    """Batches that are cut already: a step's time has no loading in it."""
+
+    def __init__(self, batches: List[TensorDict]) -> None:
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        return iter(self._batches)
+
+    def iter_instances(self) -> Iterator[Any]:
+        return iter(())
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        pass
+
+    def set_target_device(self, device: torch.device) -> None:
+        self._batches = [
+            {name: value.to(device) for name, value in batch.items()} for batch in self._batches
+        ]
+
+
+def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    """The config of `training_configs/lib`; data paths from the repository."""
+    library = (ROOT / "training_configs" / "lib" / "multilabel.libsonnet").as_posix()
+    source = f"(import {text(library)}).experiment({text(dataset)}, {text(method)}, settings={{ "
+    source += ", ".join(f"{name}: {json.dumps(value)}" for name, value in (settings or {}).items()) + " })"
+    config = json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+    reader = config["dataset_reader"]
+    for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):
+        if holder.get(key):
+            holder[key] = str(ROOT / holder[key])
+    return config
+
+
+def is_present(dataset: str) -> bool:
+    return Path(experiment(dataset, BASELINE)["train_data_path"]).is_file()
+
+
+def read_split(dataset: str, batch_size: int = BATCH_SIZE) -> TensorLoader:
+    """The training rows, in their order."""
+    config = experiment(dataset, BASELINE)
+    reader = DatasetReader.from_params(Params(config["dataset_reader"]))
+    return TensorLoader(reader, config["train_data_path"], batch_size=batch_size)
+
+
+def vocabulary(features: int, labels: int) -> Vocabulary:
+    """Names as many as there are columns; the tables of one split are in the order they are in the file."""
+    names = {ATTRIBUTES: [f"a{i}" for i in range(features)], LABELS: [f"l{i}" for i in range(labels)]}
+    return Vocabulary(tokens_to_add=names)
+
+
+def random_batches(count: int, rows: int, features: int, labels: int, per_row: int = 5) -> List[TensorDict]:
+    """Of binary features and a few labels a row, drawn with a fixed seed."""
+    generator = numpy.random.default_rng(0)
+    batches = []
+    for _ in range(count):
+        gold = torch.zeros(rows, labels)
+        chosen = torch.from_numpy(generator.integers(0, labels, size=(rows, per_row)))
+        gold.scatter_(1, chosen, 1.0)
+        values = torch.from_numpy(generator.random((rows, features), dtype=numpy.float32) < 0.04).float()
+        batches.append({"features": values, "labels": gold})
+    return batches
+
+
+def build_model(config: Dict[str, Any], batch: TensorDict) -> Model:
+    vocab = vocabulary(batch["features"].shape[1], batch["labels"].shape[1])
+    torch.manual_seed(0)
+    return Model.from_params(Params(json.loads(json.dumps(config["model"]))), vocab=vocab)
+
+
+def build_trainer(dataset: str, method: str, batches: List[TensorDict], **settings: Any) -> Trainer:
+    """
+    The trainer of the config over the batches in their order, in the phase that the method ends in. With
+    learning rates of 0 every update costs what it costs and the model stays what it is.
+    """
+    config = experiment(dataset, method, settings)
+    trainer = config["trainer"]
+    trainer.update(
+        num_epochs=1,
+        callbacks=[],
+        checkpointer=None,
+        enable_default_callbacks=False,
+        run_confidence_checks=False,
+    )
+    if method in LAST_PHASE:
+        trainer["phases"] = [{"train": LAST_PHASE[method]}]
+    model, loader = build_model(config, batches[0]), Batches(batches)
+    built = Trainer.from_params(Params(trainer), model=model, data_loader=loader, serialization_dir=None)
+    model.to(built.cuda_device)
+    loader.set_target_device(built.cuda_device)
+    return built
+
+
+def bare_net(model: Model) -> nn.Sequential:
+    """The task-net as one would write it in PyTorch alone, with the same weights."""
+    layers: List[nn.Module] = []
+    linear = [module for module in model.task_net.modules() if isinstance(module, nn.Linear)]
+    for module in linear[:-1]:
+        layers += [module, nn.Softplus()]
+    return nn.Sequential(*layers, linear[-1]).eval()
+
+
+def write_sparse_arff(folder: Path, rows: int, features: int, labels: int, seed: int = 0) -> Path:
+    """
+    A sparse file in Mulan's form beside its `labels.xml`, with as many values and labels a row as EUR-Lex:
+    236 and 5.
+    """
+    generator = numpy.random.default_rng(seed)
+    names = "".join(f'<label name="l{i}"></label>\n' for i in range(labels))
+    xml = f'<?xml version="1.0"?>\n<labels xmlns="http://mulan.sourceforge.net/labels">\n{names}</labels>\n'
+    (folder / "labels.xml").write_text(xml, encoding="utf-8")
+    path = folder / "sparse.arff"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("@relation sparse\n\n")
+        file.writelines(f"@attribute a{i} numeric\n" for i in range(features))
+        file.writelines(f"@attribute l{i} {{0,1}}\n" for i in range(labels))
+        file.write("\n@data\n")
+        for _ in range(rows):
+            columns = numpy.unique(generator.integers(0, features, size=min(236, features)))
+            values = generator.random(len(columns))
+            cells = [f"{column} {value:.6f}" for column, value in zip(columns.tolist(), values.tolist())]
+            chosen = numpy.unique(generator.integers(0, labels, size=min(5, labels)))
+            cells += [f"{features + label} 1" for label in chosen.tolist()]
+            file.write("{" + ",".join(cells) + "}\n")
+    return path

@@ -1,0 +1,130 @@
+"""The figure of a family of suites: gains over the baseline by data set."""
+
+from pathlib import Path
+from typing import Dict, List
+
+import matplotlib
+
+matplotlib.use("Agg")  # No window: a figure must not need a screen.
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas  # noqa: E402
+
+from scripts.measure.family_tables import present_suites  # noqa: E402
+from scripts.measure.files import replacing  # noqa: E402
+from scripts.measure.suite import Family, Suite  # noqa: E402
+from scripts.measure.tables import present_methods  # noqa: E402
+
+COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
+MARKERS = "osD^vPX"
+LINEAR = 5.0
+"""Gains up to it, of either sign, are drawn to scale; beyond, the axis is logarithmic."""
+
+
+def draw_family(
+    family: Family, suites: Dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = ""
+) -> None:
+    """
+    A panel a metric of the family; in it, by data set, a point a method: the mean over seeds of its gain over
+    the baseline with the same seed, and the deviation. Of the test split where there is one. Draws nothing
+    where nothing can be compared.
+    """
+    present = present_suites(family, suites, table)
+    if not present:
+        return
+    some = next(iter(present.values()))
+    ours = table[table["suite"].isin([suite.name for suite in present.values()])]
+    split = "test" if "test" in set(ours["split"]) else some.validation
+    ours = ours[ours["split"] == split]
+    methods = [name for name in present_methods(some, ours) if name != some.baseline]
+    sets = [dataset for dataset, suite in present.items() if (ours["suite"] == suite.name).any()]
+    if not methods or some.baseline not in set(ours["method"]):
+        return
+    # Room for every point of a data set, whatever their number.
+    width = max(7.0, 3.2 + len(sets) * max(1.2, 0.13 * len(methods)))
+    figure, axes = plt.subplots(
+        len(family.headline),
+        1,
+        figsize=(width, max(4.2 * len(family.headline), 0.23 * (len(methods) + 6))),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for panel, (metric, heading) in zip(axes[:, 0], family.headline.items()):
+        _points(panel, some, methods, sets, ours[ours["metric"] == metric])
+        panel.set_title(f"{split}: {heading}", fontsize=10)
+        panel.set_ylabel(f"gain over {some.methods[some.baseline].title}", fontsize=9)
+    axes[-1, 0].set_xticks(range(len(sets)), sets)
+    handles, names = _legend(axes[0, 0], some, methods)
+    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8)
+    if label:
+        figure.suptitle(label)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)
+
+
+def gains(table: pandas.DataFrame, baseline: str, method: str) -> pandas.Series:
+    """Of one data set, split and metric: the gain of each seed that both have."""
+    wide = table.pivot(index="seed", columns="method", values="value")
+    if not {baseline, method} <= set(wide.columns):
+        return pandas.Series(dtype=float)
+    return (wide[method] - wide[baseline]).dropna()
+
+
+def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pandas.DataFrame) -> None:
+    styles = _styles(suite, methods)
+    step = 0.84 / max(1, len(methods))
+    largest = 0.0
+    for place, dataset in enumerate(sets):
+        rows = table[table["dataset"] == dataset]
+        if place % 2:
+            panel.axvspan(place - 0.5, place + 0.5, color="#f2f2f2", zorder=0)
+        for index, method in enumerate(methods):
+            found = gains(rows, suite.baseline, method)
+            if found.empty:
+                continue
+            x = place + (index - (len(methods) - 1) / 2) * step
+            colour, marker = styles[method]
+            deviation = found.std(ddof=1) if len(found) > 1 else None
+            style = dict(color=colour, marker=marker, markersize=5, capsize=2, linewidth=1, linestyle="none")
+            panel.errorbar(x, found.mean(), deviation, **style)
+            largest = max(largest, abs(found.mean()) + (deviation or 0.0))
+    panel.axhline(0, color="black", linewidth=0.8)
+    # Energy-only models may lie tens of points below; the others differ by one.
+    if largest > 2 * LINEAR:
+        panel.set_yscale("symlog", linthresh=LINEAR, linscale=1.5)
+        ticks = [value for value in (1, 2, 3, 4, 5, 10, 20, 50) if value <= 1.6 * largest]
+        panel.set_yticks([-value for value in reversed(ticks)] + [0] + ticks)
+        panel.set_yticklabels([f"{value:+d}" if value else "0" for value in map(int, panel.get_yticks())])
+        panel.minorticks_off()
+    panel.set_xlim(-0.5, len(sets) - 0.5)
+    panel.margins(y=0.08)
+    panel.grid(axis="y", linewidth=0.4, alpha=0.6)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:
+    """A colour a group, and within it a marker a method; the same whatever was measured."""
+    groups = list(dict.fromkeys(method.group for method in suite.methods.values()))
+    styles = {}
+    for name in methods:
+        group = suite.methods[name].group
+        members = [other for other, method in suite.methods.items() if method.group == group]
+        colour = COLOURS[groups.index(group) % len(COLOURS)]
+        styles[name] = (colour, MARKERS[members.index(name) % len(MARKERS)])
+    return styles
+
+
+def _legend(panel, suite: Suite, methods: List[str]) -> tuple:
+    """The methods below the names of their groups."""
+    handles, names, group = [], [], None
+    empty = plt.Line2D([], [], linestyle="none")
+    for name, (colour, marker) in _styles(suite, methods).items():
+        if suite.methods[name].group != group:
+            group = suite.methods[name].group
+            handles.append(empty)
+            names.append(group.replace(", ", ",\n"))
+        handles.append(plt.Line2D([], [], color=colour, marker=marker, markersize=5, linestyle="none"))
+        names.append(suite.methods[name].title)
+    return handles, names

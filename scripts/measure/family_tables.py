@@ -1,0 +1,113 @@
+"""The part of the page that has a family of suites: the same methods on several data sets."""
+
+from typing import Dict, List
+
+import pandas
+
+from scripts.measure.results import Comparisons
+from scripts.measure.suite import Family, Suite
+from scripts.measure.tables import (
+    LEVEL,
+    MARK,
+    markdown_table,
+    mean_and_deviation,
+    mean_gain,
+    present_methods,
+    split_table,
+)
+
+
+def sections(
+    family: Family, suites: Dict[str, Suite], table: pandas.DataFrame, comparisons: Dict[str, Comparisons]
+) -> List[str]:
+    """Nothing where no run of the family has ended."""
+    present = present_suites(family, suites, table)
+    if not present:
+        return []
+    ours = table[table["suite"].isin([suite.name for suite in present.values()])]
+    seeds = ", ".join(map(str, sorted(ours["seed"].unique())))
+    parts = [f"## {family.name}: {family.title}", f"Seeds: {seeds}. Mean ± sample deviation over seeds."]
+    found = set(ours["split"])
+    splits = [split for split in next(iter(present.values())).splits() if split in found]
+    for split in splits:
+        for metric, heading in family.headline.items():
+            parts += [f"### {split}: {heading}", _scores(present, ours, comparisons, split, metric)]
+    parts += ["### Training", _training(present, ours)]
+    for dataset, suite in present.items():
+        rows = ours[ours["suite"] == suite.name]
+        for split in (split for split in splits if split in set(rows["split"])):
+            heading = f"### All scores: {dataset}, {split} `{suite.data()[split]}`"
+            parts += [heading, split_table(suite, rows[rows["split"] == split], split)]
+    return parts
+
+
+def present_suites(family: Family, suites: Dict[str, Suite], table: pandas.DataFrame) -> Dict[str, Suite]:
+    """Those that have a result, by data set."""
+    found = set(table["suite"])
+    return {dataset: suite for dataset, suite in family.suites(suites).items() if suite.name in found}
+
+
+def _scores(
+    present: Dict[str, Suite],
+    table: pandas.DataFrame,
+    comparisons: Dict[str, Comparisons],
+    split: str,
+    metric: str,
+) -> str:
+    """
+    A row a method, a column a data set, and the mean gain over the baseline on the data sets where every
+    method of the table has been measured: else the means would be of unlike things.
+    """
+    chosen = table[(table["split"] == split) & (table["metric"] == metric)]
+    some = next(iter(present.values()))
+    methods = present_methods(some, chosen)
+    sets = [dataset for dataset, suite in present.items() if (chosen["suite"] == suite.name).any()]
+    shared = [name for name in sets if set(methods) <= set(chosen.loc[chosen["dataset"] == name, "method"])]
+    rows: List[List[str]] = []
+    group = ""
+    for method in methods:
+        if some.methods[method].group != group:
+            group = some.methods[method].group
+            rows.append([f"**{group}**"] + [""] * (len(sets) + 1))
+        cells = [some.methods[method].title]
+        for dataset in sets:
+            ours = chosen[(chosen["dataset"] == dataset) & (chosen["method"] == method)]
+            comparison = comparisons.get(present[dataset].name, {}).get((split, method, metric))
+            mark = f" {MARK}" if comparison is not None and comparison.p_value < LEVEL else ""
+            cells.append(mean_and_deviation(ours["value"]) + mark)
+        cells.append("–")
+        if shared and some.baseline in methods and method != some.baseline:
+            gains = pandas.Series(
+                [
+                    mean_gain(present[name], chosen[chosen["dataset"] == name], method, split, metric)
+                    for name in shared
+                ]
+            )
+            # No seed in common on one of them: no mean.
+            cells[-1] = "–" if gains.isna().any() else f"{gains.mean():+.2f}"
+        rows.append(cells)
+    head = "mean gain" if shared == sets else f"mean gain ({', '.join(shared) or 'no data set has all'})"
+    return markdown_table(["method", *sets, head], rows)
+
+
+def _training(present: Dict[str, Suite], table: pandas.DataFrame) -> str:
+    rows = []
+    for dataset, suite in present.items():
+        ours = table[(table["suite"] == suite.name) & (table["split"] == "train")]
+        for method in present_methods(suite, ours):
+            values = ours[ours["method"] == method].groupby("metric")["value"]
+            mean, median = values.mean(), values.median()
+            rows.append(
+                [
+                    f"{dataset}: {suite.methods[method].title}",
+                    suite.methods[method].group,
+                    f"{mean['parameters'] / 1e6:.2f} M",
+                    f"{mean['prediction_parameters'] / 1e6:.2f} M",
+                    f"{median['seconds_per_epoch']:.3g}",
+                    f"{mean['epochs']:.3g}",
+                    f"{mean['best_epoch']:.3g}",
+                    f"{median['examples_per_second']:,.0f}",
+                ]
+            )
+    header = ["data set: method", "group", "parameters trained", "at prediction", "seconds an epoch"]
+    return markdown_table([*header, "epochs", "best epoch", "examples a second"], rows)

@@ -1,0 +1,127 @@
+"""Multi-label classification of features: the data sets of SEAL's papers, and the made-up sample."""
+
+from functools import lru_cache, partial
+from typing import Any, Dict, List, Optional
+
+import numpy
+
+from scripts.measure.configs import library_value, text
+from scripts.measure.multilabel_scores import KEY, score
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+
+# By the papers' groups, which are the headings of the tables.
+METHODS = {
+    "Feed-forward": {"cross_entropy": "cross-entropy"},
+    "Energy only, gradient-based inference": {"spen": "SPEN", "dvn": "DVN", "nce_energy": "NCE"},
+    "SEAL-static": {
+        "static_margin": "static margin",
+        "static_regression": "static regression",
+        "static_nce": "static NCE",
+    },
+    "SEAL-dynamic": {
+        "margin": "margin",
+        "regression": "regression",
+        "regression_s": "regression-s",
+        "nce": "NCE",
+        "ranking": "ranking",
+    },
+    "Ablations": {
+        "margin_no_ce": "margin, no cross-entropy",
+        "regression_no_ce": "regression, no cross-entropy",
+        "nce_no_ce": "NCE, no cross-entropy",
+        "regression_discrete": "regression, discrete draws",
+        "task_net_ranking": "ranking of the task-net",
+    },
+}
+ENERGY_ONLY = "Energy only, gradient-based inference"
+
+
+@lru_cache(maxsize=None)
+def library() -> Dict[str, Any]:
+    """Paths and number of epochs of each data set, in one evaluation."""
+    return library_value(
+        "multilabel.libsonnet",
+        "{ [name]: { paths: { train: lib.dataset(name).train, valid: lib.dataset(name).valid, "
+        "test: lib.dataset(name).test }, epochs: lib.settings(name, 'cross_entropy').epochs } "
+        "for name in lib.datasets }",
+    )
+
+
+def data(name: str) -> Dict[str, Optional[str]]:
+    # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
+    return {split: library()[name]["paths"][split] for split in ("train", "valid", "test")}
+
+
+@lru_cache(maxsize=None)
+def setting_names(dataset: str, method: str) -> List[str]:
+    """What `--settings` may set: the seed and the epochs have options of their own."""
+    names = library_value("multilabel.libsonnet", f"std.objectFields(lib.settings('{dataset}', '{method}'))")
+    return [name for name in names if name not in ("seed", "epochs")]
+
+
+def experiment(dataset: str, method: str, settings: Settings) -> str:
+    chosen = {"epochs": str(settings.epochs), "seed": str(settings.seed), **dict(settings.more)}
+    inside = ", ".join(f"{name}: {value}" for name, value in chosen.items())
+    return (
+        f"local multilabel = import {text(settings.library + '/multilabel.libsonnet')};\n\n"
+        f"multilabel.experiment('{dataset}', '{method}', settings={{ {inside} }})\n"
+    )
+
+
+def methods(dataset: str) -> Dict[str, Method]:
+    return {
+        name: Method(
+            title,
+            partial(experiment, dataset, name),
+            group=group,
+            # Inference may start at random, and the starts of scoring are not those of training.
+            tolerance=5.0 if group == ENERGY_ONLY else Method.tolerance,
+        )
+        for group, members in METHODS.items()
+        for name, title in members.items()
+    }
+
+
+def mean_f1(name: str) -> Statistic:
+    return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
+
+
+def suite(dataset: str) -> Suite:
+    return Suite(
+        name=f"multilabel_{dataset}",
+        dataset=dataset,
+        title=f"multi-label classification, {dataset}",
+        methods=methods(dataset),
+        data=partial(data, dataset),
+        epochs=library()[dataset]["epochs"],
+        metrics={
+            "f1": "F1",
+            "f1_tuned": "F1, tuned",
+            "f1_per_label": "F1, a threshold a label",
+            "micro_f1": "micro",
+            "micro_f1_tuned": "micro, tuned",
+            "macro_f1": "macro",
+            "macro_f1_tuned": "macro, tuned",
+            "mean_average_precision": "MAP",
+        },
+        key=KEY,
+        statistics={"f1": mean_f1("f1"), "f1_tuned": mean_f1("f1_tuned")},
+        score=score,
+        validation="valid",
+        # Test is looked at when everything is chosen, and by request.
+        default_splits=("valid",),
+        takes_fraction=False,
+        setting_names=partial(setting_names, dataset),
+        family="multilabel",
+    )
+
+
+SUITES = [suite(dataset) for dataset in library()]
+FAMILIES = [
+    Family(
+        name="multilabel",
+        title="multi-label classification of features",
+        default="sample",
+        headline={"f1": "Example F1 at 0.5", "f1_tuned": "Example F1 at the threshold tuned on valid"},
+    )
+]

@@ -1,0 +1,142 @@
+"""
+scripts/benchmark.py --suite multilabel: that it times what it says, and a run with the smallest settings.
+"""
+
+import math
+
+import pandas
+import pytest
+import torch
+
+from scripts import benchmark
+from scripts.measure import bench_multilabel as bench
+from scripts.measure import bench_multilabel_parts as parts
+from scripts.measure.bench_timing import train_epoch
+from seal.dataset_readers.multilabel import MultilabelReader
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def batches():
+    loader = parts.read_split("sample")
+    return [batch for batch, _ in zip(loader, range(2))]
+
+
+def test_every_method_is_timed():
+    assert parts.METHODS[0] == "cross_entropy" and len(parts.METHODS) == len(set(parts.METHODS)) >= 17
+
+
+@pytest.mark.parametrize("method", parts.METHODS)
+def test_timed_steps_are_updates_that_change_nothing(method, batches):
+    still = dict(task_net_lr=0.0, loss_net_lr=0.0)
+    trainer = parts.build_trainer("sample", method, batches, **parts.ONE_STEP, **still)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    train_epoch(trainer)
+    steps = {
+        name: {float(state["step"]) for state in player.state_dict()["state"].values()}
+        for name, player in trainer.optimizer.players.items()
+    }
+    # The phase that the method ends in: an update a batch of each net that moves there, of the others none.
+    moving = [parts.LAST_PHASE[method]] if method in parts.LAST_PHASE else list(steps)
+    assert steps == {name: ({2.0} if name in moving else set()) for name in steps}
+    for name, value in trainer.model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_the_papers_steps_change_the_nets(batches):
+    trainer = parts.build_trainer("bibtex", "nce", batches)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    train_epoch(trainer)
+    steps = {
+        name: {float(state["step"]) for state in player.state_dict()["state"].values()}
+        for name, player in trainer.optimizer.players.items()
+    }
+    assert steps == {"task_net": {10.0}, "loss_net": {24.0}}
+    after = trainer.model.state_dict()
+    changed = [name for name, value in after.items() if not torch.equal(value, before[name])]
+    assert any(name.startswith("task_net") for name in changed)
+    assert any(name.startswith("loss_net") for name in changed)
+
+
+@pytest.mark.parametrize("dataset", ["sample", "bibtex"])
+def test_the_bare_net_is_the_task_net(dataset, batches):
+    model = parts.build_model(parts.experiment(dataset, "cross_entropy"), batches[0]).eval()
+    with torch.no_grad():
+        ours = model(features=batches[0]["features"])["probabilities"]
+        theirs = parts.bare_net(model)(batches[0]["features"]).sigmoid()
+    assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_random_batches_have_their_sizes():
+    first, second = parts.random_batches(2, rows=4, features=30, labels=50)
+    assert first["features"].shape == (4, 30) and first["labels"].shape == (4, 50)
+    assert first["labels"].sum(dim=1).max() <= 5 and set(first["labels"].unique().tolist()) == {0.0, 1.0}
+    assert not torch.equal(first["labels"], second["labels"])
+
+
+def test_the_sparse_file_is_what_the_reader_reads(tmp_path):
+    path = parts.write_sparse_arff(tmp_path, rows=20, features=30, labels=10)
+    data = MultilabelReader(label_xml=str(tmp_path / "labels.xml")).load(str(path))
+    assert data.features.shape == (20, 30) and data.labels.shape == (20, 10)
+    assert data.label_names == [f"l{i}" for i in range(10)]
+    assert 0 < data.labels.sum() <= 100
+
+
+def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "INFERENCE_STEPS", 2)
+    monkeypatch.setattr(bench, "INFERENCE_BATCHES", (32, 64))
+    monkeypatch.setattr(bench, "PREDICTION_ROWS", 1000)
+    monkeypatch.setattr(bench, "GROWTH_LABELS", (10, 20))
+    monkeypatch.setattr(bench, "GROWTH_SAMPLES", (1, 2))
+    monkeypatch.setattr(bench, "GROWTH_BATCHES", (4,))
+    monkeypatch.setattr(bench, "LOAD_SHAPE", (30, 40, 20))
+    monkeypatch.setattr(bench, "EPOCH_DATASETS", ("sample",))
+    arguments = ["--suite", "multilabel", "--out", str(tmp_path), "--methods", "nce"]
+    assert benchmark.main([*arguments, "--repeats", "1", "--batches", "1"]) == 0
+    table = pandas.read_csv(tmp_path / "benchmark.csv")
+    assert list(table.columns) == ["suite", "case", "method", "metric", "value", "baseline", "ratio"]
+    cases = set(table["case"])
+    assert {"step", "inference, 2 steps", "evaluation", "prediction", "memory", "epoch of sample"} < cases
+    assert {"NCE step by labels", "NCE step by samples", "NCE step by batch"} < cases
+    assert "load, 30 rows, 40 features, 20 labels" in cases and len(cases) == 10
+    for row in table[table["metric"].isin(["seconds", "cpu_seconds"]) & table["ratio"].notna()].itertuples():
+        assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
+    step = table[(table["case"] == "step") & (table["metric"] == "seconds")].set_index("method")
+    assert step.loc["cross_entropy", "ratio"] == 1 and set(step.index) == {"cross_entropy", "nce"}
+    speed = table[(table["case"] == "prediction") & (table["metric"] == "examples_per_second")]
+    speed = speed.set_index("method")["ratio"]
+    assert speed["bare PyTorch"] == 1 and math.isfinite(speed["seal"])
+    memory = table.loc[table["metric"] == "peak_mib"].set_index(["case", "method"])["value"]
+    assert (memory > 100).all() and len(memory) == 3
+    best = table[table["method"].str.startswith("best")]
+    assert best["value"].item() == table.loc[table["metric"] == "examples_per_cpu_second"].pipe(
+        lambda rows: rows[rows["case"].str.startswith("inference")]["value"].max()
+    )
+    assert (tmp_path / "benchmark.png").stat().st_size > 10_000
+    assert "data sample, 800 rows, 320 features, 30 labels" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (["--suite", "multilabel", "--cases", "metrics"], "inference"),
+        (["--suite", "multilabel", "--methods", "nse"], "nse"),
+        (["--suite", "multilabel", "--dataset", "bibtexx"], "bibtexx"),
+        (["--suite", "multilabel", "--dataset", "eurlexev"], "eurlexev"),
+        (["--suite", "multilabel", "--dataset", ","], "one"),
+        (["--suite", "multilabel", "--encoder", "bert"], "--encoder"),
+        (["--suite", "srl", "--dataset", "bibtex"], "--dataset"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, monkeypatch, capsys):
+    if "eurlexev" in arguments:
+        monkeypatch.setattr(parts, "is_present", lambda dataset: False)
+    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and word in message and message.count("\n") == 1

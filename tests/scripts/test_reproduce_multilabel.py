@@ -1,0 +1,259 @@
+"""scripts/reproduce.py --suite multilabel: configs, scores against slow ones, tables, and whole runs."""
+
+import json
+from pathlib import Path
+
+import _jsonnet
+import numpy
+import pandas
+import pytest
+import torch
+
+from scripts import reproduce
+from scripts.measure import configs, family_plots, family_tables, results, runs, significance, tables
+from scripts.measure.files import read_json
+from scripts.measure.multilabel_scores import example_f1
+from scripts.measure.suite import Settings, UserError, all_families, all_suites
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = ["--suite", "multilabel", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,nce"]
+TINY += ["--settings", "nce:num_samples=3,batch_size=64"]
+
+SUITES = all_suites()
+FAMILY = all_families()["multilabel"]
+DATASETS = sorted(FAMILY.suites(SUITES))
+
+
+# Configs.
+
+
+def evaluated(text):
+    base = str(ROOT / "training_configs") + "/"
+
+    def read(folder, name):
+        path = Path(base) / name if name.startswith("lib") else Path(folder) / name
+        return str(path), path.read_bytes()
+
+    return json.loads(_jsonnet.evaluate_snippet(base + "a_run.jsonnet", text, import_callback=read))
+
+
+@pytest.mark.parametrize("dataset", ["sample", "bibtex"])
+def test_configs_are_those_of_training_configs(dataset):
+    suite = FAMILY.suites(SUITES)[dataset]
+    prefix = "multilabel" if dataset == "sample" else dataset
+    compared = 0
+    for name, method in suite.methods.items():
+        path = ROOT / "training_configs" / f"{prefix}_{name}.jsonnet"
+        if path.is_file():
+            settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0)
+            assert evaluated(method.write(settings)) == evaluated(path.read_text(encoding="utf-8"))
+            compared += 1
+    assert compared >= 12
+
+
+def test_every_method_and_data_set_of_the_library_is_there():
+    known = configs.library_value("multilabel.libsonnet", "[lib.datasets, lib.methods]")
+    assert [DATASETS, sorted(SUITES["multilabel_sample"].methods)] == [sorted(names) for names in known]
+
+
+def test_settings_reach_the_config_and_one_methods_go_first():
+    settings = configs.parse_settings("nce:energy_weight=7, energy_weight=2,dropout=null,patience=1+2")
+    more = dict(configs.settings_of("nce", settings))
+    assert more == {"energy_weight": "7", "dropout": "null", "patience": "1+2"}
+    assert dict(configs.settings_of("margin", settings))["energy_weight"] == "2"
+    method = SUITES["multilabel_bibtex"].methods["nce"]
+    config = evaluated(method.write(Settings("lib", 3, 5, 1.0, more=tuple(more.items()))))
+    assert config["model"]["task_loss"]["energy_weight"] == 7
+    assert config["trainer"]["patience"] == 3 and config["trainer"]["num_epochs"] == 5
+    assert config["random_seed"] == 3
+    assert configs.parse_settings("a=[1, 2],b=3") == {"a": "[1, 2]", "b": "3"}
+
+
+@pytest.mark.parametrize("source", ["a", "a=", "a=1,a=2", "a=nothing", "a b=1"])
+def test_settings_that_are_none(source):
+    with pytest.raises(UserError, match="--settings"):
+        configs.parse_settings(source)
+
+
+# Scores, tables, figure.
+
+
+def test_example_f1_is_that_of_the_sets():
+    generator = torch.Generator().manual_seed(0)
+    predicted, gold = (torch.rand(50, 4, generator=generator) < 0.4 for _ in range(2))
+    for empty in (0.0, 1.0):
+        expected = []
+        for row, truth in zip(predicted, gold):
+            ours, theirs = set(row.nonzero().flatten().tolist()), set(truth.nonzero().flatten().tolist())
+            total = len(ours) + len(theirs)
+            expected.append(2 * len(ours & theirs) / total if total else empty)
+        assert example_f1(predicted, gold, empty).tolist() == pytest.approx(expected)
+
+
+def test_the_draws_of_the_bootstrap_are_the_generators():
+    parts = significance._draws(30, 600, 4)
+    expected = numpy.random.default_rng(4).multinomial(30, numpy.full(30, 1 / 30), size=600)
+    assert [len(part) for part in parts] == [250, 250, 100]
+    assert (numpy.concatenate(parts) == expected).all()
+
+
+def made_up(datasets=("bibtex", "genbase"), methods=("cross_entropy", "spen", "nce"), seeds=(1, 2)):
+    """Cross-entropy scores 40, the others 2 and 4 more; a point more on the second data set and seed."""
+    rows = []
+    for place, dataset in enumerate(datasets):
+        for index, method in enumerate(methods):
+            for seed in seeds:
+                run = (f"multilabel_{dataset}", dataset, method, seed)
+                value = 40 + 2 * index * (place + 1) + seed
+                for metric, more in (("f1", 0), ("f1_tuned", 10)):
+                    rows.append((*run, "valid", metric, value + more))
+                train = {"parameters": 3e6, "prediction_parameters": 1e6, "seconds_per_epoch": 2.5}
+                train.update(epochs=30, best_epoch=20, examples_per_second=12345)
+                rows += [(*run, "train", metric, fact) for metric, fact in train.items()]
+    return pandas.DataFrame(rows, columns=results.COLUMNS)
+
+
+def comparisons_of(p_value):
+    found = significance.Comparison(1.0, p_value)
+    return {"multilabel_bibtex": {("valid", "nce", "f1"): found}}
+
+
+def test_the_tables_are_those_of_the_papers():
+    lines = tables.page(SUITES, made_up(), comparisons_of(0.01), [], {}, "", [FAMILY]).splitlines()
+    start = lines.index("### valid: Example F1 at 0.5")
+    assert lines[start + 2 : start + 10] == [
+        "| method | bibtex | genbase | mean gain |",
+        "| :-- | --: | --: | --: |",
+        "| **Feed-forward** |  |  |  |",
+        "| cross-entropy | 41.50 ± 0.71 | 41.50 ± 0.71 | – |",
+        "| **Energy only, gradient-based inference** |  |  |  |",
+        "| SPEN | 43.50 ± 0.71 | 45.50 ± 0.71 | +3.00 |",
+        "| **SEAL-dynamic** |  |  |  |",
+        "| NCE | 45.50 ± 0.71 † | 49.50 ± 0.71 | +6.00 |",
+    ]
+    assert "### valid: Example F1 at the threshold tuned on valid" in lines
+    assert "| bibtex: NCE | SEAL-dynamic | 3.00 M | 1.00 M | 2.5 | 30 | 20 | 12,345 |" in lines
+
+
+def test_the_mean_gain_is_over_data_sets_that_have_every_method():
+    table = made_up()
+    table = table[~((table["dataset"] == "genbase") & (table["method"] == "nce"))]
+    page = "\n".join(family_tables.sections(FAMILY, SUITES, table, comparisons_of(0.2)))
+    assert "| bibtex | genbase | mean gain (bibtex) |" in page
+    assert "| NCE | 45.50 ± 0.71 | – | +4.00 |" in page and "†" not in page
+
+
+def test_the_figure_has_the_gains(tmp_path):
+    table = made_up()
+    chosen = table[(table["dataset"] == "genbase") & (table["metric"] == "f1")]
+    chosen = chosen[(chosen["method"] != "nce") | (chosen["seed"] == 2)]
+    assert family_plots.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
+    assert family_plots.gains(chosen, "cross_entropy", "dvn").empty
+    family_plots.draw_family(FAMILY, SUITES, table, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    # Nothing to compare: no figure, and no error.
+    alone = table[table["method"] == "nce"]
+    family_plots.draw_family(FAMILY, SUITES, alone, tmp_path / "none.png")
+    family_plots.draw_family(FAMILY, SUITES, table[:0], tmp_path / "none.png")
+    assert not (tmp_path / "none.png").exists()
+
+
+# The user's mistakes.
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--datasets", "bibtexx"], ["bibtexx", "bibtex, "]),
+        (["--methods", "nce,nse"], ["nse", "nce"]),
+        (["--fraction", "0.5"], ["--fraction"]),
+        (["--encoder", "bert"], ["--encoder"]),
+        (["--splits", "valid,dev"], ["dev", "test"]),
+        (["--settings", "energy_wait=1"], ["energy_wait", "energy_weight"]),
+        (["--settings", "seed=1"], ["seed", "--seeds"]),
+        (["--settings", "nse:energy_weight=1"], ["nse", "nce"]),
+        (["--suite", "srl_sample", "--datasets", "bibtex"], ["--datasets", "srl_sample"]),
+        (["--suite", "srl_sample", "--settings", "epochs=1"], ["--settings", "--overrides"]),
+        (["--suite", "multilabel_bibtex"], ["multilabel_bibtex", "multilabel"]),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments, words, tmp_path, capsys):
+    assert reproduce.main(["--suite", "multilabel", *arguments, "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and message.count("\n") == 1
+    assert all(word in message for word in words)
+    assert not list(tmp_path.iterdir())
+
+
+# Whole runs.
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole")
+    assert reproduce.main([*TINY, "--out", str(out)]) == 0
+    return out
+
+
+def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypatch):
+    folder = whole / "runs" / "multilabel_sample-nce-1"
+    before = read_json(folder / "result.json")
+    assert set(before["metrics"]) == {"valid", "train"}
+    assert "test" not in set(pandas.read_csv(whole / "results.csv")["split"])
+    assert not (folder / "frames_test.csv.gz").exists()
+    rows = (folder / "frames_valid.csv.gz").read_bytes()
+
+    def no_training(*_, **__):
+        pytest.fail("a trained run was trained")
+
+    monkeypatch.setattr(runs.Runner, "_train", no_training)
+    # A kill after the rows were written and before the result was: they are written again.
+    (folder / "frames_test.csv.gz").write_bytes(b"")
+    for _ in range(2):
+        assert reproduce.main([*TINY, "--splits", "valid,test", "--out", str(whole)]) == 0
+    after = read_json(folder / "result.json")
+    assert list(after["metrics"]) == ["valid", "test", "train"]
+    assert {key: after["metrics"][key] for key in ("valid", "train")} == before["metrics"]
+    assert (folder / "frames_valid.csv.gz").read_bytes() == rows
+    assert len(pandas.read_csv(folder / "frames_test.csv.gz")) > 100
+    page = (whole / "results.md").read_text(encoding="utf-8")
+    assert page.index("### valid: Example F1 at 0.5") < page.index("### test: Example F1 at 0.5")
+    for word in ("cross-entropy", "data/multilabel_sample/test.arff", "mean gain", "examples a second"):
+        assert word in page
+    assert (whole / "results_multilabel.png").stat().st_size > 10_000
+    # Without the option again: what was scored stays in the tables.
+    monkeypatch.setattr(runs.Runner, "finish", no_training)
+    assert reproduce.main([*TINY, "--out", str(whole)]) == 0
+    assert "test" in set(pandas.read_csv(whole / "results.csv")["split"])
+
+
+def test_scores_are_those_of_the_saved_rows_and_of_training(whole):
+    for method in ("cross_entropy", "nce"):
+        folder = whole / "runs" / f"multilabel_sample-{method}-1"
+        result = read_json(folder / "result.json")
+        assert (result["suite"], result["dataset"]) == ("multilabel_sample", "sample")
+        metrics, rows = result["metrics"]["valid"], pandas.read_csv(folder / "frames_valid.csv.gz")
+        assert set(SUITES["multilabel_sample"].metrics) <= set(metrics)
+        for name in ("f1", "f1_tuned"):
+            assert metrics[name] == pytest.approx(100 * rows[name].mean(), abs=1e-3)
+        trained = read_json(folder / "model" / "metrics.json")
+        for name in ("f1", "f1_tuned", "f1_per_label", "macro_f1_tuned", "mean_average_precision"):
+            assert metrics[name] == pytest.approx(trained[f"best_validation_{name}"], abs=1e-3)
+        assert metrics["f1_tuned"] >= metrics["f1"]
+
+
+def test_the_nets_are_counted(whole):
+    cross_entropy, nce = (
+        read_json(whole / "runs" / f"multilabel_sample-{name}-1" / "result.json")["metrics"]["train"]
+        for name in ("cross_entropy", "nce")
+    )
+    assert cross_entropy["parameters"] == cross_entropy["prediction_parameters"]
+    assert nce["prediction_parameters"] == cross_entropy["parameters"] < nce["parameters"]
+    assert nce["examples_per_second"] > 0
+
+
+def test_other_settings_are_another_experiment(whole, capsys):
+    arguments = [*TINY[:-1], "nce:num_samples=4,batch_size=64", "--out", str(whole)]
+    assert reproduce.main(arguments) == 2
+    message = capsys.readouterr().err
+    assert "other settings" in message and "multilabel_sample-nce-1" in message
