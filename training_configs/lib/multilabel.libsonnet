@@ -2,10 +2,12 @@
 //
 //   multilabel.experiment('bibtex', 'nce')
 //   multilabel.experiment('bibtex', 'nce', settings={ energy_weight: 3 })
+//   multilabel.experiment('bibtex', 'nce', settings={ tuned: true })      ours, cheaper: multilabel_tuned
 //   multilabel.experiment('bibtex', 'static_nce', { loss_net_from: 'runs/nce_energy' })
 local data = import 'multilabel_data.libsonnet';
 local methods = import 'multilabel_methods.libsonnet';
 local settings_of = import 'multilabel_settings.libsonnet';
+local tuned_of = import 'multilabel_tuned.libsonnet';
 
 local choose(choices, name, what) =
   if std.objectHas(choices, name) then choices[name]
@@ -25,7 +27,8 @@ local choose(choices, name, what) =
 
   experiment(dataset, method, options={}, settings={}): {
     local d = $.dataset(dataset),
-    local s = settings_of(dataset, method) + settings,
+    local base = settings_of(dataset, method),
+    local s = base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
     local dropout = if s.dropout == null then d.net.dropout else s.dropout,
     local layers = d.net.num_layers,
     local encoder = {
