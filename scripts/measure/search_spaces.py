@@ -1,0 +1,249 @@
+"""
+What a hyper-parameter search may choose, by method: names of `multilabel_settings.libsonnet` and their ranges;
+and the file that keeps its trials.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from scripts.measure.configs import library_value, text
+from scripts.measure.files import locked, replacing
+from scripts.measure.suite import UserError
+
+#: Seconds between signs of life of a running trial, and of silence after which it counts as killed.
+HEARTBEAT, SILENCE = 10, 60
+#: No trial is pruned before so many are complete, nor before this epoch (of the last phase).
+WARMUP_TRIALS, WARMUP_EPOCHS = 5, 5
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`. With `step` they are integers, else real numbers of 3 digits."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: int = 0
+
+    def with_value(self, value: float) -> "Range":
+        """As wide as it must be for `value` to lie inside."""
+        return replace(self, low=min(self.low, value), high=max(self.high, value))
+
+    def suggest(self, trial: Any, name: str) -> float:
+        if self.step:
+            return trial.suggest_int(name, self.low, self.high, step=self.step)
+        # Rounded before it is used: what is printed is what was trained.
+        return float(f"{trial.suggest_float(name, self.low, self.high, log=self.log):.3g}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    values: Tuple[Any, ...]
+
+    def with_value(self, value: Any) -> "Choice":
+        return self if value in self.values else Choice(tuple(sorted((*self.values, value))))
+
+    def suggest(self, trial: Any, name: str) -> Any:
+        return trial.suggest_categorical(name, list(self.values))
+
+
+Space = Dict[str, Union[Range, Choice]]
+
+# The ranges are about those of the values that the papers' authors found best, over their data sets: "tables"
+# are Tables 4 to 10 of SEAL's ICLR 2022 submission, "configs" what the authors published; both are in
+# training_configs/lib/multilabel_settings.libsonnet. A config's own value that lies outside widens the range.
+
+# Tables: 0.0002 to 9; all but two of them from 0.001.
+ENERGY_WEIGHT = Range(1e-3, 10.0, log=True)
+# Tables: task-net 1e-4 to 8e-3, loss-net 1.5e-5 to 8e-3; configs reach 1e-2.
+LEARNING_RATE = Range(1.5e-5, 1e-2, log=True)
+# Configs of energy-only models: 1.02e-5 to 3.54e-3.
+ENERGY_ONLY_LEARNING_RATE = Range(1e-5, 1e-2, log=True)
+# Tables: 1, 5 or 10, and 6 once.
+TASK_NET_STEPS = Choice((1, 5, 10))
+# Tables: 1 with the margin loss, where it is not searched; 3, 6, 9 or 12 with others, and 5 once.
+LOSS_NET_STEPS = Choice((1, 3, 6, 9, 12))
+# Tables, NCE and ranking: 20 to 100.
+DRAWS = Range(20, 100, step=20)
+# Tables, regression-s: 5 to 30.
+NOISY_OUTPUTS = Range(5, 30, step=5)
+# Configs: 0 to 0.5.
+DROPOUT = Range(0.0, 0.6)
+# Configs: 1e-5 mostly, 8.2e-6 to 4e-2 where it was searched. Below 1e-6 it does nothing.
+WEIGHT_DECAY = Range(1e-6, 1e-2, log=True)
+# Configs of DVN: 0.055 to 0.57, with 30 steps; those of the other energy-only models: 0.1, with 20.
+STEP_SIZE = Range(0.04, 0.6, log=True)
+INFERENCE_STEPS = Choice((20, 30))
+
+_TASK_NET: Space = {"task_net_lr": LEARNING_RATE, "dropout": DROPOUT, "weight_decay": WEIGHT_DECAY}
+_ENERGY_ONLY: Space = {
+    "loss_net_lr": ENERGY_ONLY_LEARNING_RATE,
+    "dropout": DROPOUT,
+    "weight_decay": WEIGHT_DECAY,
+    "step_size": STEP_SIZE,
+    "inference_steps": INFERENCE_STEPS,
+}
+# The run trains both nets, one after the other.
+_STATIC: Space = {
+    "energy_weight": ENERGY_WEIGHT,
+    **_TASK_NET,
+    "loss_net_lr": ENERGY_ONLY_LEARNING_RATE,
+    "task_net_steps": TASK_NET_STEPS,
+}
+_MARGIN: Space = {
+    "energy_weight": ENERGY_WEIGHT,
+    **_TASK_NET,
+    "loss_net_lr": LEARNING_RATE,
+    "task_net_steps": TASK_NET_STEPS,
+}
+_REGRESSION: Space = {**_MARGIN, "loss_net_steps": LOSS_NET_STEPS}
+_NCE: Space = {**_REGRESSION, "num_samples": DRAWS}
+
+
+def _no_cross_entropy(space: Space) -> Space:
+    """The energy is all there is, and Adam's updates do not depend on the scale of a loss."""
+    return {name: values for name, values in space.items() if name != "energy_weight"}
+
+
+SPACES: Dict[str, Space] = {
+    "cross_entropy": _TASK_NET,
+    "spen": _ENERGY_ONLY,
+    "dvn": _ENERGY_ONLY,
+    "nce_energy": {**_ENERGY_ONLY, "num_samples": DRAWS},
+    "static_margin": _STATIC,
+    "static_regression": _STATIC,
+    "static_nce": {**_STATIC, "num_samples": DRAWS},
+    "margin": _MARGIN,
+    "regression": _REGRESSION,
+    "regression_s": {**_REGRESSION, "num_samples": NOISY_OUTPUTS},
+    "nce": _NCE,
+    "ranking": _NCE,
+    "margin_no_ce": _no_cross_entropy(_MARGIN),
+    "regression_no_ce": _no_cross_entropy(_REGRESSION),
+    "nce_no_ce": _no_cross_entropy(_NCE),
+    "regression_discrete": _NCE,
+    "task_net_ranking": {**_TASK_NET, "num_samples": DRAWS},
+}
+
+
+def own_settings(dataset: str, method: str) -> Dict[str, Any]:
+    """What the config has for whatever its method's space names."""
+    return {name: value for name, value in all_settings(dataset, method).items() if name in SPACES[method]}
+
+
+def search_space(dataset: str, method: str) -> Space:
+    """The method's space, wide enough to hold the config's own settings."""
+    own = own_settings(dataset, method)
+    return {name: values.with_value(own[name]) for name, values in SPACES[method].items() if name in own}
+
+
+@lru_cache(maxsize=None)
+def earlier_epochs(dataset: str, method: str) -> int:
+    """How many epochs a run has before its last phase."""
+    phases = library_value(
+        "multilabel.libsonnet",
+        f"std.get(lib.experiment({text(dataset)}, {text(method)}).trainer, 'phases', [])",
+    )
+    return sum(phase.get("epochs", 0) for phase in phases)
+
+
+@lru_cache(maxsize=None)
+def all_settings(dataset: str, method: str) -> Dict[str, Any]:
+    """The config's settings; without dropout where the nets have no place for it."""
+    of = f"lib.settings({text(dataset)}, {text(method)}), lib.dataset({text(dataset)}).net"
+    settings, net = library_value("multilabel.libsonnet", f"[{of}]")
+    if settings["dropout"] is None:
+        settings["dropout"] = net["dropout"]
+    if net["num_layers"] == 1:
+        # Dropout stands between layers.
+        del settings["dropout"]
+    return settings
+
+
+# The trials.
+
+
+def open_study(path: Path, about: Dict[str, Any]) -> Any:
+    """
+    The search in the SQLite file; begun, with the config's own settings as its first trial, if there is none.
+
+    # Raises
+
+    `UserError` if the file is of a search that is not `about` the same: data set, method and so on.
+    """
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    about = {**about, "first trial": own_settings(about["dataset"], about["method"])}
+    # Processes that start together must not all create the tables, or the first trial.
+    with warnings.catch_warnings(), locked(path.with_suffix(".lock")):
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        try:
+            storage = optuna.storages.RDBStorage(
+                f"sqlite:///{path}",
+                engine_kwargs={"connect_args": {"timeout": 100}},
+                heartbeat_interval=HEARTBEAT,
+                grace_period=SILENCE,
+                # Once: a trial may be what kills the process.
+                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=1),
+            )
+        except SQLAlchemyError as error:
+            raise UserError(f"--storage: {path} is no search that Optuna can open.") from error
+        study = optuna.create_study(
+            study_name="tune",
+            storage=storage,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(WARMUP_TRIALS, WARMUP_EPOCHS),
+        )
+        before = study.user_attrs
+        for name, value in about.items():
+            if before.get(name, value) != value:
+                raise UserError(
+                    f"--storage: {path} is of a search with another {name} ({before[name]}, not {value}): take "
+                    "another file."
+                )
+        for name, value in about.items():
+            study.set_user_attr(name, value)
+        study.enqueue_trial(about["first trial"], skip_if_exists=True)
+    return study
+
+
+def finished(study: Any) -> List[Any]:
+    """The trials that count: those that ended by themselves or were pruned."""
+    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "PRUNED")]
+
+
+def best_trial(study: Any) -> Optional[Any]:
+    complete = [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
+    return max(complete, key=lambda trial: trial.value, default=None)
+
+
+def write_csv(study: Any, path: Path) -> Any:
+    """A row a trial that counts, the complete ones first, the best first; returns the table."""
+    import pandas
+
+    metric = study.user_attrs["metric"]
+    rows = []
+    for trial in finished(study):
+        facts = trial.user_attrs
+        row = {"trial": trial.number, "end": facts.get("end", trial.state.name.lower())}
+        # Of a pruned trial, the best so far.
+        row[metric] = max(trial.intermediate_values.values(), default=0.0)
+        row["epochs"], row["seconds"] = facts["epochs"], round(trial.duration.total_seconds(), 1)
+        rows.append({**row, **facts["settings"]})
+    rows.sort(key=lambda row: (row["end"] != "complete", -row[metric]))
+    table = pandas.DataFrame(rows)
+    with replacing(path) as draft:
+        table.to_csv(draft, index=False)
+    return table
+
+
+def line_to_paste(dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1") -> str:
+    inside = ", ".join(f"{name}: {value}" for name, value in settings.items())
+    line = f"multilabel.experiment('{dataset}', '{method}', settings={{ {inside} }})"
+    # What chooses the epoch, too.
+    return line if metric == "f1" else f"{line} + {{ trainer+: {{ validation_metric: '+{metric}' }} }}"

@@ -1,0 +1,163 @@
+"""Descend the energy of a trained SEAL model's loss-net, and see whether that betters the task-net's output."""
+
+import argparse
+import sys
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tqdm import tqdm  # noqa: E402
+
+from scripts.measure.files import replacing  # noqa: E402
+from scripts.measure.suite import ROOT, UserError  # noqa: E402
+
+EPILOG = """\
+Gradient-based inference starts (a) from the task-net's output, (b) from draws from the task-net and (c) from
+random points. At every step, the point as it is then is scored by example F1 at 0.5: if the loss-net knew more
+than it has taught the task-net, the curve would rise above the task-net's own score.
+
+Writes to DIR refinement.csv (start, step, f1, f1_least_energy, energy: means over rows and, but for
+f1_least_energy, over restarts) and refinement.png.
+
+example:
+  python scripts/refine.py results/multilabel/runs/multilabel_bibtex-nce-1/model data/bibtex/valid.arff
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    style = argparse.RawDescriptionHelpFormatter
+    result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
+    add = result.add_argument
+    add("model", type=Path, metavar="MODEL", help="a folder that `allennlp train` wrote, or its model.tar.gz")
+    add("data", type=Path, metavar="DATA", help="an ARFF file with labels, such as the validation data")
+    add("--steps", type=int, default=100, help="of the descent (default: %(default)s)")
+    add("--step-size", type=float, default=0.1, help="in units of labels, 0 to 1 (default: %(default)s)")
+    add(
+        "--optimizer",
+        choices=["adam", "sgd", "adagrad", "rmsprop"],
+        default="adam",
+        help="that takes the steps (default: %(default)s, as of the energy-only configs)",
+    )
+    add("--restarts", type=int, default=5, help="draws, and random points, a row (default: %(default)s)")
+    add("--batch-size", type=int, default=512, help="rows at a time, at most (default: %(default)s)")
+    add("--seed", type=int, default=0, help="of draws and random points (default: %(default)s)")
+    add("--threads", type=int, default=1, help="(default: %(default)s)")
+    add("--out", type=Path, metavar="DIR", default=Path("results/refine"), help="(default: %(default)s)")
+    return result
+
+
+def check(arguments: argparse.Namespace) -> None:
+    for option in ("steps", "restarts", "batch_size", "threads"):
+        if getattr(arguments, option) < 1:
+            name = option.replace("_", "-")
+            raise UserError(f"--{name} must be at least 1, not {getattr(arguments, option)}.")
+    if not arguments.step_size > 0:
+        raise UserError(f"--step-size must be above 0, not {arguments.step_size:g}.")
+    for path in (arguments.model, arguments.data):
+        if not path.exists():
+            raise UserError(f"there is no {path}.")
+
+
+def load(path: Path) -> Any:
+    """The archive of a multi-label model that has both nets."""
+    import torch
+    from allennlp.models import load_archive
+
+    import seal  # noqa: F401
+    from seal.models import MultilabelModel
+
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise UserError(f"{path} is not a folder that `allennlp train` wrote.")
+    archive = load_archive(str(path), cuda_device=0 if torch.cuda.is_available() else -1)
+    model = archive.model
+    if not isinstance(model, MultilabelModel):
+        raise UserError(f"{path} is a {type(model).__name__}; this script refines multi-label models.")
+    for name, net in (("loss-net", model.loss_net), ("task-net", model.task_net)):
+        if net is None:
+            raise UserError(f"{path} is a model without a {name}; take one that SEAL trained, with both nets.")
+    return archive
+
+
+def read(archive: Any, data: Path, batch_size: int) -> List[Dict[str, Any]]:
+    from seal.dataset_readers.tensor_loader import TensorLoader
+
+    loader = TensorLoader(archive.validation_dataset_reader, str(data), batch_size=batch_size)
+    loader.index_with(archive.model.vocab)
+    loader.set_target_device(next(archive.model.parameters()).device)
+    batches = list(loader)
+    if not batches:
+        raise UserError(f"{data} has no rows.")
+    if "labels" not in batches[0]:
+        raise UserError(f"{data} has no labels, so nothing can be scored.")
+    return batches
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Writes table and figure; returns what they say in a few lines."""
+    import torch
+
+    from scripts.measure import refinement
+    from seal.user_errors import describe
+
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(arguments.seed)
+    # Paths that the reader's config names are relative to the repository.
+    model_path, data, out = (path.absolute() for path in (arguments.model, arguments.data, arguments.out))
+    try:
+        with chdir(ROOT):
+            archive = load(model_path)
+            batches = read(archive, data, arguments.batch_size)
+    except UserError:
+        raise
+    except Exception as error:
+        sentence = describe(error)
+        if sentence is None:
+            raise
+        raise UserError(sentence) from error
+    model = archive.model.eval()
+    empty_f1 = archive.config.as_dict(quiet=True)["model"].get("empty_f1", 1.0)
+    descent = refinement.Descent(
+        arguments.steps, arguments.step_size, arguments.optimizer, arguments.restarts
+    )
+    rows = sum(len(batch["features"]) for batch in batches)
+    total = rows * len(refinement.STARTS)
+    with tqdm(total=total, desc="rows, three starts each", unit="row", dynamic_ncols=True) as bar:
+        table, lines = refinement.refine(model, batches, descent, empty_f1, bar.update)
+    with replacing(out / "refinement.csv") as draft:
+        table.to_csv(draft, index=False)
+    title = f"{data.name}, {rows} rows: {arguments.optimizer}, step size {arguments.step_size:g}"
+    refinement.draw(table, lines, out / "refinement.png", title)
+    return summary(table, lines) + f"\n{arguments.out}: refinement.csv, refinement.png"
+
+
+def summary(table: Any, lines: Dict[str, float]) -> str:
+    told = [f"task-net alone: F1 {lines['task_net_f1']:.2f}, energy {lines['task_net_energy']:.4g}"]
+    told.append(f"gold: energy {lines['gold_energy']:.4g}")
+    for start, rows in table.groupby("start", sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        best = rows.loc[rows["f1"].idxmax()]
+        told.append(
+            f"from {start}: F1 {first['f1']:.2f} at step 0, {last['f1']:.2f} at step {last['step']} "
+            f"({last['f1_least_energy']:.2f} of the least energy), at most {best['f1']:.2f} at step {best['step']}"
+        )
+    return "\n".join(told)
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        check(arguments)
+        print(run(arguments))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

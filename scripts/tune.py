@@ -1,0 +1,249 @@
+"""Search hyper-parameters of a multi-label method on the validation data, with Optuna."""
+
+import argparse
+import io
+import logging
+import os
+import signal
+import sys
+import tempfile
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tqdm import tqdm  # noqa: E402
+
+from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: E402
+from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
+from scripts.measure.suites import multilabel  # noqa: E402
+
+EPILOG = """\
+The first trial has the config's own settings. The others are chosen by TPE; one whose validation score is
+below the median of earlier ones at the same epoch is cut short (pruned), as is one that diverges. The test
+data is never read. What may be chosen, and why: scripts/measure/search_spaces.py.
+
+The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. Started again
+after whatever end, the same command goes on; with more --trials, it adds to them; started several times at
+once, the processes share the search (and may each end with one trial more). A trial whose process was killed
+is repeated after a minute of silence.
+
+example:
+  python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    style = argparse.RawDescriptionHelpFormatter
+    result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
+    add, sets = result.add_argument, list(multilabel.library())
+    add("--dataset", required=True, choices=sets, metavar="NAME", help=", ".join(sets))
+    add("--method", required=True, choices=list(SPACES), metavar="NAME", help=", ".join(SPACES))
+    add("--trials", type=int, default=30, help="in the storage when the search ends (default: %(default)s)")
+    add("--epochs", type=int, default=60, help="of a trial, at most: patience may end it (default: %(default)s)")
+    add(
+        "--metric",
+        choices=["f1", "f1_tuned"],
+        default="f1",
+        help="example F1 at 0.5, or at the threshold tuned on the validation data; it chooses the settings "
+        "and, in training, the epoch (default: %(default)s)",
+    )
+    add("--storage", type=Path, help="(default: results/tune/DATASET_METHOD.db, or _f1_tuned.db)")
+    add("--timeout", type=float, help="seconds after which no new trial begins")
+    add("--seed", type=int, help="of the search and of all its trainings (default: the config's)")
+    add("--threads", type=int, default=1, help="of a training (default: %(default)s)")
+    add("--verbose", action="store_true", help="show what AllenNLP and Optuna log")
+    return result
+
+
+def check(arguments: argparse.Namespace) -> None:
+    for option in ("trials", "epochs", "threads"):
+        if getattr(arguments, option) < 1:
+            raise UserError(f"--{option} must be at least 1, not {getattr(arguments, option)}.")
+    if arguments.timeout is not None and arguments.timeout <= 0:
+        raise UserError(f"--timeout must be above 0, not {arguments.timeout:g}.")
+    earlier = search_spaces.earlier_epochs(arguments.dataset, arguments.method)
+    if arguments.epochs <= earlier:
+        raise UserError(f"--epochs must be above {earlier}: {arguments.method} has those before its last phase.")
+    for path in map(multilabel.data(arguments.dataset).get, ("train", "valid")):
+        if not (ROOT / path).exists():
+            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see README.md.")
+    try:
+        import optuna  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error.name} is not installed; requirements-measure.txt has it.") from error
+
+
+def storage_path(arguments: argparse.Namespace) -> Path:
+    suffix = "" if arguments.metric == "f1" else f"_{arguments.metric}"
+    default = ROOT / "results" / "tune" / f"{arguments.dataset}_{arguments.method}{suffix}.db"
+    return (arguments.storage or default).absolute()
+
+
+class Tuning:
+    """Trains a trial, in this process and a temporary folder, through AllenNLP's `train_model`."""
+
+    def __init__(self, arguments: argparse.Namespace, show: Callable[[Any, int], None]) -> None:
+        import seal  # noqa: F401
+        from allennlp.training import TrainerCallback
+
+        self._arguments, self._show = arguments, show
+        own = search_spaces.all_settings(arguments.dataset, arguments.method)["seed"]
+        self.seed = own if arguments.seed is None else arguments.seed
+        # What the callback of a trial calls; a config, which is text, could not hand it over.
+        tell: List[Any] = []
+        self._tell = tell
+
+        @TrainerCallback.register("tell_tuning", exist_ok=True)
+        class TellTuning(TrainerCallback):
+            def on_epoch(self, trainer: Any, metrics: Dict[str, Any], epoch: int, **_: Any) -> None:
+                tell[-1](epoch, metrics)
+
+    def train(self, trial: Any, settings: Dict[str, Any]) -> float:
+        """The best validation score; raises `TrialPruned` when the trial is not worth going on."""
+        import optuna
+        from allennlp.commands.train import train_model
+        from allennlp.common import Params
+        from allennlp.common.checks import ConfigurationError
+        from seal.training import NonFiniteLoss
+
+        def tell(epoch: int, metrics: Dict[str, Any]) -> None:
+            self._show(trial, epoch)
+            trial.set_user_attr("epochs", epoch + 1)
+            # An earlier phase trains something else than what predicts in the end.
+            if epoch >= first:
+                scores.append(metrics[f"validation_{self._arguments.metric}"])
+                trial.report(scores[-1], epoch - first)
+                if trial.should_prune():
+                    raise optuna.TrialPruned()
+
+        scores: List[float] = []
+        first = search_spaces.earlier_epochs(self._arguments.dataset, self._arguments.method)
+        trial.set_user_attr("settings", settings)
+        trial.set_user_attr("epochs", 0)
+        # Data paths of configs are relative to the repository.
+        with tempfile.TemporaryDirectory(prefix="tune-") as folder, chdir(ROOT), quiet(self._arguments.verbose):
+            path = Path(folder, "config.jsonnet")
+            path.write_text(self._config(settings, path.parent), encoding="utf-8")
+            params = Params.from_file(path)
+            params["trainer"]["validation_metric"] = f"+{self._arguments.metric}"
+            params["trainer"]["callbacks"] = [*params["trainer"]["callbacks"], "tell_tuning"]
+            self._tell.append(tell)
+            try:
+                train_model(params, os.path.join(folder, "model"))
+            except NonFiniteLoss as error:
+                trial.set_user_attr("end", "diverged")
+                raise optuna.TrialPruned() from error
+            except ConfigurationError as error:
+                raise UserError(f"a trial cannot be trained: {' '.join(str(error).split())}") from error
+            finally:
+                self._tell.pop()
+        return max(scores)
+
+    def _config(self, settings: Dict[str, Any], folder: Path) -> str:
+        library = os.path.relpath(ROOT / "training_configs" / "lib", folder)
+        more = tuple((name, repr(value)) for name, value in settings.items())
+        chosen = Settings(library, self.seed, self._arguments.epochs, fraction=1.0, more=more)
+        return multilabel.experiment(self._arguments.dataset, self._arguments.method, chosen)
+
+
+@contextmanager
+def quiet(verbose: bool) -> Iterator[None]:
+    """Nothing that is written inside is seen, unless `verbose`; logging is afterwards as it was before."""
+    root, hook = logging.getLogger(), sys.excepthook
+    handlers, level = list(root.handlers), root.level
+    out, err = (sys.stdout, sys.stderr) if verbose else (io.StringIO(), io.StringIO())
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            yield
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            handler.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        sys.excepthook = hook
+
+
+def search(arguments: argparse.Namespace, study: Any) -> None:
+    """Trains until the storage has its trials, or time is out."""
+    wanted, before = arguments.trials, len(finished(study))
+    if before >= wanted:
+        return
+    import torch
+    from optuna.samplers import TPESampler
+
+    torch.set_num_threads(arguments.threads)
+    space = search_spaces.search_space(arguments.dataset, arguments.method)
+    bar = tqdm(total=wanted, initial=before, desc="trials", unit="trial", dynamic_ncols=True)
+
+    def show(trial: Any, epoch: int) -> None:
+        best = best_trial(study)
+        told = "" if best is None else f", best {best.value:.2f}"
+        bar.set_postfix_str(f"trial {trial.number}, epoch {epoch + 1}/{arguments.epochs}{told}")
+
+    tuning = Tuning(arguments, show)
+
+    def objective(trial: Any) -> float:
+        # A seed a trial, so that processes that share the search, or go on with it, choose differently.
+        trial.study.sampler = TPESampler(seed=1000 * tuning.seed + trial.number)
+        try:
+            return tuning.train(trial, {name: values.suggest(trial, name) for name, values in space.items()})
+        except KeyboardInterrupt:
+            study.enqueue_trial(trial.params)  # To be repeated, before anything new.
+            raise
+
+    def after(study: Any, _: Any) -> None:
+        bar.update(min(len(finished(study)), wanted) - bar.n)
+        search_spaces.write_csv(study, storage_path(arguments).with_suffix(".csv"))
+        if len(finished(study)) >= wanted:
+            study.stop()
+
+    with bar:
+        study.optimize(objective, timeout=arguments.timeout, callbacks=[after])
+
+
+def report(arguments: argparse.Namespace, study: Any) -> None:
+    path = storage_path(arguments).with_suffix(".csv")
+    table, best = search_spaces.write_csv(study, path), best_trial(study)
+    if best is None:
+        print(f"No trial is complete; those that were pruned are in {path}.")
+        return
+    print(table.head(5).to_string(index=False, float_format="{:.4g}".format))
+    own = [trial for trial in finished(study) if trial.user_attrs["settings"] == study.user_attrs["first trial"]]
+    told = f"The config's own settings are trial {own[0].number}'s. " if own else ""
+    print(f"\nAll trials: {path}. {told}The best:\n")
+    chosen = {**best.user_attrs["settings"], **({} if arguments.seed is None else {"seed": arguments.seed})}
+    print(search_spaces.line_to_paste(arguments.dataset, arguments.method, chosen, arguments.metric))
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    arguments = parser().parse_args(argv)
+
+    def end(*_: Any) -> None:
+        raise KeyboardInterrupt  # Optuna notes it in the storage, as it does not an exit.
+
+    previous = signal.signal(signal.SIGTERM, end)
+    try:
+        check(arguments)
+        import optuna
+
+        optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
+        about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
+        study = search_spaces.open_study(storage_path(arguments), about)
+        search(arguments, study)
+        report(arguments, study)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

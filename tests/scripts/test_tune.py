@@ -1,0 +1,259 @@
+"""scripts/tune.py: what may be chosen, trainings of trials, and searches that are stopped and go on."""
+
+import json
+import logging
+import sys
+from types import SimpleNamespace
+
+import _jsonnet
+import pandas
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+pytest.importorskip("optuna", reason="optuna is for measurements: it is in requirements-measure.txt")
+
+import optuna  # noqa: E402
+
+from scripts import tune  # noqa: E402
+from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure.configs import library_value  # noqa: E402
+from scripts.measure.search_spaces import SPACES, Choice, Range  # noqa: E402
+from scripts.measure.suite import ROOT  # noqa: E402
+from seal.dataset_readers.multilabel import MultilabelReader  # noqa: E402
+
+EVERYTHING = library_value(
+    "multilabel.libsonnet",
+    "{ [d]: { [m]: lib.settings(d, m) for m in lib.methods } for d in lib.datasets }",
+)
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch):
+    threads = torch.get_num_threads()
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    yield
+    torch.set_num_threads(threads)
+
+
+def arguments(*more, method="cross_entropy", epochs=1):
+    return tune.parser().parse_args(
+        ["--dataset", "sample", "--method", method, "--epochs", str(epochs), *map(str, more)]
+    )
+
+
+def command(folder, *more, method="cross_entropy", trials=2, epochs=1):
+    storage = folder / "a" / "search.db"
+    return tune.main(
+        ["--dataset", "sample", "--method", method, "--epochs", str(epochs), "--trials", str(trials)]
+        + ["--storage", str(storage), *map(str, more)]
+    )
+
+
+def pasted(line):
+    """The config that the printed line makes."""
+    path = (ROOT / "training_configs" / "lib" / "multilabel.libsonnet").as_posix()
+    return json.loads(_jsonnet.evaluate_snippet("pasted", f"local multilabel = import '{path}'; {line}"))
+
+
+def last_line(capsys):
+    return capsys.readouterr().out.splitlines()[-1]
+
+
+# Spaces.
+
+
+def test_every_method_has_a_space_of_its_own_settings():
+    assert set(SPACES) == set(EVERYTHING["sample"])
+    for methods in EVERYTHING.values():
+        for method, settings in methods.items():
+            assert set(SPACES[method]) <= set(settings)
+
+
+@pytest.mark.parametrize("dataset, method", [("bibtex", "margin"), ("cal500", "regression_s"), ("sample", "nce")])
+def test_the_space_holds_the_configs_own_settings(dataset, method):
+    own, space = search_spaces.own_settings(dataset, method), search_spaces.search_space(dataset, method)
+    assert own.keys() == space.keys() and len(own) >= 6
+    # A net of one layer has no dropout.
+    assert ("dropout" in own) == (dataset != "sample")
+    for name, value in own.items():
+        if isinstance(space[name], Choice):
+            assert value in space[name].values
+        else:
+            assert space[name].low <= value <= space[name].high
+            assert not space[name].step or (value - space[name].low) % space[name].step == 0
+
+
+def test_dropout_that_the_settings_leave_open_is_the_data_sets():
+    assert search_spaces.own_settings("bibtex", "cross_entropy")["dropout"] == 0.4
+
+
+def test_a_range_is_widened_and_rounds():
+    trial = optuna.trial.FixedTrial({"x": 0.123456, "n": 60})
+    assert Range(0.1, 1.0).with_value(2.0) == Range(0.1, 2.0)
+    assert Range(0.1, 1.0).suggest(trial, "x") == 0.123
+    assert Range(20, 100, step=20).suggest(trial, "n") == 60
+    assert Choice((1, 5, 10)).with_value(6) == Choice((1, 5, 6, 10))
+
+
+@pytest.mark.parametrize("method, epochs", [("nce", 0), ("static_margin", 30), ("static_nce", 50)])
+def test_epochs_before_the_last_phase(method, epochs):
+    assert search_spaces.earlier_epochs("sample", method) == epochs
+
+
+# A trial.
+
+
+class Trial:
+    """What a training sees of Optuna's."""
+
+    number = 0
+
+    def __init__(self, prune_at=None):
+        self.prune_at, self.reported, self.user_attrs = prune_at, {}, {}
+
+    def report(self, value, step):
+        self.reported[step] = value
+
+    def should_prune(self):
+        return self.prune_at in self.reported
+
+    def set_user_attr(self, name, value):
+        self.user_attrs[name] = value
+
+
+def trained(trial, settings, **options):
+    return tune.Tuning(arguments(**options), lambda trial, epoch: None).train(trial, settings)
+
+
+def test_a_trial_is_the_plain_training_of_its_config(tmp_path, monkeypatch, allennlp_logging):
+    settings = {"task_net_lr": 5e-3, "num_samples": 3, "batch_size": 100, "energy_weight": 0.5}
+    trial = Trial()
+    value = trained(trial, settings, method="nce", epochs=2)
+    inside = ", ".join(f"{name}: {number}" for name, number in {**settings, "epochs": 2}.items())
+    config = pasted(f"multilabel.experiment('sample', 'nce', settings={{ {inside} }})")
+    monkeypatch.chdir(ROOT)
+    train_model(Params(config), str(tmp_path / "plain"))
+    epochs = [json.loads((tmp_path / "plain" / f"metrics_epoch_{i}.json").read_text()) for i in range(2)]
+    assert trial.reported == {i: metrics["validation_f1"] for i, metrics in enumerate(epochs)}
+    assert value == epochs[-1]["best_validation_f1"] == max(trial.reported.values())
+
+
+def test_a_pruned_trial_ends_at_once_and_leaves_nothing_behind(capfd):
+    handlers, level, hook = list(logging.getLogger().handlers), logging.getLogger().level, sys.excepthook
+    trial = Trial(prune_at=0)
+    with pytest.raises(optuna.TrialPruned):
+        trained(trial, {"batch_size": 400}, epochs=3)
+    assert list(trial.reported) == [0] and trial.user_attrs["epochs"] == 1
+    assert (logging.getLogger().handlers, logging.getLogger().level, sys.excepthook) == (handlers, level, hook)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_only_the_last_phase_counts(monkeypatch):
+    monkeypatch.setattr(search_spaces, "earlier_epochs", lambda dataset, method: 1)
+    trial = Trial()
+    trained(trial, {"loss_net_epochs": 1, "batch_size": 400}, method="static_regression", epochs=3)
+    assert list(trial.reported) == [0, 1] and trial.user_attrs["epochs"] == 3
+
+
+def test_a_trial_that_diverges_is_pruned():
+    trial = Trial()
+    with pytest.raises(optuna.TrialPruned):
+        trained(trial, {"task_net_lr": 1e38})
+    assert trial.user_attrs["end"] == "diverged"
+
+
+# Searches.
+
+
+def test_a_search_and_its_next_trial(tmp_path, monkeypatch, capsys):
+    read, table = [], MultilabelReader.read_table
+    monkeypatch.setattr(
+        MultilabelReader, "read_table", lambda self, path: read.append(str(path)) or table(self, path)
+    )
+    assert command(tmp_path, "--metric", "f1_tuned", "--seed", 3) == 0
+    config = pasted(last_line(capsys))
+    assert {path.rpartition("/")[2] for path in read} == {"train.arff", "valid.arff"}
+    trials = pandas.read_csv(tmp_path / "a" / "search.csv")
+    assert sorted(trials["trial"]) == [0, 1] and trials["f1_tuned"].is_monotonic_decreasing
+    best, first = trials.iloc[0], trials.set_index("trial").loc[0]
+    assert config["trainer"]["validation_metric"] == "+f1_tuned" and config["random_seed"] == 3
+    assert config["trainer"]["task_net"]["optimizer"]["lr"] == best["task_net_lr"]
+    own = EVERYTHING["sample"]["cross_entropy"]
+    assert (first["task_net_lr"], first["weight_decay"]) == (own["task_net_lr"], own["weight_decay"])
+
+    assert command(tmp_path, "--metric", "f1_tuned", "--seed", 3, trials=3) == 0
+    more = pandas.read_csv(tmp_path / "a" / "search.csv")
+    assert sorted(more["trial"]) == [0, 1, 2]
+    pandas.testing.assert_frame_equal(more[more["trial"] < 2].reset_index(drop=True), trials)
+
+    assert command(tmp_path, "--metric", "f1_tuned", "--seed", 4) == 2
+    assert "of a search with another seed (3, not 4)" in capsys.readouterr().err
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Trials that are not trained: the list of their settings, and a plan of what else befalls them."""
+    seen = SimpleNamespace(settings=[], errors={})
+
+    def train(self, trial, settings):
+        seen.settings.append(settings)
+        trial.set_user_attr("settings", settings)
+        trial.set_user_attr("epochs", 1)
+        if len(seen.settings) - 1 in seen.errors:
+            raise seen.errors[len(seen.settings) - 1]
+        value = 100 * settings["task_net_lr"]
+        trial.report(value, 0)
+        return value
+
+    monkeypatch.setattr(tune.Tuning, "train", train)
+    return seen
+
+
+def test_a_trial_that_is_interrupted_comes_again_and_a_pruned_one_counts(tmp_path, untrained, capsys):
+    untrained.errors = {2: KeyboardInterrupt(), 4: optuna.TrialPruned()}
+    assert command(tmp_path, trials=5) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    assert command(tmp_path, trials=5) == 0
+    assert untrained.settings[3] == untrained.settings[2] and len(untrained.settings) == 6
+    assert len({json.dumps(settings) for settings in untrained.settings}) == 5
+    ends = pandas.read_csv(tmp_path / "a" / "search.csv")["end"].tolist()
+    assert ends == ["complete"] * 4 + ["pruned"]
+    # Nothing is left to do.
+    assert command(tmp_path, trials=5) == 0 and len(untrained.settings) == 6
+
+
+def test_where_every_trial_is_pruned(tmp_path, untrained, capsys):
+    untrained.errors = {0: optuna.TrialPruned()}
+    assert command(tmp_path, trials=1) == 0
+    assert "No trial is complete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "more, word",
+    [
+        (["--trials", "0"], "--trials"),
+        (["--timeout", "0"], "--timeout"),
+        (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),
+        (["--storage", "README.md"], "--storage"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(more, word, tmp_path, capsys, monkeypatch):
+    (tmp_path / "README.md").write_text("no data base " * 100)
+    monkeypatch.chdir(tmp_path)
+    assert tune.main(["--dataset", "sample", "--method", "nce", *more]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and word in message and message.count("\n") == 1
+
+
+def test_missing_data_ends_in_a_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tune, "ROOT", tmp_path)
+    assert tune.main(["--dataset", "sample", "--method", "nce"]) == 2
+    assert "data/multilabel_sample/train.arff is missing" in capsys.readouterr().err
+
+
+def test_a_missing_optuna_ends_in_a_sentence(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert tune.main(["--dataset", "sample", "--method", "nce"]) == 2
+    assert "requirements-measure.txt" in capsys.readouterr().err
