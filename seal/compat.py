@@ -258,6 +258,33 @@ def end_data_workers_quietly() -> None:
     replace_once(MultiProcessDataLoader, "_batch_worker", make)
 
 
+def forget_pretrained_files_in_lists() -> None:
+    """
+    Mends: `allennlp.common.params.remove_keys_from_params`, also where `allennlp.models.model` has it.
+
+    Symptom: an archived model whose config has a `pretrained_file` inside a list (an energy term, say) looks
+    for that file again when it is loaded, though its own weights hold what was read from it. AllenNLP drops
+    the key from nested dictionaries, but does not look into lists.
+
+    Can go: when AllenNLP looks into lists.
+    """
+    from allennlp.common import params as params_module
+    from allennlp.models import model as model_module
+
+    def make(original: Callable) -> Callable:
+        def remove_keys_from_params(params, keys=("pretrained_file", "initializer")):
+            original(params, keys)
+            if isinstance(params, params_module.Params):
+                for value in params.values():
+                    for item in value if isinstance(value, list) else ():
+                        remove_keys_from_params(item, keys)
+
+        return remove_keys_from_params
+
+    for module in (params_module, model_module):
+        replace_once(module, "remove_keys_from_params", make)
+
+
 MENDS = (
     silence_known_warnings,
     drop_tokenizer_constructor_keyword,
@@ -266,6 +293,7 @@ MENDS = (
     start_wandb_runs,
     keep_undecodable_input_lines,
     end_data_workers_quietly,
+    forget_pretrained_files_in_lists,
 )
 
 

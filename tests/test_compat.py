@@ -333,6 +333,22 @@ def test_data_workers_end_quietly():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_pretrained_files_in_lists_are_forgotten():
+    from allennlp.common import Params, params as params_module
+    from allennlp.models import model as model_module
+
+    for module in (params_module, model_module):
+        params = Params(
+            {
+                "pretrained_file": "a",
+                "kept": 1,
+                "net": {"pretrained_file": "b", "terms": [{"type": "t", "pretrained_file": "c"}, "text", [1]]},
+            }
+        )
+        module.remove_keys_from_params(params)
+        assert params.as_dict() == {"kept": 1, "net": {"terms": [{"type": "t"}, "text", [1]]}}
+
+
 def test_applying_again_changes_nothing():
     mended = cached_transformers.get_tokenizer
     compat.apply()

@@ -3,3 +3,4 @@ from seal.energies.label_interaction import LabelInteractionEnergy
 from seal.energies.linear_chain import LinearChainEnergy
 from seal.energies.local import LocalEnergy
 from seal.energies.self_attention import SelfAttentionEnergy
+from seal.energies.tag_language_model import TagLanguageModelEnergy

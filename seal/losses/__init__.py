@@ -1,6 +1,7 @@
 from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.margin import MarginLoss
+from seal.losses.perceptron import PerceptronLoss
 from seal.losses.ranking import NceRankingLoss, RankingLoss
 from seal.losses.regression import RegressionLoss
 from seal.losses.task_loss import TaskLoss

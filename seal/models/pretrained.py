@@ -1,20 +1,11 @@
-import os
-import tarfile
-from contextlib import nullcontext
-from typing import Dict, Tuple
-
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
-from allennlp.data import Vocabulary
-from allennlp.models.archival import extracted_archive
 
+from seal.common.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 
 
-def load_pretrained(
-    net: torch.nn.Module, name: str, path: str, output_space: OutputSpace
-) -> None:
+def load_pretrained(net: torch.nn.Module, name: str, path: str, output_space: OutputSpace) -> None:
     """
     Gives a model's part the weights that it has in a trained model: a static loss-net, a frozen noise net. What
     a checkpoint or an archive of the new model holds needs the file no more.
@@ -34,13 +25,7 @@ def load_pretrained(
     `ConfigurationError` if there is no such model, its labels differ or its part has another shape.
     """
     key = f"model.{name}.pretrained_file"
-    try:
-        with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
-            weights, labels = _read(folder, output_space.namespace)
-    except (FileNotFoundError, tarfile.ReadError) as error:
-        raise ConfigurationError(f"{key}: '{path}' is no trained model: {error}") from None
-    if labels != output_space.labels:
-        raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
+    weights = trained_weights(path, key, output_space.namespace, output_space.labels)
     mine = {key[len(name) + 1 :]: value for key, value in weights.items() if key.startswith(f"{name}.")}
     if not mine:
         raise ConfigurationError(f"{key}: the model in '{path}' has no {name}.")
@@ -53,13 +38,3 @@ def load_pretrained(
                 f"{theirs.get(parameter, 'absent')} in '{path}': give the {name} the same settings."
             )
     net.load_state_dict(mine)
-
-
-def _read(folder: str, namespace: str) -> Tuple[Dict[str, torch.Tensor], list]:
-    for file in ("best.th", "weights.th"):
-        path = os.path.join(folder, file)
-        if os.path.exists(path):
-            vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
-            index = vocab.get_index_to_token_vocabulary(namespace)
-            return torch.load(path, map_location="cpu"), [index[i] for i in range(len(index))]
-    raise FileNotFoundError(f"neither best.th nor weights.th in '{folder}'")

@@ -1,0 +1,144 @@
+"""
+The ways to write labelled spans as tags, one a token: `IOB1`, `BIO` (IOB2) and `BIOES`.
+
+With a span of two tokens of label `X` and, right after it, one of one token:
+
+    IOB1    I-X I-X B-X     `B-` only where a span follows another of its label (CoNLL-2003 as published)
+    BIO     B-X I-X B-X     `B-` begins every span
+    BIOES   B-X E-X S-X     `E-` ends a span of several tokens, `S-` is a span of one
+
+A token outside every span carries `O`. BIOES is what AllenNLP calls BIOUL, with `E` for `L` and `S` for `U`.
+"""
+
+from typing import List, Optional, Sequence
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.dataset_readers.dataset_utils import to_bioul
+
+from seal.common.bio import Span, first_illegal, spans_to_bio
+
+ENCODINGS = ("IOB1", "BIO", "BIOES")
+_FROM_BIOUL = {"U": "S", "L": "E"}
+
+
+def tags_to_spans(tags: Sequence[str]) -> List[Span]:
+    """
+    The labelled spans of tags in any of the three encodings. One reading serves them all, because a legal sequence
+    of one never means something else in another.
+
+    The reading is lenient, as in `conlleval`, so every sequence a model can emit can be read: a tag of label `X`
+    other than `B-X` and `S-X` continues a span of `X` that stands open right before it, else it begins one;
+    `E-X` and `S-X` close their span.
+
+    ```python
+    tags_to_spans(["B-A", "E-A", "S-A", "O", "I-B"])  # [("A", 0, 1), ("A", 2, 2), ("B", 4, 4)]
+    ```
+
+    # Parameters
+
+    tags : `Sequence[str]`
+        `O`, or `B`, `I`, `E` or `S` with `-<label>`, one a token; not validated.
+
+    # Returns
+
+    `List[Tuple[str, int, int]]`
+        `(label, first token, last token)`, inclusive, from left to right; spans never overlap.
+    """
+    spans: List[Span] = []
+    # The label of the span that the next tag may continue; it is the last of `spans`.
+    label: Optional[str] = None
+    for index, tag in enumerate(tags):
+        if tag == "O":
+            label = None
+            continue
+        if tag[0] in "BS" or tag[2:] != label:
+            spans.append((tag[2:], index, index))
+        else:
+            spans[-1] = (tag[2:], spans[-1][1], index)
+        label = None if tag[0] in "ES" else tag[2:]
+    return spans
+
+
+def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
+    """
+    The first tag that breaks an encoding.
+
+    `IOB1` has no order to break: a `B-X` that follows no span of `X` is more than it needs but can be read in one
+    way only, and files in circulation mix the two.
+
+    # Parameters
+
+    tags : `Sequence[str]`
+    encoding : `str`
+        `"IOB1"`, `"BIO"` or `"BIOES"`.
+
+    # Returns
+
+    `Optional[int]`
+        The index of the first string that is no tag of the encoding or may not follow what is before it; for a
+        BIOES span that the sequence ends inside of, the index of the last tag; `None` for a legal sequence.
+
+    # Raises
+
+    `ConfigurationError` if there is no such encoding.
+    """
+    check_encoding(encoding)
+    if encoding == "BIO":
+        return first_illegal(tags)
+    prefixes = ("B-", "I-") if encoding == "IOB1" else ("B-", "I-", "E-", "S-")
+    label: Optional[str] = None
+    for index, tag in enumerate(tags):
+        if tag != "O" and (tag[:2] not in prefixes or len(tag) == 2):
+            return index
+        if encoding == "IOB1":
+            continue
+        # Inside a span only its I and E may come, outside every tag but those.
+        if (label is not None) != (tag[:2] in ("I-", "E-")) or label not in (None, tag[2:]):
+            return index
+        label = tag[2:] if tag[:2] in ("B-", "I-") else None
+    return None if label is None else len(tags) - 1
+
+
+def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
+    """
+    The same spans in another encoding.
+
+    # Parameters
+
+    tags : `Sequence[str]`
+        Legal in `source`.
+    source : `str`
+        `"IOB1"`, `"BIO"` or `"BIOES"`.
+    target : `str`
+        `"BIO"` or `"BIOES"`.
+
+    # Returns
+
+    `List[str]`
+        As many tags as were given.
+
+    # Raises
+
+    `ConfigurationError`
+        Where an encoding is none of these, or the tags break `source`.
+    """
+    check_encoding(target)
+    if target == "IOB1":
+        raise ConfigurationError("Tags are converted to 'BIO' or 'BIOES', not to 'IOB1'.")
+    broken = first_broken(tags, source)
+    if broken is not None:
+        raise ConfigurationError(f"Tag {broken}, {tags[broken]!r}, breaks the encoding {source}.")
+    bio = spans_to_bio(tags_to_spans(tags), len(tags))
+    if target == "BIO":
+        return bio
+    return [_FROM_BIOUL.get(tag[0], tag[0]) + tag[1:] for tag in to_bioul(bio, encoding="BIO")]
+
+
+def check_encoding(encoding: str) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if `encoding` is none of the three.
+    """
+    if encoding not in ENCODINGS:
+        raise ConfigurationError(f"a tag encoding is 'IOB1', 'BIO' or 'BIOES', not {encoding!r}.")

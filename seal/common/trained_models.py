@@ -1,0 +1,52 @@
+import os
+import tarfile
+from contextlib import nullcontext
+from typing import Dict, List
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import Vocabulary
+from allennlp.models.archival import extracted_archive
+
+
+def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> Dict[str, torch.Tensor]:
+    """
+    The weights of a trained model, to start a part of a new one from.
+
+    # Parameters
+
+    path : `str`
+        A `model.tar.gz`, or the folder of a run.
+    key : `str`
+        The config's key of the path, for messages.
+    namespace : `str`
+    labels : `List[str]`
+        Those of the new model: the namespace must have them, in their order.
+
+    # Returns
+
+    `Dict[str, torch.Tensor]`: the best epoch's, by name.
+
+    # Raises
+
+    `ConfigurationError` if there is no such model, or its labels differ.
+    """
+    try:
+        with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
+            weights = _read(folder)
+            vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
+    except (FileNotFoundError, tarfile.ReadError) as error:
+        raise ConfigurationError(f"{key}: '{path}' is no trained model: {error}") from None
+    index = vocab.get_index_to_token_vocabulary(namespace)
+    if [index[i] for i in range(len(index))] != labels:
+        raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
+    return weights
+
+
+def _read(folder: str) -> Dict[str, torch.Tensor]:
+    for file in ("best.th", "weights.th"):
+        path = os.path.join(folder, file)
+        if os.path.exists(path):
+            return torch.load(path, map_location="cpu")
+    raise FileNotFoundError(f"neither best.th nor weights.th in '{folder}'")

@@ -1,0 +1,230 @@
+"""
+Token-tag columns as plain records, sentence by sentence.
+
+Everything a user can get wrong in a file ends in a `ConfigurationError` of one sentence that starts with
+`file:line`.
+"""
+
+import gzip
+import os
+import re
+import zlib
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Optional, Tuple, Union
+
+from allennlp.common.checks import ConfigurationError
+
+Column = Union[int, str]
+"""A column by its place, counted from 0 or, below 0, from the last; or by its name."""
+
+_BLANKS = " \t\r\n\f\v"
+# Not str.split: a no-break space is (part of) a word, not a separator; Twitter POS has such words.
+_CELLS = re.compile(f"[^{_BLANKS}]+")
+_DOCUMENT_START = "-DOCSTART-"
+
+
+@dataclass
+class TaggedSentence:
+    """
+    # Parameters
+
+    words : `List[str]`
+        The tokens, at least one.
+    tags : `Optional[List[str]]`
+        As the file has them, one a word; `None` where no column holds tags.
+    features : `Dict[str, List[str]]`
+        The further columns by name, each one string a word.
+    path : `str`
+    lines : `List[int]`
+        The line of each word, counted from 1.
+    """
+
+    words: List[str] = field(default_factory=list)
+    tags: Optional[List[str]] = None
+    features: Dict[str, List[str]] = field(default_factory=dict)
+    path: str = ""
+    lines: List[int] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        """`file:line` of the first word."""
+        return f"{self.path}:{self.lines[0]}"
+
+
+class TagColumns:
+    """
+    A file of one token a row in columns, with an empty line between sentences. UTF-8, `.gz` or plain.
+
+    - Twitter POS, WNUT-17, Cora: two columns, the token and its tag; the defaults read them.
+    - CoNLL-2003: four, `columns = ["word", "pos", "chunk", "ner"]`. Rows that begin with `-DOCSTART-` are skipped.
+    - CoNLL-U style: set `comment` to `"# "` and name the column of the tags.
+
+    Every row has as many columns as the first one, so that a row in which one is missing is no row of others.
+
+    # Parameters
+
+    token_column : `Union[int, str]`, optional (default = `0`)
+    tag_column : `Optional[Union[int, str]]`, optional (default = `-1`)
+        The last column by default; `None` for a file without tags, or to leave them out.
+    feature_columns : `Optional[Dict[str, Union[int, str]]]`, optional (default = `None`)
+        Further columns to read: what to call them, and where they are.
+    columns : `Optional[List[str]]`, optional (default = `None`)
+        The names of all columns in their order, where columns are given by name.
+    separator : `Optional[str]`, optional (default = `None`)
+        `"tab"`: one tab, so that a token may hold blanks. `"blanks"`: any number of blanks and tabs. `None`: a tab
+        where the file's first row has one.
+    comment : `Optional[str]`, optional (default = `None`)
+        Lines that begin with this are skipped. There is no default, because a token may begin with any sign:
+        tweets do with `#`.
+
+    # Raises
+
+    `ConfigurationError` where a named column is not in `columns`, or the separator is unknown.
+    """
+
+    def __init__(
+        self,
+        token_column: Column = 0,
+        tag_column: Optional[Column] = -1,
+        feature_columns: Optional[Dict[str, Column]] = None,
+        columns: Optional[List[str]] = None,
+        separator: Optional[str] = None,
+        comment: Optional[str] = None,
+    ) -> None:
+        if separator not in (None, "tab", "blanks"):
+            raise ConfigurationError(f"separator: 'tab', 'blanks' or null, not {separator!r}.")
+        if comment == "":
+            raise ConfigurationError("comment: every line begins with the empty string; give a sign, or null.")
+        self._names = columns
+        self._separator = separator
+        self._comment = comment
+        self._token = self._place("token_column", token_column)
+        self._tag = None if tag_column is None else self._place("tag_column", tag_column)
+        self._features = {
+            name: self._place(f"feature_columns.{name}", column)
+            for name, column in (feature_columns or {}).items()
+        }
+
+    def read(self, path: str) -> Iterator[TaggedSentence]:
+        """
+        Stream the sentences of a file.
+
+        # Parameters
+
+        path : `str`
+
+        # Returns
+
+        `Iterator[TaggedSentence]`
+
+        # Raises
+
+        `ConfigurationError`
+            With `file:line`, at the first row with too few or too many columns, or with an empty token or tag; at
+            a byte that is not UTF-8; for a file that cannot be read or holds no sentence.
+        """
+        path = os.fspath(path)
+        separator, width = self._separator, None if self._names is None else len(self._names)
+        sentence, empty = self._start(path), True
+        for number, line in _lines(path):
+            if self._comment is not None and line.startswith(self._comment):
+                continue
+            text = line.strip(_BLANKS)
+            if not text or _CELLS.match(text)[0] == _DOCUMENT_START:
+                if sentence.words:
+                    empty = False
+                    yield sentence
+                    sentence = self._start(path)
+                continue
+            separator = separator or ("tab" if "\t" in text else "blanks")
+            if separator == "tab":
+                row = [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")]
+            else:
+                row = _CELLS.findall(line)
+            if width is None:
+                # The columns that are asked for; after the first row, as many as that has.
+                self._check_width(f"{path}:{number}", row)
+                width = len(row)
+            elif len(row) != width:
+                expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
+                raise ConfigurationError(
+                    f"{path}:{number}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
+                    f"(separated by {'tabs' if separator == 'tab' else 'blanks'}; a comment needs the reader's "
+                    "'comment')."
+                )
+            self._add(sentence, number, row)
+        if sentence.words:
+            empty = False
+            yield sentence
+        if empty:
+            raise ConfigurationError(f"{path}:1: the file holds no sentence.")
+
+    def _place(self, key: str, column: Column) -> int:
+        if isinstance(column, int):
+            if self._names is not None and not -len(self._names) <= column < len(self._names):
+                raise ConfigurationError(f"{key}: {column} is no place among {len(self._names)} columns.")
+            return column
+        if column not in (self._names or ()):
+            raise ConfigurationError(
+                f"{key}: there is no column {column!r}; 'columns' names {self._names or 'none'}."
+            )
+        return self._names.index(column)
+
+    def _start(self, path: str) -> TaggedSentence:
+        tags: Optional[List[str]] = None if self._tag is None else []
+        return TaggedSentence(tags=tags, features={name: [] for name in self._features}, path=path)
+
+    def _check_width(self, where: str, row: List[str]) -> None:
+        wanted = {"token": self._token, **self._features}
+        if self._tag is not None:
+            wanted["tag"] = self._tag
+        for name, place in wanted.items():
+            if not -len(row) <= place < len(row):
+                raise ConfigurationError(
+                    f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where the {name} is in column "
+                    f"{place} (counted from 0)."
+                )
+        # Else the last column of a file with one column would be both.
+        if self._tag is not None and self._tag % len(row) == self._token % len(row):
+            raise ConfigurationError(
+                f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where column {self._token % len(row)} "
+                "would be both token and tag; set token_column and tag_column, or tag_column to null for a file "
+                "without tags."
+            )
+
+    def _add(self, sentence: TaggedSentence, number: int, row: List[str]) -> None:
+        cells = {"token": row[self._token]}
+        if self._tag is not None:
+            cells["tag"] = row[self._tag]
+        cells.update({name: row[place] for name, place in self._features.items()})
+        for name, cell in cells.items():
+            if not cell:
+                raise ConfigurationError(f"{sentence.path}:{number}: the {name} is empty.")
+        sentence.words.append(row[self._token])
+        sentence.lines.append(number)
+        if self._tag is not None:
+            sentence.tags.append(row[self._tag])
+        for name, place in self._features.items():
+            sentence.features[name].append(row[place])
+
+
+def _lines(path: str) -> Iterator[Tuple[int, str]]:
+    if not os.path.isfile(path):
+        raise ConfigurationError(
+            f"{path}: there is no such file; put the data there, or set the data path of the config to where it is."
+        )
+    number = 0
+    try:
+        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                # Some editors put a byte order mark before the first line.
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigurationError(
+            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
+        ) from error

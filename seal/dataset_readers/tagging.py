@@ -1,0 +1,231 @@
+"""
+The dataset reader for sequence labelling: part-of-speech tags, named entities, fields of citations.
+"""
+
+import itertools
+import logging
+from typing import Dict, Iterable, Iterator, List, Optional, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
+from seal.dataset_readers.known_labels import KnownLabelsField
+from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
+
+logger = logging.getLogger(__name__)
+
+_TAKEN = ("tokens", "tags", "metadata", "case")
+
+
+@DatasetReader.register("seal_tagging")
+class TaggingReader(DatasetReader):
+    """
+    Reads one tag a token from columns; the formats are described at
+    [`TagColumns`](./tag_columns.md#TagColumns). The fields of an instance, one a sentence:
+
+    - `tokens`: the words.
+    - `tags`: vocabulary namespace `tags`; absent without gold.
+    - one field for each of `feature_columns`, by its name, vocabulary namespace `<name>_features`. That has
+      entries for padding (0) and for what training data lacks (1).
+    - `case`, where asked for: how each word begins, `upper`, `lower`, `digit` or `other`; namespace
+      `case_features`.
+    - `metadata`: a dictionary of `words`, `tags` (the strings, or `None` without gold) and `source` (`file:line`,
+      or `None`).
+
+    CoNLL-2003 with the inputs of Tu, Pang & Gimpel 2020, section 6 ("NER+"; IN14, IN15):
+
+        {type: 'seal_tagging', columns: ['word', 'pos', 'chunk', 'ner'], tag_column: 'ner', case: true,
+         feature_columns: {pos: 'pos', chunk: 'chunk'}, encoding: 'IOB1', target_encoding: 'BIOES'}
+
+    Registered as a `DatasetReader` with name "seal_tagging".
+
+    # Parameters
+
+    token_column, tag_column, feature_columns, columns, separator, comment : optional
+        Where things stand in a file: see [`TagColumns`](./tag_columns.md#TagColumns).
+    case : `bool`, optional (default = `False`)
+    encoding : `Optional[str]`, optional (default = `None`)
+        How the file's tags write spans, which is then checked: `"IOB1"`, `"BIO"` or `"BIOES"`
+        ([`tag_encodings`](../common/tag_encodings.md)). `None`: tags are what they are, as parts of speech.
+    target_encoding : `Optional[str]`, optional (default = `None`)
+        `"BIO"` or `"BIOES"`: what to turn the tags into. `None`: they stay.
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    max_words : `Optional[int]`, optional (default = `None`)
+        Sentences with more words are skipped, and their number is logged. For training data only: a test
+        score without the long sentences is another score.
+    max_instances : `Optional[int]`, optional (default = `None`)
+        Stop after this many instances, over all processes together: the first 5, 10 or 50 labelled ones.
+    serialization_dir : `Optional[str]`, optional (default = `None`)
+        The folder of the training run, given by AllenNLP.
+
+    # Raises
+
+    `ConfigurationError`
+        Where an option is out of range, or a file is malformed.
+    """
+
+    def __init__(
+        self,
+        token_column: Union[int, str] = 0,
+        tag_column: Optional[Union[int, str]] = -1,
+        feature_columns: Optional[Dict[str, Union[int, str]]] = None,
+        columns: Optional[List[str]] = None,
+        separator: Optional[str] = None,
+        comment: Optional[str] = None,
+        case: bool = False,
+        encoding: Optional[str] = None,
+        target_encoding: Optional[str] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        max_words: Optional[int] = None,
+        max_instances: Optional[int] = None,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
+        super().__init__(
+            max_instances=max_instances,
+            manual_distributed_sharding=True,
+            manual_multiprocess_sharding=True,
+            serialization_dir=serialization_dir,
+        )
+        if max_words is not None and max_words < 1:
+            raise ConfigurationError(f"max_words must be at least 1, found {max_words}.")
+        for name in feature_columns or {}:
+            if name in _TAKEN:
+                raise ConfigurationError(f"feature_columns: '{name}' is taken by another field; rename it.")
+        if encoding is not None:
+            check_encoding(encoding)
+        if target_encoding is not None:
+            if encoding is None:
+                raise ConfigurationError("target_encoding: set 'encoding' too, which is that of the file.")
+            if target_encoding not in ("BIO", "BIOES"):
+                raise ConfigurationError(f"target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}.")
+        self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment)
+        self._feature_names = list(feature_columns or {})
+        self._case = case
+        self._encoding = encoding
+        self._target_encoding = target_encoding
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._max_words = max_words
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for sentence in self._shard(self._sentences(file_path)):
+            yield self.text_to_instance(
+                sentence.words, self._tags(sentence), sentence.features, sentence.source
+            )
+
+    def _sentences(self, file_path: str) -> Iterator[TaggedSentence]:
+        too_long = 0
+        for sentence in self._columns.read(file_path):
+            if self._max_words is not None and len(sentence.words) > self._max_words:
+                too_long += 1
+                continue
+            yield sentence
+        if too_long:
+            logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
+
+    def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
+        tags = sentence.tags
+        if tags is None or self._encoding is None:
+            return tags
+        broken = first_broken(tags, self._encoding)
+        if broken is not None:
+            before = f"after {tags[broken - 1]!r}" if broken else "at the start of the sentence"
+            raise ConfigurationError(
+                f"{sentence.path}:{sentence.lines[broken]}: the tag {tags[broken]!r} {before} breaks the encoding "
+                f"{self._encoding}; correct the file, or the reader's 'encoding'."
+            )
+        if self._target_encoding is None:
+            return tags
+        return convert_tags(tags, self._encoding, self._target_encoding)
+
+    def _shard(self, sentences: Iterable) -> Iterator:
+        # `shard_iterable` asks torch for the rank. A data-loading worker that was spawned, not forked, has no
+        # process group: there every rank would read the whole data set.
+        info = self.get_distributed_info()
+        if info is not None and not is_distributed():
+            sentences = itertools.islice(sentences, info.global_rank, None, info.world_size)
+        return self.shard_iterable(sentences)
+
+    def text_to_instance(  # type: ignore[override]
+        self,
+        words: List[str],
+        tags: Optional[List[str]] = None,
+        features: Optional[Dict[str, List[str]]] = None,
+        source: Optional[str] = None,
+    ) -> Instance:
+        """
+        One instance, without token indexers ([`apply_token_indexers`](#apply_token_indexers) adds them).
+
+        # Parameters
+
+        words : `List[str]`
+            The tokens, at least one.
+        tags : `Optional[List[str]]`
+            The gold tags, one a word, in the encoding the model learns; `None` where there is no gold.
+        features : `Optional[Dict[str, List[str]]]`
+            One string a word for each of the reader's `feature_columns`.
+        source : `Optional[str]`
+            Where the sentence is from, for messages.
+
+        # Returns
+
+        `Instance`
+
+        # Raises
+
+        `ConfigurationError`
+            Where there are no words, a feature is missing, or tags or features do not number the words.
+        """
+        where = f"{source}: " if source else ""
+        if not words:
+            raise ConfigurationError(f"{where}a sentence needs at least one word.")
+        tokens = TextField([Token(word) for word in words])
+        fields: Dict[str, Field] = {"tokens": tokens}
+        columns: Dict[str, List[str]] = {}
+        for name in self._feature_names:
+            if name not in (features or {}):
+                raise ConfigurationError(f"{where}the feature '{name}' is missing, which the reader has columns of.")
+            columns[name] = features[name]
+        if self._case:
+            columns["case"] = [first_letter(word) for word in words]
+        for name, labels in columns.items():
+            if len(labels) != len(words):
+                raise ConfigurationError(f"{where}found {len(labels)} of '{name}' for {len(words)} words.")
+            fields[name] = _FeatureField(labels, tokens, f"{name}_features")
+        if tags is not None:
+            if len(tags) != len(words):
+                raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
+            fields["tags"] = KnownLabelsField(tags, tokens, "tags", source)
+        fields["metadata"] = MetadataField({"words": words, "tags": tags, "source": source})
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        """
+        Give the instance its token indexers. Data-loading workers send instances without them, so that large
+        indexers (a pretrained vocabulary) do not travel with every instance.
+
+        # Parameters
+
+        instance : `Instance`
+            An instance of this reader; changed in place.
+        """
+        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+
+def first_letter(word: str) -> str:
+    """How a word begins: `"upper"`, `"lower"`, `"digit"` or `"other"`."""
+    first = word[:1]
+    if first.isupper() or first.istitle():
+        return "upper"
+    return "lower" if first.islower() else "digit" if first.isdigit() else "other"
+
+
+class _FeatureField(SequenceLabelField):
+    # AllenNLP warns of a namespace with padding and unknown entries. A feature needs the latter: a part of speech
+    # that training data lacks is no mistake in an input.
+    def _maybe_warn_for_namespace(self, label_namespace: str) -> None:
+        pass

@@ -1,0 +1,51 @@
+import re
+from typing import Dict
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.trained_models import trained_weights
+from seal.energies.energy import Energy
+from seal.output_spaces import OutputSpace
+
+_TERM = re.compile(r"(loss_net\.energies\.\d+)\.(.+)")
+
+
+def load_pretrained_energy(energy: Energy, key: str, path: str, output_space: OutputSpace) -> None:
+    """
+    Gives an energy the weights of the term of its shape in a trained model's loss-net, whatever the other terms
+    there are. What a checkpoint or an archive of the new model holds needs the file no more.
+
+    # Parameters
+
+    energy : `Energy`
+    key : `str`
+        The config's key of the file, for messages.
+    path : `str`
+        A `model.tar.gz`, or the folder of a run.
+    output_space : `OutputSpace`
+        Its labels must be the trained model's, in their order.
+
+    # Raises
+
+    `ConfigurationError` if there is no such model, its labels differ, or not exactly one of its terms has this
+    shape.
+    """
+    weights = trained_weights(path, key, output_space.namespace, output_space.labels)
+    terms: Dict[str, Dict[str, torch.Tensor]] = {}
+    for name, value in weights.items():
+        match = _TERM.fullmatch(name)
+        if match is not None:
+            terms.setdefault(match[1], {})[match[2]] = value
+    shapes = _shapes(energy.state_dict())
+    fitting = [weights for weights in terms.values() if _shapes(weights) == shapes]
+    if len(fitting) != 1:
+        raise ConfigurationError(
+            f"{key}: of the {len(terms)} terms of the loss-net in '{path}', {len(fitting)} have the shape of this "
+            "one, where it takes exactly one: give this term the settings of that one."
+        )
+    energy.load_state_dict(fitting[0])
+
+
+def _shapes(weights: Dict[str, torch.Tensor]) -> Dict[str, tuple]:
+    return {name: tuple(value.shape) for name, value in weights.items()}

@@ -1,0 +1,169 @@
+import gzip
+import os
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal.dataset_readers.tag_columns import TagColumns
+
+CONLL2003 = """-DOCSTART- -X- -X- O
+
+Anna NNP I-NP I-PER
+Meyer NNP I-NP I-PER
+sails VBZ I-VP O
+
+-DOCSTART- -X- -X- O
+Bergen NNP I-NP I-LOC
+Oslo NNP I-NP B-LOC
+. . O O
+"""
+NAMES = ["word", "pos", "chunk", "ner"]
+
+
+def write(path, text):
+    path.write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
+    return str(path)
+
+
+def message_of(path, **options):
+    with pytest.raises(ConfigurationError) as error:
+        list(TagColumns(**options).read(path))
+    assert "\n" not in error.value.message
+    return error.value.message
+
+
+def test_two_columns(tmp_path):
+    # A tab, carriage returns, an empty line that holds a tab, no empty line at the end.
+    path = write(tmp_path / "x.tsv", "\n\nhi\t!\r\n#you\t#\r\n\t\r\n\nRT\t~\n@a\t@")
+    first, second = TagColumns().read(path)
+    assert first.words == ["hi", "#you"] and first.tags == ["!", "#"] and first.features == {}
+    assert first.lines == [3, 4] and first.source == f"{path}:3"
+    assert second.words == ["RT", "@a"] and second.lines == [7, 8]
+
+
+def test_conll2003(tmp_path):
+    path = write(tmp_path / "eng.train", CONLL2003)
+    columns = TagColumns("word", "ner", {"pos": "pos", "phrase": "chunk"}, NAMES)
+    first, second = columns.read(path)
+    assert first.words == ["Anna", "Meyer", "sails"] and first.tags == ["I-PER", "I-PER", "O"]
+    assert first.features == {"pos": ["NNP", "NNP", "VBZ"], "phrase": ["I-NP", "I-NP", "I-VP"]}
+    assert second.tags == ["I-LOC", "B-LOC", "O"] and second.source == f"{path}:8"
+    by_place = TagColumns(0, 3, {"pos": 1, "phrase": -2}).read(path)
+    assert list(by_place) == [first, second]
+
+
+def test_conll_u_style(tmp_path):
+    text = "# sent_id = 1\n# text = Is it\nIs\tAUX\tVBZ\n#\tSYM\tNN\n# a remark\nit\tPRON\tPRP\n"
+    text += "\n# sent_id = 2\nNo\tINTJ\tUH\n"
+    path = write(tmp_path / "x.tsv", text)
+    first, second = TagColumns(tag_column=1, comment="# ").read(path)
+    assert first.words == ["Is", "#", "it"] and first.tags == ["AUX", "SYM", "PRON"]
+    assert first.lines == [3, 4, 6] and second.words == ["No"]
+    # Without `comment` the first row sets another count of columns, and says so at the next.
+    message = message_of(path)
+    assert message.startswith(f"{path}:2: found 5 columns where the file's first row has 4 (separated by blanks; ")
+    assert "'comment'" in message
+
+
+def test_a_token_may_hold_blanks_where_tabs_separate(tmp_path):
+    path = write(tmp_path / "x", "New York\tB\n\u00a0\tG\n\u00a0a b \tN\n")
+    (sentence,) = TagColumns().read(path)
+    # A no-break space is a letter of a word, as in the tweets.
+    assert sentence.words == ["New York", "\u00a0", "\u00a0a b"]
+    path = write(tmp_path / "y", "a  B\n\u00a0 \t G\n")
+    (sentence,) = TagColumns(separator="blanks").read(path)
+    assert sentence.words == ["a", "\u00a0"] and sentence.tags == ["B", "G"]
+    assert "found 1 column where" in message_of(path, separator="tab")
+
+
+def test_without_tags(tmp_path):
+    path = write(tmp_path / "x", "one\ntwo\n\nthree\n")
+    first, second = TagColumns(tag_column=None).read(path)
+    assert first.words == ["one", "two"] and first.tags is None and second.tags is None
+    assert "found 1 column where column 0 would be both token and tag; set" in message_of(path)
+
+
+def test_gzip_and_a_byte_order_mark(tmp_path):
+    path = tmp_path / "x.gz"
+    with gzip.open(path, "wb") as file:
+        file.write("\ufeffa\tX\n".encode("utf-8"))
+    (sentence,) = TagColumns().read(str(path))
+    assert sentence.words == ["a"]
+
+
+def test_streams_up_to_a_fault(tmp_path):
+    sentences = TagColumns().read(write(tmp_path / "x", "a\tX\n\nb\n"))
+    assert next(sentences).words == ["a"]
+    with pytest.raises(ConfigurationError, match="x:3: found 1 column where the file's first row has 2"):
+        next(sentences)
+
+
+@pytest.mark.parametrize(
+    "text, options, message",
+    [
+        ("a\tX\nb\n", {}, "2: found 1 column where the file's first row has 2 (separated by tabs"),
+        ("a X\nb X Y\n", {}, "2: found 3 columns where the file's first row has 2 (separated by blanks"),
+        ("a X\n", {"tag_column": 3}, "1: found 2 columns where the tag is in column 3 (counted from 0)"),
+        ("a X\n", {"feature_columns": {"pos": 2}}, "1: found 2 columns where the pos is in column 2"),
+        ("a X\n", {"columns": NAMES}, "1: found 2 columns where 4 columns are named"),
+        ("a\tX\n\nb\t\n", {}, "3: the tag is empty"),
+        ("a\tX\n\t  X\n", {}, "2: the token is empty"),
+        ("a\t\tX\n", {"feature_columns": {"pos": 1}}, "1: the pos is empty"),
+        (b"a\tX\nb\xff\tX\n", {}, "2: byte 0xff is not UTF-8"),
+        ("", {}, "1: the file holds no sentence"),
+        ("-DOCSTART- -X- O\n\n", {}, "1: the file holds no sentence"),
+        ("# a remark\n", {"comment": "#"}, "1: the file holds no sentence"),
+    ],
+)
+def test_faults_name_the_line(tmp_path, text, options, message):
+    path = write(tmp_path / "x", text)
+    assert message_of(path, **options).startswith(f"{path}:{message}")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    assert "there is no such file; put the data there" in message_of(str(tmp_path / "absent"))
+    path = write(tmp_path / "x.gz", gzip.compress(b"a\tX\n" * 999)[:-12])
+    assert message_of(path).startswith(f"{path}:") and "cannot be read from here on" in message_of(path)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"token_column": "word"}, "token_column: there is no column 'word'; 'columns' names none"),
+        ({"tag_column": "tag", "columns": NAMES}, "tag_column: there is no column 'tag'"),
+        ({"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos: there is no column 'xpos'"),
+        ({"tag_column": 4, "columns": NAMES}, "tag_column: 4 is no place among 4 columns"),
+        ({"separator": ","}, "separator: 'tab', 'blanks' or null, not ','"),
+        ({"comment": ""}, "comment: every line begins with the empty string"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        TagColumns(**options)
+
+
+UD = {"comment": "# ", "columns": ["form", "upos", "xpos"], "token_column": "form", "tag_column": "upos"}
+
+
+@pytest.mark.parametrize(
+    "name, options, sentences, tokens, tags",
+    [
+        ("twitter_pos/oct27.train", {}, 1000, 14619, 25),
+        ("twitter_pos/oct27.dev", {}, 327, 4823, 23),
+        ("twitter_pos/oct27.test", {}, 500, 7152, 23),
+        ("wnut17/wnut17train.conll", {}, 3394, 62730, 13),
+        ("wnut17/emerging.dev.conll", {}, 1009, 15733, 13),
+        ("wnut17/emerging.test.annotated", {}, 1287, 23394, 13),
+        ("ud_ewt_pos/train.tsv", UD, 12544, 204577, 17),
+        ("ud_ewt_pos/dev.tsv", UD, 2001, 25147, 17),
+        ("cora_citation/ref.train", {}, 300, 9696, 13),
+        ("cora_citation/ref.test", {}, 200, 6270, 13),
+    ],
+)
+def test_real_data(name, options, sentences, tokens, tags):
+    path = os.path.join("data", name)
+    if not os.path.exists(path):
+        pytest.skip(f"the data is not in {path}")
+    found = list(TagColumns(**options).read(path))
+    assert len(found) == sentences and sum(len(s.words) for s in found) == tokens
+    assert len({tag for s in found for tag in s.tags}) == tags

@@ -1,0 +1,199 @@
+import os
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
+
+from seal.dataset_readers.tagging import TaggingReader, first_letter
+from tests.dataset_readers.test_tag_columns import CONLL2003, NAMES, write
+
+NER_PLUS = {
+    "type": "seal_tagging",
+    "columns": NAMES,
+    "token_column": "word",
+    "tag_column": "ner",
+    "feature_columns": {"pos": "pos", "chunk": "chunk"},
+    "case": True,
+    "encoding": "IOB1",
+    "target_encoding": "BIOES",
+}
+
+
+def reader_of(**options):
+    return DatasetReader.from_params(Params({"type": "seal_tagging", **options}))
+
+
+def numbered(path, lengths):
+    return write(path, "\n\n".join("\n".join(f"w{i}\tX" for _ in range(n)) for i, n in enumerate(lengths)))
+
+
+def message_of(reader, path):
+    with pytest.raises(ConfigurationError) as error:
+        list(reader.read(path))
+    assert "\n" not in error.value.message
+    return error.value.message
+
+
+def test_conll2003_with_features_in_bioes(tmp_path):
+    path = write(tmp_path / "eng.train", CONLL2003)
+    first, second = DatasetReader.from_params(Params(dict(NER_PLUS))).read(path)
+    assert [token.text for token in first["tokens"]] == ["Anna", "Meyer", "sails"]
+    assert first["tags"].labels == ["B-PER", "E-PER", "O"]
+    assert first["pos"].labels == ["NNP", "NNP", "VBZ"] and first["chunk"].labels == ["I-NP", "I-NP", "I-VP"]
+    assert first["case"].labels == ["upper", "upper", "lower"]
+    assert first["metadata"].metadata == {
+        "words": ["Anna", "Meyer", "sails"], "tags": ["B-PER", "E-PER", "O"], "source": f"{path}:3"
+    }  # fmt: skip
+    assert second["tags"].labels == ["S-LOC", "S-LOC", "O"]
+    assert second["case"].labels == ["upper", "upper", "other"]
+    reader = reader_of(encoding="IOB1", target_encoding="BIO")
+    assert [instance["tags"].labels for instance in reader.read(path)] == [
+        ["B-PER", "I-PER", "O"], ["B-LOC", "B-LOC", "O"]
+    ]  # fmt: skip
+    as_it_is = [instance["tags"].labels for instance in reader_of(encoding="IOB1").read(path)]
+    assert as_it_is == [["I-PER", "I-PER", "O"], ["I-LOC", "B-LOC", "O"]]
+
+
+def test_vocabulary_and_tensors(tmp_path, caplog):
+    first, second = DatasetReader.from_params(Params(dict(NER_PLUS))).read(write(tmp_path / "x", CONLL2003))
+    vocab = Vocabulary.from_instances([first])
+    # Tags have no padding or unknown entry; features have.
+    assert set(vocab.get_token_to_index_vocabulary("tags")) == {"B-PER", "E-PER", "O"}
+    assert vocab.get_token_from_index(1, "pos_features") == vocab._oov_token
+    second.fields.pop("tags")
+    second.index_fields(vocab)
+    tensors = second.as_tensor_dict()
+    nnp = vocab.get_token_index("NNP", "pos_features")
+    assert tensors["pos"].tolist() == [nnp, nnp, 1] and nnp > 1
+    assert tensors["case"].shape == tensors["tokens"]["tokens"]["tokens"].shape == (3,)
+    assert "label namespace" not in caplog.text
+
+
+def test_an_unknown_tag_names_its_sentence(tmp_path):
+    train = list(reader_of().read(write(tmp_path / "train", "a X\n")))
+    path = write(tmp_path / "dev", "a X\n\nb Y\n")
+    with pytest.raises(ConfigurationError, match=f"^{path}:3: the label 'Y' is not in the model's vocabulary"):
+        for instance in reader_of().read(path):
+            instance.index_fields(Vocabulary.from_instances(train))
+
+
+def test_instances_to_predict(tmp_path):
+    instance = reader_of().text_to_instance(["we", "go"])
+    assert set(instance.fields) == {"tokens", "metadata"}
+    assert instance["metadata"].metadata == {"words": ["we", "go"], "tags": None, "source": None}
+    (unlabelled,) = reader_of(tag_column=None, encoding="BIO").read(write(tmp_path / "x", "we X\ngo Y\n"))
+    assert "tags" not in unlabelled.fields
+    reader = reader_of(feature_columns={"pos": 1}, case=True)
+    assert reader.text_to_instance(["We"], features={"pos": ["PRP"]})["case"].labels == ["upper"]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (([],), "a sentence needs at least one word"),
+        ((["a"], ["X", "Y"], {"pos": ["P"]}), "found 2 tags for 1 words"),
+        ((["a"], ["X"]), "the feature 'pos' is missing"),
+        ((["a"], ["X"], {"pos": ["P", "Q"]}), "found 2 of 'pos' for 1 words"),
+    ],
+)
+def test_wrong_sentences(arguments, message):
+    reader = TaggingReader(feature_columns={"pos": 1})
+    with pytest.raises(ConfigurationError, match=message):
+        reader.text_to_instance(*arguments)
+    with pytest.raises(ConfigurationError, match=f"^x:7: {message}"):
+        reader.text_to_instance(*arguments, *[None] * (3 - len(arguments)), "x:7")
+
+
+@pytest.mark.parametrize(
+    "tags, encoding, message",
+    [
+        ("O I-X O", "BIO", "2: the tag 'I-X' after 'O' breaks the encoding BIO"),
+        ("I-X O O", "BIO", "1: the tag 'I-X' at the start of the sentence breaks the encoding BIO"),
+        ("I-X X O", "IOB1", "2: the tag 'X' after 'I-X' breaks the encoding IOB1"),
+        ("O B-X I-X", "BIOES", "3: the tag 'I-X' after 'B-X' breaks the encoding BIOES"),
+        ("S-X E-X O", "BIOES", "2: the tag 'E-X' after 'S-X' breaks the encoding BIOES"),
+    ],
+)
+def test_a_broken_encoding_names_the_line(tmp_path, tags, encoding, message):
+    path = write(tmp_path / "x", "\n".join(f"w {tag}" for tag in tags.split()))
+    assert message_of(reader_of(encoding=encoding), path).startswith(f"{path}:{message}; correct the file")
+    assert len(list(reader_of().read(path))) == 1
+
+
+def test_a_broken_row_names_the_line(tmp_path):
+    path = write(tmp_path / "x", "a X\n\nb X\nc\n")
+    assert message_of(reader_of(), path).startswith(f"{path}:4: found 1 column")
+
+
+def test_max_words_skips_and_says_so(tmp_path, caplog):
+    path = numbered(tmp_path / "x", [1, 5, 3, 4])
+    assert [len(i["tokens"]) for i in reader_of(max_words=3).read(path)] == [1, 3]
+    assert "skipped 2 sentences of over 3 words" in caplog.text
+
+
+def test_max_instances_takes_the_first(tmp_path):
+    path = numbered(tmp_path / "x", [1] * 9)
+    assert [i["tokens"][0].text for i in reader_of(max_instances=3).read(path)] == ["w0", "w1", "w2"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"max_words": 0}, "max_words must be at least 1"),
+        ({"encoding": "IOB2"}, "a tag encoding is 'IOB1', 'BIO' or 'BIOES', not 'IOB2'"),
+        ({"target_encoding": "BIOES"}, "set 'encoding' too"),
+        ({"encoding": "BIO", "target_encoding": "IOB1"}, "target_encoding: 'BIO', 'BIOES' or null, not 'IOB1'"),
+        ({"feature_columns": {"tags": 1}}, "'tags' is taken by another field"),
+        ({"separator": "comma"}, "separator"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        reader_of(**options)
+
+
+@pytest.mark.parametrize(
+    "word, kind",
+    [("Anna", "upper"), ("anna", "lower"), ("7th", "digit"), ("@a", "other"), ("\u01c5", "upper"), ("", "other")],
+)
+def test_first_letter(word, kind):
+    assert first_letter(word) == kind
+
+
+def test_every_process_reads_its_share(tmp_path):
+    path = numbered(tmp_path / "x", [1] * 11)
+    words = []
+    for rank in range(2):
+        for worker in range(2):
+            reader = TaggingReader()
+            reader._set_distributed_info(DistributedInfo(2, rank))
+            reader._set_worker_info(WorkerInfo(2, worker))
+            words += [instance["tokens"][0].text for instance in reader.read(path)]
+    assert sorted(words) == sorted(f"w{i}" for i in range(11))
+
+
+def test_data_loading_workers(tmp_path):
+    path = numbered(tmp_path / "x", [2] * 9)
+    reader = TaggingReader()
+    loader = MultiProcessDataLoader(reader, path, batch_size=4, num_workers=2, max_instances_in_memory=4, quiet=True)
+    loader.index_with(Vocabulary.from_instances(reader.read(path)))
+    batches = list(loader)
+    loaded = [m["words"][0] for batch in batches for m in batch["metadata"]]
+    assert sorted(loaded) == [f"w{i}" for i in range(9)]
+    assert all(batch["tokens"]["tokens"]["tokens"].dtype == torch.long for batch in batches)
+
+
+WNUT = os.path.join("data", "wnut17", "wnut17train.conll")
+
+
+@pytest.mark.skipif(not os.path.exists(WNUT), reason=f"the WNUT-17 data is not in {WNUT}")
+def test_wnut_in_bioes():
+    instances = list(reader_of(encoding="BIO", target_encoding="BIOES").read(WNUT))
+    tags = [tag for instance in instances for tag in instance["tags"].labels]
+    assert len(instances) == 3394 and len(set(tags)) == 25
+    plain = [tag for instance in reader_of().read(WNUT) for tag in instance["tags"].labels]
+    assert sum(tag[0] in "BS" for tag in tags) == sum(tag[0] == "B" for tag in plain) == 1975
