@@ -36,9 +36,8 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        with torch.no_grad():
-            rank = self._cost(output_space, candidates.outputs, gold, mask)
-            if candidates.log_count is not None:
-                rank = rank + candidates.log_count
+        rank = self._cost(output_space, candidates.outputs, gold, mask)
+        if candidates.log_count is not None:
+            rank = rank + candidates.log_count
         ranks = torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)
         return ranks.logsumexp(dim=1) + gold_energy

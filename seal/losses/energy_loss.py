@@ -9,7 +9,8 @@ from seal.output_spaces import Candidates, OutputSpace
 class EnergyLoss(torch.nn.Module, Registrable):
     """
     `L_E`, which trains the loss-net: it compares the energies of an instance's candidates with that of gold.
-    Candidates are constants here; the only gradients are those of the energies.
+    Candidates are constants in alternating training, and the only gradients are those of the energies. In
+    implicit training they are functions of the task-net, and so are costs and scores of theirs.
     """
 
     #: True where the loss is only right with `log P_N` of every candidate.

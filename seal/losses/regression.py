@@ -56,8 +56,7 @@ class RegressionLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        with torch.no_grad():
-            score = self._score(output_space, candidates.outputs, gold, mask)
+        score = self._score(output_space, candidates.outputs, gold, mask)
         losses = regression_loss(energy, score)
         counts = torch.ones_like(losses) if candidates.log_count is None else candidates.log_count.exp()
         total = (losses * counts).sum(dim=1)

@@ -151,7 +151,10 @@ class SealModel(Model):
             return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy))
 
     def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
-        """`L_E`, the mean over the batch: a scalar with a graph into the loss-net only."""
+        """
+        `L_E`, the mean over the batch: a scalar with a graph into the loss-net; and into the task-net where the
+        candidates have one.
+        """
         if len(state.gold) == 0:
             return no_loss(self.loss_net_parameters())
         features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
@@ -188,10 +191,7 @@ class SealModel(Model):
             energy = None
             if features is not None:
                 with constant(self.loss_net):
-                    output = self.output_space.relax(state.logits, state.mask)
-                    if self.task_loss.straight_through:
-                        output = self.output_space.straight_through(output)
-                    energy = self.loss_net(features, output, state.mask).squeeze(1)
+                    energy = self._energy_of_prediction(state, features)
                 self.monitor("energy_prediction", energy.mean())
             loss = self.task_loss(supervised, energy)
             self.monitor(self.task_loss.supervised_name, supervised.mean())
@@ -199,6 +199,30 @@ class SealModel(Model):
             loss = loss + state.auxiliary_loss
         self.monitor("task_net_loss", loss)
         return loss
+
+    def joint_loss(self, batch: Any) -> torch.Tensor:
+        """
+        `L_F` of a batch as a function of both nets: a scalar with a graph into each, which is what an implicit
+        gradient differentiates twice. The loss-net has no dropout in it, as in `task_net_loss`. Nothing is
+        logged.
+        """
+        state = self.task_state(**batch)
+        if len(state.gold) == 0:
+            return no_loss(list(self.parameters()))
+        supervised = self.task_loss.supervised(self.output_space, state.logits, state.gold, state.mask)
+        training = self.loss_net.training
+        self.loss_net.eval()
+        features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
+        energy = self._energy_of_prediction(state, features)
+        self.loss_net.train(training)
+        loss = self.task_loss(supervised, energy)
+        return loss if state.auxiliary_loss is None else loss + state.auxiliary_loss
+
+    def _energy_of_prediction(self, state: TaskState, features: List[Any]) -> torch.Tensor:
+        output = self.output_space.relax(state.logits, state.mask)
+        if self.task_loss.straight_through:
+            output = self.output_space.straight_through(output)
+        return self.loss_net(features, output, state.mask).squeeze(1)
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""

@@ -61,6 +61,22 @@ class LabelSet(OutputSpace):
         drawn = torch.bernoulli(probabilities.expand(-1, num_samples, -1))
         return drawn.to(logits.dtype)
 
+    def relaxed_sample(
+        self,
+        logits: torch.Tensor,
+        num_samples: int,
+        mask: Optional[torch.Tensor] = None,
+        temperature: float = 0.5,
+    ) -> torch.Tensor:
+        _ensure_no_mask(mask)
+        logits = _at_least_float(logits).unsqueeze(1)
+        uniform = torch.rand(
+            logits.shape[0], num_samples, logits.shape[2], dtype=logits.dtype, device=logits.device
+        )
+        # The logistic noise that makes a Bernoulli draw of a comparison with 0.
+        noise = uniform.clamp(min=torch.finfo(logits.dtype).tiny).logit(eps=torch.finfo(logits.dtype).eps)
+        return ((logits + noise) / temperature).sigmoid()
+
     def log_prob(
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:

@@ -41,6 +41,22 @@ class OutputSpace(torch.nn.Module, Registrable):
         """Independent draws from `P(y | x; Phi)`, discrete, without gradient: `(batch, num_samples, *output)`."""
         raise NotImplementedError
 
+    def relaxed_sample(
+        self,
+        logits: torch.Tensor,
+        num_samples: int,
+        mask: Optional[torch.Tensor] = None,
+        temperature: float = 0.5,
+    ) -> torch.Tensor:
+        """
+        Draws from a continuous distribution that is near `P(y | x; Phi)` at low temperatures, differentiable in
+        the logits: the concrete distribution (Maddison, Mnih & Teh 2017; Jang, Gu & Poole 2017). `(batch,
+        num_samples, *structure)`, in (0, 1); 0 at padding.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no relaxed draws; take another way for gradients through draws."
+        )
+
     def log_prob(
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:

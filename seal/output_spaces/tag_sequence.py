@@ -82,6 +82,18 @@ class TagSequence(OutputSpace):
             drawn = drawn * mask.unsqueeze(-1)
         return drawn.transpose(1, 2)
 
+    def relaxed_sample(
+        self,
+        logits: torch.Tensor,
+        num_samples: int,
+        mask: Optional[torch.Tensor] = None,
+        temperature: float = 0.5,
+    ) -> torch.Tensor:
+        shape = (logits.shape[0], num_samples, *logits.shape[1:])
+        noise = -torch.empty(shape, dtype=logits.dtype, device=logits.device).exponential_().log()
+        draws = ((logits.unsqueeze(1) + noise) / temperature).softmax(dim=-1)
+        return draws if mask is None else draws * mask[:, None, :, None]
+
     def log_prob(
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:

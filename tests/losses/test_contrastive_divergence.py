@@ -6,7 +6,7 @@ from allennlp.common import Params
 
 from seal.losses import ContrastiveDivergenceLoss, EnergyLoss, MarginLoss, RankingLoss
 from seal.output_spaces import Candidates
-from seal.scores import Cost, L1Cost
+from seal.scores import Cost, L1Cost, OneMinusScore, SoftF1
 from tests.label_sets import label_set
 
 GOLD_ENERGY, ENERGY, COST = -1.0, [0.5, -0.2, 1.3], [0.4, 0.7, 0.25]
@@ -74,19 +74,21 @@ def test_a_count_stands_for_repeats_and_a_filler_for_nothing():
 
 
 def test_costs_of_label_sets():
-    """`1 - soft F1` unless told otherwise, and no gradient into the candidates."""
+    """`1 - soft F1` unless told otherwise; a candidate's gradient is its weight times that of its cost."""
     space, gold = label_set(3), torch.tensor([[1, 0, 1]])
     outputs = torch.tensor([[[0.9, 0.2, 0.6], [1, 0, 1]]], dtype=torch.double, requires_grad=True)
     energy = torch.tensor([[0.3, -0.2]], dtype=torch.double, requires_grad=True)
     gold_energy = torch.tensor([-0.7], dtype=torch.double)
-    for loss, costs in (
-        (ContrastiveDivergenceLoss(), [1 - 0.8108108108, 0]),
-        (ContrastiveDivergenceLoss(L1Cost()), [0.7, 0]),
+    for loss, cost, costs in (
+        (ContrastiveDivergenceLoss(), OneMinusScore(SoftF1()), [1 - 0.8108108108, 0]),
+        (ContrastiveDivergenceLoss(L1Cost()), L1Cost(), [0.7, 0]),
     ):
         value = loss(gold_energy, energy, Candidates(outputs), gold, space)
         assert value.item() == pytest.approx(diverge(LOSS, -0.7, energy[0].tolist(), costs)[0])
-        gradients = torch.autograd.grad(value.sum(), [energy, outputs], allow_unused=True)
-        assert gradients[0] is not None and gradients[1] is None
+        gradients = torch.autograd.grad(value.sum(), [energy, outputs])
+        (slope,) = torch.autograd.grad(cost(space, outputs, gold).sum(), outputs)
+        # The gradient in an energy is minus the candidate's weight.
+        assert torch.allclose(gradients[1], -gradients[0].unsqueeze(2) * slope) and slope.any()
 
 
 def test_gradcheck():

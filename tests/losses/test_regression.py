@@ -97,16 +97,20 @@ def test_a_count_stands_for_repeats_and_a_filler_for_nothing(reduction):
 
 
 def test_scores_of_label_sets():
-    """Soft F1 unless told otherwise, and no gradient into the candidates."""
+    """Soft F1 unless told otherwise; the gradient into the candidates is `E ds/dy`."""
     space, gold = label_set(3), torch.tensor([[1, 0, 1]])
     outputs = torch.tensor([[[0.9, 0.2, 0.6], [0, 1, 0]]], dtype=torch.double, requires_grad=True)
     energy = torch.tensor([[0.3, -0.2]], dtype=torch.double, requires_grad=True)
-    by_score = ((RegressionLoss(), [0.8108108108, 0]), (RegressionLoss(SoftIoU()), [0.6818181818, 0]))
-    for loss, scores in by_score:
+    by_score = (
+        (RegressionLoss(), SoftF1(), [0.8108108108, 0]),
+        (RegressionLoss(SoftIoU()), SoftIoU(), [0.6818181818, 0]),
+    )
+    for loss, score, scores in by_score:
         value = loss(torch.zeros(1), energy, Candidates(outputs), gold, space)
         assert value.item() == pytest.approx(regress(energy[0].tolist(), scores)[0])
-        gradients = torch.autograd.grad(value.sum(), [energy, outputs], allow_unused=True)
-        assert gradients[0] is not None and gradients[1] is None
+        gradients = torch.autograd.grad(value.sum(), [energy, outputs])
+        (slope,) = torch.autograd.grad(score(space, outputs, gold).sum(), outputs)
+        assert torch.allclose(gradients[1], energy.detach().unsqueeze(2) * slope) and slope.any()
 
 
 def test_from_params():

@@ -70,6 +70,6 @@ local choose(choices, name, what) =
       [if std.objectHas(parts.model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
       [if std.objectHas(parts.model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
       [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,
-    },
+    } + (if std.objectHas(parts, 'trainer') then parts.trainer else {}),
   },
 }

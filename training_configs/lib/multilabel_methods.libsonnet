@@ -70,6 +70,22 @@ local draws(s) = { type: 'discrete', num_samples: s.num_samples };
 local noisy_output(s) =
   { type: 'gaussian_perturbation', num_samples: s.num_samples, std: s.noise, include_clean: true };
 
+local primary_loss = {
+  ssvm: { type: 'margin', cost: { type: 'one_minus', score: { type: 'soft_f1' } } },
+  dvn: { type: 'regression' },
+  cd: { type: 'contrastive_divergence' },
+};
+local implicit(loss, sampler) = function(s, task_net, loss_net) {
+  model: {
+    task_net: task_net,
+    loss_net: loss_net,
+    sampler: sampler(s),
+    energy_loss: primary_loss[loss],
+    task_loss: { energy_weight: s.energy_weight },
+  },
+  trainer: { type: 'implicit_gradient', solver: { type: 'neumann', max_steps: s.solver_steps, damping: s.damping } },
+};
+
 {
   cross_entropy(): function(s, task_net, loss_net) { model: { task_net: task_net } },
 
@@ -96,6 +112,11 @@ local noisy_output(s) =
   nce(): dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.
   ranking(): dynamic('ranking', draws),
+
+  // Bi-level training (implicit-training paper): the loss-net's gradient counts what it does to the task-net.
+  implicit_ssvm(): implicit('ssvm', output),
+  implicit_dvn(): implicit('dvn', output),
+  implicit_cd(): implicit('cd', draws),
 
   // Ablations. Without cross-entropy, only the energy trains the task-net.
   margin_no_ce(): dynamic('margin', output, 0.0),

@@ -23,6 +23,9 @@ local default = {
   step_size: 0.1,
   inference_steps: 20,
   restarts: 1,
+  // Of the implicit gradient.
+  solver_steps: 5,
+  damping: 0.1,
   // null: the data set's.
   dropout: null,
   // Of the loss-net, and of cross-entropy before it, where one run trains both for a static method.
@@ -173,8 +176,11 @@ local parent = {
   regression_discrete: 'regression_s',
   task_net_ranking: 'cross_entropy',
 };
+// Bi-level training, for which the papers say nothing: ours.
+local implicit = { energy_weight: 0.1, task_net_lr: 2e-3 };
 
 function(dataset, method)
   local name = if std.objectHas(parent, method) then parent[method] else method;
   default
+  + (if std.startsWith(method, 'implicit_') then implicit else {})
   + (if std.objectHas(settings, dataset) && std.objectHas(settings[dataset], name) then settings[dataset][name] else {})

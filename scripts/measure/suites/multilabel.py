@@ -25,6 +25,11 @@ METHODS = {
         "nce": "NCE",
         "ranking": "ranking",
     },
+    "Implicit gradients": {
+        "implicit_ssvm": "implicit SSVM",
+        "implicit_dvn": "implicit DVN",
+        "implicit_cd": "implicit CD",
+    },
     "Ablations": {
         "margin_no_ce": "margin, no cross-entropy",
         "regression_no_ce": "regression, no cross-entropy",

@@ -1,0 +1,58 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.solver import InverseHessianVector, System
+
+
+@InverseHessianVector.register("exact")
+class ExactInverse(InverseHessianVector):
+    """
+    Writes the Hessian out, one product a parameter, and divides in its eigenvectors: for small problems, and to
+    judge the other solvers by. Negative eigenvalues are inverted as they are; directions without curvature get
+    nothing (pseudo-inverse). Both are told.
+
+    # Parameters
+
+    max_steps : `int`, optional (default = `2000`)
+        The most parameters: memory grows with their square, time with their cube.
+    damping, tolerance, measure_residual
+        As for `InverseHessianVector`.
+
+    # Raises
+
+    `ConfigurationError`, when solving, for more parameters.
+    """
+
+    def __init__(
+        self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 2000, measure_residual: bool = True
+    ) -> None:
+        super().__init__(damping, tolerance, max_steps, measure_residual)
+
+    def _solve(self, system: System) -> Optional[str]:
+        size = len(system.rhs)
+        if size > self.max_steps:
+            raise ConfigurationError(
+                f"solver: 'exact' writes out at most max_steps = {self.max_steps} parameters squared, not {size}; "
+                "take 'conjugate_gradient'."
+            )
+        units = torch.eye(size, dtype=system.rhs.dtype, device=system.rhs.device)
+        matrix = torch.stack([system.product(unit) for unit in units])
+        eigenvalues, eigenvectors = torch.linalg.eigh((matrix + matrix.T) / 2)
+        system.met(float(eigenvalues[0]) - self.damping)
+        system.met(float(eigenvalues[-1]) - self.damping)
+        floor = size * torch.finfo(matrix.dtype).eps * eigenvalues.abs().max()
+        curved = eigenvalues.abs() > floor
+        inverse = torch.where(curved, 1 / torch.where(curved, eigenvalues, 1.0), 0.0)
+        system.iterate = eigenvectors.mv(inverse * eigenvectors.T.mv(system.rhs))
+        system.steps = size
+        flat, negative = int((~curved).sum()), int((eigenvalues < -floor).sum())
+        if flat:
+            return f"{flat} of {size} directions have no curvature and get nothing: raise damping"
+        if negative:
+            return (
+                f"{negative} of {size} eigenvalues are negative, so the inner loss is not at a minimum: take more "
+                f"inner steps, or raise damping (now {self.damping:g}) above {-system.least:.3g}"
+            )
+        return None

@@ -1,0 +1,73 @@
+"""What surrounds the evaluation of a loss inside a product: kernels, random numbers, errors."""
+
+import contextlib
+import re
+from typing import Iterable, Iterator
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+# How torch says that an operation's gradient cannot be differentiated again.
+_NO_SECOND_DERIVATIVE = re.compile(
+    r"derivative for \S+ is not implemented|once_differentiable|double.?backward|differentiate twice",
+    re.IGNORECASE,
+)
+
+
+@contextlib.contextmanager
+def twice_differentiable() -> Iterator[None]:
+    """
+    Fused attention and the LSTMs of cuDNN have a gradient whose gradient torch does not know. Inside this
+    context their plain forms run instead, slower and in more memory, which can be differentiated again.
+    """
+    with sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
+        yield
+
+
+@contextlib.contextmanager
+def advise_finite_differences() -> Iterator[None]:
+    """
+    # Raises
+
+    `ConfigurationError`, one sentence, where an operation has no second derivative all the same.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if _NO_SECOND_DERIVATIVE.search(str(error)) is None:
+            raise
+        first_line = str(error).strip().splitlines()[0]
+        raise ConfigurationError(
+            "hypergradient: an operation of the inner loss has no second derivative, so set products to "
+            f"'finite_differences' ({first_line})"
+        ) from error
+
+
+class FixedRandomness:
+    """
+    Every use as a context starts from the random state at construction and leaves the caller's as it was, so
+    that dropout draws the same mask each time: a Hessian is that of one function.
+
+    # Parameters
+
+    devices : `Iterable[torch.device]`
+        Where the parameters lie; the CPU is always included.
+    """
+
+    def __init__(self, devices: Iterable[torch.device]) -> None:
+        self._cuda = sorted({_index(device) for device in devices if device.type == "cuda"})
+        self._cpu_state = torch.get_rng_state()
+        self._cuda_states = [torch.cuda.get_rng_state(index) for index in self._cuda]
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=self._cuda):
+            torch.set_rng_state(self._cpu_state)
+            for index, state in zip(self._cuda, self._cuda_states):
+                torch.cuda.set_rng_state(state, index)
+            yield
+
+
+def _index(device: torch.device) -> int:
+    return torch.cuda.current_device() if device.index is None else device.index

@@ -1,0 +1,208 @@
+from dataclasses import dataclass
+from typing import Callable, Dict, Mapping, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.curvature import Curvature
+from seal.hypergradients.parameter_layout import ParameterLayout
+from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
+from seal.hypergradients.solver import InverseHessianVector
+from seal.hypergradients.vector_products import both_layouts, loss_products
+
+
+@dataclass
+class HypergradientReport:
+    """
+    How a hypergradient came about, for logs (AN13); plain numbers.
+
+    # Parameters
+
+    loss : `float`
+        The outer loss.
+    explicit_norm, implicit_norm : `float`
+        Euclidean norms of the two parts.
+    inner_gradient_norm : `float`, optional
+        `|d L_Aux / d theta|`: the implicit part is that of a minimum, where this is 0.
+    residual, steps, converged, status, curvature, products
+        The solver's, as in `Solution`; `residual` 0 and `converged` true where there was nothing to solve.
+    """
+
+    loss: float
+    explicit_norm: float
+    implicit_norm: float = 0.0
+    inner_gradient_norm: Optional[float] = None
+    residual: Optional[float] = 0.0
+    steps: int = 0
+    converged: bool = True
+    status: str = "explicit part alone"
+    curvature: Optional[Tuple[float, float]] = None
+    products: int = 0
+
+
+@dataclass
+class Hypergradient:
+    """
+    # Parameters
+
+    gradient : `Dict[str, torch.Tensor]`
+        `explicit + implicit`: names, shapes and precision of the outer parameters, to be set as their `.grad`.
+    explicit, implicit : `Dict[str, torch.Tensor]`
+        Its two parts.
+    report : `HypergradientReport`
+    """
+
+    gradient: Dict[str, torch.Tensor]
+    explicit: Dict[str, torch.Tensor]
+    implicit: Dict[str, torch.Tensor]
+    report: HypergradientReport
+
+
+def hypergradient(
+    inner_loss: Loss,
+    outer_loss: Loss,
+    inner: Mapping[str, torch.Tensor],
+    outer: Mapping[str, torch.Tensor],
+    solver: Optional[InverseHessianVector] = None,
+    implicit: bool = True,
+    products: str = "autograd",
+    radius: Optional[float] = None,
+    example_losses: Optional[Loss] = None,
+    generator: Optional[torch.Generator] = None,
+    reduce: Optional[Reduce] = None,
+) -> Hypergradient:
+    """
+    The gradient with respect to `psi` of `L_Prim(theta*(psi), psi)`, where `theta*(psi)` is a minimum of
+    `L_Aux(., psi)`, by the implicit function theorem (implicit-training paper, Eq. 3-4; IM5):
+
+        dL_Prim/dpsi = dL_Prim/dpsi (explicit) - J^T H^-1 dL_Prim/dtheta (implicit),
+        H = d2 L_Aux / dtheta dtheta,   J = d2 L_Aux / dtheta dpsi
+
+    at the parameters' present values, which should be near such a minimum; `H^-1` goes first, `J^T` after it. No
+    parameter moves and no `.grad` is touched. The outer loss draws its random numbers from the caller's stream;
+    the inner one, however often it is evaluated, draws those that follow, and the stream does not move by them.
+
+    # Parameters
+
+    inner_loss : `Callable[[], torch.Tensor]`
+        `L_Aux`, evaluated anew at each call from the parameters themselves; see `LossProducts`.
+    outer_loss : `Callable[[], torch.Tensor]`
+        `L_Prim`, likewise; called once. Draws must let gradients through to `theta` for the implicit part to be.
+    inner, outer : `Mapping[str, torch.Tensor]`
+        `theta` (the task-net's) and `psi` (the loss-net's), for example `dict(net.named_parameters())`; no tensor
+        in both.
+    solver : `InverseHessianVector`, optional
+        Needed unless `implicit` is false.
+    implicit : `bool`, optional (default = `True`)
+        `False` gives the explicit part alone, which is the update of inference networks; then `inner_loss` is
+        not called.
+    products, radius
+        How second derivatives are computed; as `method` and `radius` of `loss_products`.
+    example_losses : `Callable[[], torch.Tensor]`, optional
+        The terms of `L_Aux` for each example, `(examples,)`; for the solver `sherman_morrison`.
+    generator : `torch.Generator`, optional
+        Of the solver's random vectors; see `Curvature`.
+    reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
+        Applied to every flat gradient and product of both losses; see `LossProducts`. Not to example gradients.
+
+    # Returns
+
+    `Hypergradient`
+
+    # Raises
+
+    `ConfigurationError` where something is missing or frozen, a loss depends on none of its parameters, or has
+    no second derivative. `FloatingPointError` where a loss is not finite.
+    """
+    if implicit and solver is None:
+        raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")
+    theta, psi = both_layouts(inner, outer)
+    loss, explicit, direction = outer_gradients(outer_loss, theta, psi, reduce)
+    report = HypergradientReport(loss, _norm(explicit))
+    change = torch.zeros_like(explicit)
+    if implicit:
+        system = loss_products(inner_loss, theta, psi, products, radius, reduce)
+        report.inner_gradient_norm = _norm(system.gradient)
+        curvature = Curvature(
+            system.hessian,
+            theta.size,
+            theta.dtype,
+            theta.device,
+            _example_gradients(example_losses, system) if example_losses is not None else None,
+            generator,
+        )
+        found = solver.solve(curvature, direction)
+        report.residual, report.steps, report.converged = found.residual, found.steps, found.converged
+        report.status, report.curvature, report.products = found.status, found.curvature, found.products
+        if not direction.any():
+            report.status = (
+                "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
+                "detach or for draws without a gradient"
+            )
+        elif found.solution.any():
+            change = -system.cross(found.solution)
+            if not bool(torch.isfinite(change).all()):
+                change = torch.zeros_like(change)
+                report.converged = False
+                report.status = "the cross product is not finite, so the implicit part is left out: raise damping"
+            elif not change.any():
+                report.status += (
+                    "; the implicit part is zero: see whether the inner loss joins inner and outer parameters"
+                )
+        report.implicit_norm = _norm(change)
+    return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
+
+
+def outer_gradients(
+    outer_loss: Loss,
+    theta: ParameterLayout,
+    psi: ParameterLayout,
+    reduce: Optional[Reduce] = None,
+) -> Tuple[float, torch.Tensor, torch.Tensor]:
+    """
+    # Returns
+
+    loss : `float`
+    explicit : `torch.Tensor`, `(psi.size,)`
+        `dL_Prim/dpsi`, zeros where it does not depend on `psi`.
+    direction : `torch.Tensor`, `(theta.size,)`
+        `dL_Prim/dtheta`, likewise.
+
+    # Raises
+
+    `ConfigurationError` where it depends on neither; `FloatingPointError` where it is not finite.
+    """
+    with torch.enable_grad():
+        value = evaluate(outer_loss, "outer")
+        count = len(theta.tensors)
+        gradients = [None] * (count + len(psi.tensors))
+        if value.requires_grad:
+            gradients = torch.autograd.grad(value, theta.tensors + psi.tensors, allow_unused=True)
+    if all(gradient is None for gradient in gradients):
+        raise ConfigurationError(
+            "hypergradient: the outer loss depends on neither the inner nor the outer parameters; look for a "
+            "detach, no_grad or a frozen net."
+        )
+    explicit, direction = psi.flatten(gradients[count:]), theta.flatten(gradients[:count])
+    if reduce is not None:
+        explicit, direction = reduce(explicit), reduce(direction)
+    return float(value.detach()), explicit, direction
+
+
+def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[], torch.Tensor]:
+    def compute() -> torch.Tensor:
+        with system.randomness(), torch.enable_grad():
+            losses = example_losses()
+            if losses.dim() != 1:
+                raise ConfigurationError(
+                    f"hypergradient: the example losses have shape {tuple(losses.shape)}, not (examples,)."
+                )
+            rows = [gradients_of(loss, system.inner, retain_graph=True) for loss in losses]
+        # shape: (examples, size)
+        return torch.stack([system.inner.flatten(row) for row in rows])
+
+    return compute
+
+
+def _norm(flat: torch.Tensor) -> float:
+    return float(torch.linalg.vector_norm(flat))

@@ -1,0 +1,44 @@
+from typing import Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.solver import InverseHessianVector, System
+
+
+@InverseHessianVector.register("identity")
+class ScaledIdentity(InverseHessianVector):
+    """
+    `q = v / c`: the Neumann series with `K = 0`, the baseline that takes no Hessian-vector product but that of the
+    measured residual (our addition).
+
+    # Parameters
+
+    divisor : `float`, optional (default = `1.0`)
+        `c`, above 0.
+    damping : `float`, optional (default = `0.0`)
+        Counts in the residual alone.
+    tolerance, max_steps, measure_residual
+        As for `InverseHessianVector`; it takes no steps.
+    """
+
+    _fewest_steps = 0
+
+    def __init__(
+        self,
+        divisor: float = 1.0,
+        damping: float = 0.0,
+        tolerance: float = 1e-4,
+        max_steps: int = 0,
+        measure_residual: bool = True,
+    ) -> None:
+        super().__init__(damping, tolerance, max_steps, measure_residual)
+        if not 0 < divisor < float("inf"):
+            raise ConfigurationError(f"solver.divisor: a number above 0, not {divisor}.")
+        self.divisor = divisor
+
+    def _solve(self, system: System) -> Optional[str]:
+        system.iterate = system.rhs / self.divisor
+        return None
+
+    def _advice(self, system: System) -> str:
+        return f"the Hessian is not {self.divisor:g} times the identity; take 'neumann' or 'conjugate_gradient'"

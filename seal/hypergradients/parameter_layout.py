@@ -1,0 +1,122 @@
+from typing import Dict, List, Mapping, Optional, Sequence
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+
+class ParameterLayout:
+    """
+    Where each of some named parameters lies in one flat vector. Solvers work on flat vectors; users and the
+    products speak of dictionaries.
+
+    A tensor that stands under two names is one parameter and lies in the vector once. Vectors are at least
+    float32, since sums over many parameters of half precision would lose their small terms.
+
+    # Parameters
+
+    parameters : `Mapping[str, torch.Tensor]`
+        Leaves of any shape, `()` too, and any strides, on one device, with floating-point elements.
+    role : `str`, optional (default = `"parameters"`)
+        What messages call them.
+
+    # Raises
+
+    `ConfigurationError` where there is none, or one is frozen, not a leaf, not of floating point or elsewhere.
+    """
+
+    def __init__(self, parameters: Mapping[str, torch.Tensor], role: str = "parameters") -> None:
+        self.role = role
+        self.tensors: List[torch.Tensor] = []
+        self._index: Dict[str, int] = {}
+        places: Dict[int, int] = {}
+        for name, tensor in parameters.items():
+            problem = _problem(tensor)
+            if problem is not None:
+                raise ConfigurationError(f"hypergradient: {role} '{name}' {problem}.")
+            if id(tensor) not in places:
+                places[id(tensor)] = len(self.tensors)
+                self.tensors.append(tensor)
+            self._index[name] = places[id(tensor)]
+        if not self.tensors:
+            raise ConfigurationError(f"hypergradient: there are no {role}.")
+        devices = {tensor.device for tensor in self.tensors}
+        if len(devices) > 1:
+            raise ConfigurationError(f"hypergradient: the {role} lie on {len(devices)} devices; move them to one.")
+        (self.device,) = devices
+        self.dtype = torch.float32
+        for tensor in self.tensors:
+            self.dtype = torch.promote_types(self.dtype, tensor.dtype)
+        self.sizes = [tensor.numel() for tensor in self.tensors]
+        self.size = sum(self.sizes)
+
+    def names_shared_with(self, other: "ParameterLayout") -> List[str]:
+        """The names here of tensors that `other` has too."""
+        theirs = {id(tensor) for tensor in other.tensors}
+        return [name for name, index in self._index.items() if id(self.tensors[index]) in theirs]
+
+    def flatten(self, values: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
+        """
+        # Parameters
+
+        values : `Sequence[Optional[torch.Tensor]]`
+            One for each of `tensors`, in its shape; `None` counts as zeros.
+
+        # Returns
+
+        `torch.Tensor`, `(size,)`, without gradient
+        """
+        pieces = []
+        for value, tensor in zip(values, self.tensors):
+            if value is None:
+                piece = torch.zeros(tensor.numel(), dtype=self.dtype, device=self.device)
+            else:
+                # Embeddings may have sparse gradients.
+                value = value.detach()
+                piece = (value.to_dense() if value.is_sparse else value).to(self.dtype).reshape(-1)
+            pieces.append(piece)
+        return torch.cat(pieces)
+
+    def flatten_named(self, named: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """
+        The flat vector, `(size,)`, of a dictionary; of a tensor with two names, the value under its last one.
+
+        # Raises
+
+        `ConfigurationError` where names or shapes are not those of the parameters.
+        """
+        if set(named) != set(self._index):
+            odd = sorted(set(named) ^ set(self._index))[0]
+            raise ConfigurationError(
+                f"hypergradient: the vector and the {self.role} differ in the name '{odd}'."
+            )
+        values: List[Optional[torch.Tensor]] = [None] * len(self.tensors)
+        for name, index in self._index.items():
+            if named[name].shape != self.tensors[index].shape:
+                raise ConfigurationError(
+                    f"hypergradient: the vector's '{name}' has shape {tuple(named[name].shape)}, the parameter "
+                    f"{tuple(self.tensors[index].shape)}."
+                )
+            values[index] = named[name]
+        return self.flatten(values)
+
+    def split(self, flat: torch.Tensor) -> List[torch.Tensor]:
+        """A flat vector as views in the shapes of `tensors`, in the vector's own precision."""
+        return [piece.reshape(tensor.shape) for piece, tensor in zip(flat.split(self.sizes), self.tensors)]
+
+    def named(self, flat: torch.Tensor) -> Dict[str, torch.Tensor]:
+        """
+        A flat vector as a dictionary in the parameters' shapes and precision, to be set as their `.grad`. Two
+        names of one parameter hold the same tensor.
+        """
+        pieces = [piece.to(tensor.dtype) for piece, tensor in zip(self.split(flat), self.tensors)]
+        return {name: pieces[index] for name, index in self._index.items()}
+
+
+def _problem(tensor: torch.Tensor) -> Optional[str]:
+    if not tensor.is_floating_point():
+        return f"is of type {tensor.dtype}, not of floating point"
+    if not tensor.is_leaf:
+        return "is computed from others (not a leaf); give what it is computed from"
+    if not tensor.requires_grad:
+        return "is frozen (requires_grad is false); unfreeze it or leave it out"
+    return None

@@ -1,0 +1,118 @@
+from typing import Callable, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.guards import FixedRandomness
+from seal.hypergradients.parameter_layout import ParameterLayout
+
+Loss = Callable[[], torch.Tensor]
+Reduce = Callable[[torch.Tensor], torch.Tensor]
+
+
+class LossProducts:
+    """
+    `H p` with `H = d2 L / d theta d theta`, and `J^T q` with `J = d2 L / d theta d psi`, of a loss at the present
+    parameters (implicit-training paper, Appendix A; IM10 and IM11). One object serves all products of one
+    solve: they share the random state, and so the dropout masks, of its construction.
+
+    # Parameters
+
+    loss : `Callable[[], torch.Tensor]`
+        Evaluates `L`, one number, from the parameters themselves. It must compute all that depends on them at
+        each call: features computed before are constants to it. Buffers that it moves (batch normalisation)
+        move with every call.
+    inner : `ParameterLayout`
+        `theta`.
+    outer : `ParameterLayout`, optional
+        `psi`; without it there are only Hessian products.
+    reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
+        Applied to every flat gradient and product, for example the mean over the replicas of distributed
+        training; linear.
+    randomness : `FixedRandomness`, optional
+        Of every evaluation; the state at construction where `None`.
+
+    # Raises
+
+    `ConfigurationError` where the loss depends on no inner parameter, or an operation of it cannot be
+    differentiated twice. `FloatingPointError` where the loss is not finite.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        inner: ParameterLayout,
+        outer: Optional[ParameterLayout] = None,
+        reduce: Optional[Reduce] = None,
+        randomness: Optional[FixedRandomness] = None,
+    ) -> None:
+        self.loss, self.inner, self.outer = loss, inner, outer
+        self.reduce = reduce or (lambda flat: flat)
+        self.randomness = randomness or FixedRandomness([layout.device for layout in (inner, outer) if layout])
+        #: `d L / d theta` at the present parameters, flat, `(inner.size,)`.
+        self.gradient: torch.Tensor = self._first_gradient()
+
+    def hessian(self, vector: torch.Tensor) -> torch.Tensor:
+        """`H p`: `(inner.size,)` to `(inner.size,)`."""
+        raise NotImplementedError
+
+    def cross(self, vector: torch.Tensor) -> torch.Tensor:
+        """`J^T q`: `(inner.size,)` to `(outer.size,)`."""
+        raise NotImplementedError
+
+    def _first_gradient(self) -> torch.Tensor:
+        raise NotImplementedError
+
+
+def evaluate(loss: Loss, name: str) -> torch.Tensor:
+    """
+    # Returns
+
+    `torch.Tensor`, one number
+
+    # Raises
+
+    `ConfigurationError` where it is not one number; `FloatingPointError` where it is not finite.
+    """
+    value = loss()
+    if value.numel() != 1:
+        raise ConfigurationError(f"hypergradient: the {name} loss has shape {tuple(value.shape)}, not one number.")
+    if not torch.isfinite(value.detach()).all():
+        raise FloatingPointError(f"hypergradient: the {name} loss is {float(value.detach())}.")
+    return value.reshape(())
+
+
+def gradients_of(value: torch.Tensor, layout: ParameterLayout, create_graph: bool = False, **settings):
+    """One gradient for each tensor of the layout, `None` for an unused one and where there is no graph."""
+    if not value.requires_grad:
+        return [None] * len(layout.tensors)
+    return torch.autograd.grad(value, layout.tensors, create_graph=create_graph, allow_unused=True, **settings)
+
+
+def loss_gradient(loss: Loss, layout: ParameterLayout, randomness: FixedRandomness) -> torch.Tensor:
+    """
+    # Returns
+
+    `torch.Tensor`, `(layout.size,)`, without graph: the gradient of the inner loss
+
+    # Raises
+
+    As `LossProducts`.
+    """
+    with randomness(), torch.enable_grad():
+        gradients = gradients_of(evaluate(loss, "inner"), layout)
+    refuse_independence(gradients, layout, "inner")
+    return layout.flatten(gradients)
+
+
+def refuse_independence(gradients, layout: ParameterLayout, name: str) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` where there is no gradient at all: zeros would hide a frozen net or a stray `detach`.
+    """
+    if all(gradient is None for gradient in gradients):
+        raise ConfigurationError(
+            f"hypergradient: the {name} loss depends on none of the {layout.role}; look for a detach, "
+            "no_grad or a frozen net."
+        )

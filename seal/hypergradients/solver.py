@@ -1,0 +1,189 @@
+import math
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+import torch
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.curvature import Curvature
+
+
+@dataclass
+class Solution:
+    """
+    What a solver found for `(H + damping I) q = v`.
+
+    # Parameters
+
+    solution : `torch.Tensor`, `(size,)`
+        `q`, always finite.
+    residual : `float`, optional
+        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 where `v` is. `None` where the solver was told
+        not to measure it, or a product was not finite.
+    steps : `int`
+        Series terms, conjugate-gradient steps, probes, columns or examples that `solution` rests on.
+    converged : `bool`
+        That the residual is measured and at most `tolerance`.
+    status : `str`
+        One sentence; where it did not converge, what to change.
+    curvature : `Tuple[float, float]`, optional
+        The least and the most of `p.Hp / p.p` over the directions met, without damping: bounds of the
+        eigenvalues from inside; the eigenvalues themselves where the solver computes them.
+    products : `int`
+        How many Hessian-vector products it took, the measured residual's too.
+    """
+
+    solution: torch.Tensor
+    residual: Optional[float]
+    steps: int
+    converged: bool
+    status: str
+    curvature: Optional[Tuple[float, float]]
+    products: int
+
+
+class _NotFinite(Exception):
+    """A product that holds a NaN or an infinity."""
+
+
+class System:
+    """
+    `(H + damping I) q = v` while it is being solved: what a solver reads, and writes its progress into, so that
+    an iterate is at hand whatever ends the solve.
+    """
+
+    def __init__(self, curvature: Curvature, damping: float, rhs: torch.Tensor) -> None:
+        self.curvature, self.damping, self.rhs = curvature, damping, rhs
+        self.rhs_norm = float(torch.linalg.vector_norm(rhs))
+        self.iterate = torch.zeros_like(rhs)
+        self.steps = self.products = 0
+        self.least, self.most = math.inf, -math.inf
+        self.residual: Optional[float] = None
+        #: That no product so far had an element other than 0.
+        self.flat = True
+
+    def product(self, vector: torch.Tensor) -> torch.Tensor:
+        """`(H + damping I) p`; takes note of `p.Hp / p.p`."""
+        image = self.curvature.product(vector)
+        self.products += 1
+        length = float(vector.dot(vector))
+        quotient = float(vector.dot(image)) / length if length > 0 else 0.0
+        # The sum has a NaN or an infinity where one element has.
+        if not (math.isfinite(quotient) and bool(torch.isfinite(image.sum()))):
+            self.flat = False
+            raise _NotFinite
+        if length > 0:
+            self.met(quotient)
+            self.flat = self.flat and not bool(image.any())
+        return image.add(vector, alpha=self.damping) if self.damping else image
+
+    def met(self, quotient: float) -> None:
+        self.least, self.most = min(self.least, quotient), max(self.most, quotient)
+
+    def measure(self) -> torch.Tensor:
+        """`v - (H + damping I) q` of the present iterate, whose norm it notes."""
+        remainder = self.rhs - self.product(self.iterate) if self.iterate.any() else self.rhs.clone()
+        self.residual = float(torch.linalg.vector_norm(remainder)) / self.rhs_norm
+        return remainder
+
+
+class InverseHessianVector(Registrable):
+    """
+    `q = (H + damping I)^-1 v`: the inverse-Hessian-vector product of the implicit gradient (implicit-training
+    paper, Appendix A and Remark 5; IM6 to IM9). One file a solver; all have these settings.
+
+    # Parameters
+
+    damping : `float`, optional (default = `0.0`)
+        Added to every eigenvalue; at least 0. A network's loss is seldom convex, and a solver that needs positive
+        curvature then needs some.
+    tolerance : `float`, optional (default = `1e-4`)
+        The relative residual that counts as converged and ends an iteration; at least 0.
+    max_steps : `int`, optional
+        The most steps, each about one Hessian-vector product.
+    measure_residual : `bool`, optional (default = `True`)
+        Take one more product to measure what is left. Without it, solvers whose iteration does not tell never
+        count as converged.
+
+    # Raises
+
+    `ConfigurationError` for a value out of these.
+    """
+
+    #: The least `max_steps` that makes sense.
+    _fewest_steps = 1
+
+    def __init__(
+        self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 20, measure_residual: bool = True
+    ) -> None:
+        for name, value in (("damping", damping), ("tolerance", tolerance)):
+            if not (value >= 0 and math.isfinite(value)):
+                raise ConfigurationError(f"solver.{name}: a number of at least 0, not {value}.")
+        if max_steps < self._fewest_steps:
+            raise ConfigurationError(f"solver.max_steps: at least {self._fewest_steps}, not {max_steps}.")
+        self.damping, self.tolerance, self.max_steps = damping, tolerance, max_steps
+        self.measure_residual = measure_residual
+
+    def solve(self, curvature: Curvature, rhs: torch.Tensor) -> Solution:
+        """
+        # Parameters
+
+        curvature : `Curvature`
+            `H`, `(size, size)`.
+        rhs : `torch.Tensor`, `(size,)`
+            `v`.
+
+        # Returns
+
+        solution : `Solution`
+            Zeros in 0 steps where `v` is zero; the iterate so far where a product is not finite.
+        """
+        rhs = rhs.detach()
+        if not bool(torch.isfinite(rhs).all()):
+            status = "the right-hand side is not finite: look for a NaN in the outer loss's gradient"
+            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0)
+        scale = float(rhs.abs().max()) if len(rhs) else 0.0
+        if scale == 0:
+            return Solution(rhs.clone(), 0.0, 0, True, "the right-hand side is zero", None, 0)
+        # Squares of a small gradient would vanish in float32.
+        system = System(curvature, self.damping, rhs / scale)
+        try:
+            advice = self._solve(system)
+            if self.measure_residual and system.residual is None:
+                system.measure()
+        except _NotFinite:
+            advice = (
+                f"a Hessian-vector product is not finite at step {system.steps + 1}: lower the inner learning "
+                "rate, or raise the precision"
+            )
+        solution = system.iterate * scale
+        if not bool(torch.isfinite(solution).all()):
+            solution, system.residual, system.steps = torch.zeros_like(rhs), None, 0
+            advice = "the solution grew out of range, so it is taken as zero: raise damping"
+        if system.products and system.flat:
+            advice = (
+                "every Hessian-vector product is zero, so second derivatives vanish: take smooth activations "
+                "(softplus, tanh, GELU) in place of ReLU, or a loss that is not linear"
+            )
+        residual = system.residual
+        converged = residual is not None and residual <= self.tolerance
+        if advice is None:
+            advice = self._summary(system, converged)
+        extremes = (system.least, system.most) if system.least <= system.most else None
+        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products)
+
+    def _solve(self, system: System) -> Optional[str]:
+        """Sets `system.iterate` and `system.steps`; returns a sentence where there is something to tell."""
+        raise NotImplementedError
+
+    def _summary(self, system: System, converged: bool) -> str:
+        if converged:
+            return f"converged in {system.steps} steps to a relative residual of {system.residual:.1e}"
+        if system.residual is None:
+            return f"{system.steps} steps, residual not measured"
+        return f"relative residual {system.residual:.1e} after {system.steps} steps: {self._advice(system)}"
+
+    def _advice(self, system: System) -> str:
+        """What to change where the residual is above the tolerance."""
+        return "raise max_steps (now %d) or damping (now %g)" % (self.max_steps, self.damping)

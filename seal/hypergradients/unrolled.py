@@ -1,0 +1,125 @@
+from dataclasses import dataclass
+from typing import Dict, Mapping, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.guards import FixedRandomness
+from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, outer_gradients
+from seal.hypergradients.parameter_layout import ParameterLayout
+from seal.hypergradients.products import Loss, Reduce, loss_gradient
+from seal.hypergradients.vector_products import both_layouts, loss_products
+
+
+@dataclass
+class UnrolledHypergradient(Hypergradient):
+    """
+    # Parameters
+
+    final : `Dict[str, torch.Tensor]`
+        The inner parameters after the last step.
+    gradient, explicit, implicit, report
+        As for `Hypergradient`; `implicit` is the part through the steps, and the report's `steps` their number.
+    """
+
+    final: Dict[str, torch.Tensor]
+
+
+def unrolled_hypergradient(
+    inner_loss: Loss,
+    outer_loss: Loss,
+    inner: Mapping[str, torch.Tensor],
+    outer: Mapping[str, torch.Tensor],
+    num_steps: int,
+    step_size: float,
+    backward_steps: Optional[int] = None,
+    products: str = "autograd",
+    radius: Optional[float] = None,
+    reduce: Optional[Reduce] = None,
+) -> UnrolledHypergradient:
+    """
+    The gradient with respect to `psi` of `L_Prim(theta_T(psi), psi)`, where
+    `theta_{t+1} = theta_t - step_size dL_Aux/dtheta (theta_t, psi)` starts from the present `theta`: reverse-mode
+    differentiation of the steps (RW4), to compare the implicit gradient with. With `a_T = dL_Prim/dtheta`,
+
+        g <- g - step_size J_t^T a_{t+1},   a_t = a_{t+1} - step_size H_t a_{t+1},   t = T-1, ..., 0
+
+    It tends to the implicit gradient as the steps converge, and from a minimum `K + 1` steps of size `1/c` give
+    the Neumann series with `K` terms and divisor `c`. The parameters are afterwards what they were, bit for bit.
+    Every evaluation of the inner loss draws the same random numbers, and the caller's stream moves by the outer
+    loss alone. Memory: `num_steps` copies of `theta`, or `backward_steps` if fewer.
+
+    # Parameters
+
+    inner_loss, outer_loss, inner, outer, products, radius, reduce
+        As for `hypergradient`.
+    num_steps : `int`
+        `T`, at least 1.
+    step_size : `float`
+        Above 0.
+    backward_steps : `int`, optional
+        Differentiate only the last so many steps; all where `None`.
+
+    # Returns
+
+    `UnrolledHypergradient`
+
+    # Raises
+
+    As `hypergradient`; `ConfigurationError` for numbers out of these; `FloatingPointError` where the steps
+    diverge.
+    """
+    if num_steps < 1 or not step_size > 0 or (backward_steps is not None and backward_steps < 1):
+        raise ConfigurationError(
+            f"unrolled_hypergradient: num_steps ({num_steps}) and backward_steps ({backward_steps}) must be at "
+            f"least 1 and step_size ({step_size}) above 0."
+        )
+    theta, psi = both_layouts(inner, outer)
+    first_kept = 0 if backward_steps is None else max(0, num_steps - backward_steps)
+    start = _copy(theta)
+    trajectory = []
+
+    randomness = FixedRandomness([theta.device, psi.device])
+    reduce = reduce or (lambda flat: flat)
+    try:
+        for step in range(num_steps):
+            if step >= first_kept:
+                trajectory.append(_copy(theta))
+            slope = reduce(loss_gradient(inner_loss, theta, randomness))
+            for tensor, piece in zip(theta.tensors, theta.split(slope)):
+                tensor.data.sub_(piece.to(tensor.dtype), alpha=step_size)
+        final = theta.named(theta.flatten(theta.tensors))
+        loss, explicit, adjoint = outer_gradients(outer_loss, theta, psi, reduce)
+        through_steps = torch.zeros_like(explicit)
+        for point in reversed(trajectory):
+            _place(theta, point)
+            system = loss_products(inner_loss, theta, psi, products, radius, reduce, randomness)
+            through_steps = through_steps - step_size * system.cross(adjoint)
+            adjoint = adjoint - step_size * system.hessian(adjoint)
+    finally:
+        _place(theta, start)
+    if not bool(torch.isfinite(through_steps).all()):
+        raise FloatingPointError(
+            "unrolled_hypergradient: the part through the steps is not finite; lower step_size."
+        )
+    report = HypergradientReport(
+        loss,
+        float(torch.linalg.vector_norm(explicit)),
+        float(torch.linalg.vector_norm(through_steps)),
+        float(torch.linalg.vector_norm(slope)),
+        residual=None,
+        steps=num_steps,
+        status=f"{len(trajectory)} of {num_steps} steps differentiated",
+        products=2 * len(trajectory),
+    )
+    parts = (explicit + through_steps, explicit, through_steps)
+    return UnrolledHypergradient(*map(psi.named, parts), report, final)
+
+
+def _copy(layout: ParameterLayout):
+    return [tensor.detach().clone() for tensor in layout.tensors]
+
+
+def _place(layout: ParameterLayout, values) -> None:
+    for tensor, value in zip(layout.tensors, values):
+        tensor.data.copy_(value)

@@ -1,0 +1,118 @@
+"""Products of named vectors with the second derivatives of a loss, in either way."""
+
+from typing import Dict, Mapping, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients.autograd_products import AutogradProducts
+from seal.hypergradients.finite_difference_products import FiniteDifferenceProducts
+from seal.hypergradients.guards import FixedRandomness
+from seal.hypergradients.parameter_layout import ParameterLayout
+from seal.hypergradients.products import Loss, LossProducts, Reduce
+
+
+def loss_products(
+    loss: Loss,
+    inner: ParameterLayout,
+    outer: Optional[ParameterLayout] = None,
+    method: str = "autograd",
+    radius: Optional[float] = None,
+    reduce: Optional[Reduce] = None,
+    randomness: Optional[FixedRandomness] = None,
+) -> LossProducts:
+    """
+    # Parameters
+
+    loss, inner, outer, reduce, randomness
+        As for `LossProducts`.
+    method : `str`, optional (default = `"autograd"`)
+        `"autograd"`: exact, by a gradient of the gradient; keeps one graph. `"finite_differences"`: two
+        gradients a product; slower, approximate, and good for any loss with a gradient.
+    radius : `float`, optional
+        Of `"finite_differences"`: the norm of the displacement, above 0; chosen from precision and norms where
+        `None`.
+
+    # Raises
+
+    `ConfigurationError` for another method, or a radius where there is no displacement.
+    """
+    if method == "finite_differences":
+        return FiniteDifferenceProducts(loss, inner, outer, reduce, randomness, radius)
+    if method != "autograd":
+        raise ConfigurationError(f"products: 'autograd' or 'finite_differences', not '{method}'.")
+    if radius is not None:
+        raise ConfigurationError("radius: only products 'finite_differences' have one, not 'autograd'.")
+    return AutogradProducts(loss, inner, outer, reduce, randomness)
+
+
+def hessian_vector_product(
+    loss: Loss,
+    parameters: Mapping[str, torch.Tensor],
+    vector: Mapping[str, torch.Tensor],
+    method: str = "autograd",
+    radius: Optional[float] = None,
+) -> Dict[str, torch.Tensor]:
+    """
+    `H p` with `H = d2 L / d theta d theta`; implicit-training paper, Appendix A (IM10, IM11).
+
+    # Parameters
+
+    loss : `Callable[[], torch.Tensor]`
+    parameters : `Mapping[str, torch.Tensor]`
+        `theta`, for example `dict(net.named_parameters())`.
+    vector : `Mapping[str, torch.Tensor]`
+        `p`: the same names and shapes.
+    method, radius
+        As for `loss_products`.
+
+    # Returns
+
+    `Dict[str, torch.Tensor]`, names, shapes and precision of `parameters`; zeros for unused ones
+    """
+    layout = ParameterLayout(parameters, "inner parameters")
+    return layout.named(loss_products(loss, layout, None, method, radius).hessian(layout.flatten_named(vector)))
+
+
+def cross_hessian_vector_product(
+    loss: Loss,
+    inner: Mapping[str, torch.Tensor],
+    outer: Mapping[str, torch.Tensor],
+    vector: Mapping[str, torch.Tensor],
+    method: str = "autograd",
+    radius: Optional[float] = None,
+) -> Dict[str, torch.Tensor]:
+    """
+    `J^T q` with `J = d2 L / d theta d psi`.
+
+    # Parameters
+
+    loss : `Callable[[], torch.Tensor]`
+    inner, outer : `Mapping[str, torch.Tensor]`
+        `theta` and `psi`, without a tensor in common.
+    vector : `Mapping[str, torch.Tensor]`
+        `q`: names and shapes of `inner`.
+    method, radius
+        As for `loss_products`.
+
+    # Returns
+
+    `Dict[str, torch.Tensor]`, names, shapes and precision of `outer`; zeros for unused ones
+    """
+    theta, psi = both_layouts(inner, outer)
+    return psi.named(loss_products(loss, theta, psi, method, radius).cross(theta.flatten_named(vector)))
+
+
+def both_layouts(inner: Mapping[str, torch.Tensor], outer: Mapping[str, torch.Tensor]):
+    """
+    # Raises
+
+    `ConfigurationError` where a tensor is in both, as an encoder that the nets share would be.
+    """
+    theta, psi = ParameterLayout(inner, "inner parameters"), ParameterLayout(outer, "outer parameters")
+    shared = theta.names_shared_with(psi)
+    if shared:
+        raise ConfigurationError(
+            f"hypergradient: '{shared[0]}' is among the inner and the outer parameters; leave it out of one."
+        )
+    return theta, psi

@@ -1,0 +1,179 @@
+import inspect
+import logging
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+import torch.distributed as dist
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import Trainer
+
+from seal.hypergradients import HypergradientReport, InverseHessianVector, NeumannSeries, hypergradient
+from seal.models import SealModel
+from seal.samplers import check_path, with_gradient
+from seal.training.alternating_trainer import AlternatingTrainer
+from seal.training.micro_batches import MicroBatch
+from seal.training.player import LOSS_NET, TASK_NET
+
+logger = logging.getLogger(__name__)
+
+
+def with_parameters_of(parent: Callable) -> Callable[[Callable], Callable]:
+    """
+    Gives a constructor that hands its `**settings` on to `parent` the signature that says so: `FromParams` reads
+    config keys from it.
+    """
+
+    def extend(constructor: Callable) -> Callable:
+        mine = inspect.signature(constructor)
+        own = {name: p for name, p in mine.parameters.items() if p.kind is not p.VAR_KEYWORD}
+        theirs = [
+            p.replace(kind=p.KEYWORD_ONLY)
+            for name, p in inspect.signature(parent).parameters.items()
+            if name not in own
+        ]
+        constructor.__signature__ = mine.replace(parameters=[*own.values(), *theirs])
+        return constructor
+
+    return extend
+
+
+@Trainer.register("implicit_gradient", constructor="from_partial_objects")
+class ImplicitGradientTrainer(AlternatingTrainer):
+    """
+    Bi-level training (implicit-training paper, Eq. 2 and Algorithm 1; IM1 to IM5, IM15):
+
+        psi* = argmin_psi L_Prim(theta*(psi), psi)    with    theta*(psi) = argmin_theta L_Aux(theta, psi)
+
+    with the task-net's parameters `theta` inside, the loss-net's `psi` outside. `L_Aux` is the task loss, `L_Prim`
+    the energy loss on the task-net's own outputs: `margin` (SSVM), `regression` (DVN) or `contrastive_divergence`
+    (CD). For each batch:
+
+        theta  moves `task_net.steps` times down L_Aux
+        psi    moves along  dL_Prim/dpsi - J^T H^-1 dL_Prim/dtheta   (see `seal.hypergradients`)
+
+    The second term is what the loss-net's change does to the task-net that follows it; `implicit: false` leaves it
+    out, which is the update of inference networks.
+
+    Each part of a gradient-accumulation group is solved for by itself, and the mean of their gradients is taken;
+    with `distributed`, all workers solve for their batches together.
+
+    # Parameters
+
+    As `alternating`, and
+
+    solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps)
+        Of `H q = dL_Prim/dtheta`.
+    implicit : `bool`, optional (default = `True`)
+    through : `str`, optional (default = `"straight_through"`)
+        How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
+        `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
+    products : `str`, optional (default = `"autograd"`)
+        Second derivatives by `"autograd"` or by `"finite_differences"`.
+    first : `str`, optional (default = `"task_net"`)
+
+    # Raises
+
+    `ConfigurationError` without a loss-net and a task-net that both move, or with `use_amp`.
+    """
+
+    @classmethod
+    @with_parameters_of(AlternatingTrainer.from_partial_objects)
+    def from_partial_objects(
+        cls,
+        model: SealModel,
+        serialization_dir: str,
+        *,
+        solver: Optional[InverseHessianVector] = None,
+        implicit: bool = True,
+        through: str = "straight_through",
+        products: str = "autograd",
+        first: str = TASK_NET,
+        use_amp: bool = False,
+        **settings: Any,
+    ) -> "ImplicitGradientTrainer":
+        """What `FromParams` calls."""
+        check_path(through, "trainer.through")
+        if products not in ("autograd", "finite_differences"):
+            raise ConfigurationError(
+                f"trainer.products: 'autograd' or 'finite_differences', not '{products}'."
+            )
+        if use_amp and implicit:
+            raise ConfigurationError(
+                "trainer.use_amp: second derivatives need full precision; leave it out, or set implicit to false."
+            )
+        trainer = super().from_partial_objects(
+            model=model, serialization_dir=serialization_dir, first=first, use_amp=use_amp, **settings
+        )
+        if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
+            raise ConfigurationError(
+                "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
+                "one of them."
+            )
+        trainer._implicit, trainer._through, trainer._products = implicit, through, products
+        trainer._solver = solver or NeumannSeries(max_steps=5)
+        trainer._told: List[str] = []
+        return trainer
+
+    def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
+        if not self._implicit or not self._uses_energy():
+            return super()._loss_net_loss(part, one_pass)
+        with self._loss_net_stream.active():
+            if part.candidates is None:
+                with torch.no_grad():
+                    part.candidates = self.model.draw(self.model.task_state(**part.batch))
+            return self._surrogate(part)
+
+    def _surrogate(self, part: MicroBatch) -> torch.Tensor:
+        """`L_Prim` in value, the hypergradient in gradient: what the loop above backpropagates and clips."""
+        model, batch, candidates = self.model, part.batch, part.candidates
+
+        def primary() -> torch.Tensor:
+            state = model.task_state(**batch)
+            attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
+            return model.loss_net_loss(state, attached)
+
+        if candidates.outputs.shape[0] == 0:
+            with torch.no_grad():
+                state = model.task_state(**batch)
+            return model.loss_net_loss(state, candidates)
+        inner, outer = self._parameters_of(TASK_NET), self._parameters_of(LOSS_NET)
+        found = hypergradient(
+            lambda: model.joint_loss(batch),
+            primary,
+            inner,
+            outer,
+            self._solver,
+            products=self._products,
+            reduce=_mean_of_workers if self._distributed else None,
+        )
+        self._report(found.report)
+        pull = sum((found.gradient[name] * parameter).sum() for name, parameter in outer.items())
+        return pull - pull.detach() + found.report.loss
+
+    def _parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
+        """Those that the player's optimizer moves, by name."""
+        moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
+        return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
+
+    def _report(self, report: HypergradientReport) -> None:
+        values = {
+            "explicit_norm": report.explicit_norm,
+            "implicit_norm": report.implicit_norm,
+            "inner_gradient_norm": report.inner_gradient_norm,
+            "solver_residual": report.residual,
+            "solver_steps": report.steps,
+        }
+        if report.curvature is not None:
+            values["least_curvature"], values["most_curvature"] = report.curvature
+        for name, value in values.items():
+            if value is not None:
+                self.model.monitors.add(name, float(value))
+        if not report.converged and report.status not in self._told and len(self._told) < 5:
+            self._told.append(report.status)
+            logger.warning("The solver of the implicit gradient: %s", report.status)
+
+
+def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
+    flat = flat.clone()
+    dist.all_reduce(flat)
+    return flat / dist.get_world_size()

@@ -1,0 +1,196 @@
+import textwrap
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+import seal.hypergradients
+from seal.hypergradients import ConjugateGradient, ExactInverse, NeumannSeries, NystroemInverse, ShermanMorrison
+from seal.hypergradients import hypergradient
+from tests.hypergradients.bilevel import leaf, problem, quadratic, relative_error
+
+# Its own behaviour; the oracles are beside it.
+
+
+def near(found, expected, tolerance):
+    assert found.tolist() == pytest.approx(expected, abs=tolerance, rel=0)
+
+
+def net_problem(dtype=torch.double, dropout=0.0):
+    """A task-net with softplus and two outer parameters that weigh its outputs; the same in every precision."""
+    torch.manual_seed(0)
+
+    def rounded(tensor):
+        return tensor.bfloat16().to(dtype)
+
+    net = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Softplus(), torch.nn.Dropout(dropout), torch.nn.Linear(4, 2)
+    )
+    net = net.bfloat16().to(dtype)
+    psi = torch.nn.Parameter(rounded(torch.randn(2)))
+    x, y = rounded(torch.randn(6, 3)), rounded(torch.randn(6, 2))
+
+    def inner_loss():
+        decay = sum(p.square().sum() for p in net.parameters())
+        return ((net(x) - y).square() * psi.exp()).mean() + 0.5 * decay
+
+    def outer_loss():
+        return (net(x) - 2 * y).square().mean() + psi.square().sum()
+
+    return inner_loss, outer_loss, dict(net.named_parameters()), {"psi": psi}
+
+
+def test_explicit_part_alone():
+    inner_loss, outer_loss, inner, outer = net_problem()
+
+    def unused():
+        raise AssertionError("the inner loss was called")
+
+    found = hypergradient(unused, outer_loss, inner, outer, implicit=False)
+    assert torch.equal(found.gradient["psi"], 2 * outer["psi"].detach())
+    assert found.report.implicit_norm == 0 and not found.implicit["psi"].any()
+    full = hypergradient(inner_loss, outer_loss, inner, outer, ExactInverse())
+    assert torch.equal(full.explicit["psi"], found.gradient["psi"]) and full.report.implicit_norm > 1e-3
+    assert torch.equal(full.gradient["psi"], full.explicit["psi"] + full.implicit["psi"])
+    with pytest.raises(ConfigurationError, match="give a solver"):
+        hypergradient(inner_loss, outer_loss, inner, outer)
+
+
+def test_both_ways_agree_under_dropout_and_leave_the_stream():
+    inner_loss, outer_loss, inner, outer = net_problem(dropout=0.5)
+    found = {}
+    for products in ("autograd", "finite_differences"):
+        torch.manual_seed(3)
+        solver = ConjugateGradient(tolerance=1e-9, max_steps=60)
+        found[products] = hypergradient(inner_loss, outer_loss, inner, outer, solver, products=products)
+        after = torch.get_rng_state()
+        assert found[products].report.residual < 1e-6
+    assert torch.allclose(*(f.gradient["psi"] for f in found.values()), atol=1e-7, rtol=0)
+    torch.manual_seed(3)
+    outer_loss()
+    assert torch.equal(after, torch.get_rng_state())
+    # The masks matter.
+    torch.manual_seed(4)
+    other = hypergradient(inner_loss, outer_loss, inner, outer, ConjugateGradient(max_steps=60))
+    assert not torch.allclose(other.gradient["psi"], found["autograd"].gradient["psi"], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "dtype, products, tolerance",
+    [
+        (torch.float, "autograd", 1e-5),
+        (torch.float, "finite_differences", 1e-3),
+        (torch.bfloat16, "autograd", 0.05),
+        (torch.bfloat16, "finite_differences", 0.3),
+    ],
+)
+def test_lower_precision(dtype, products, tolerance):
+    expected = hypergradient(*net_problem(), ExactInverse())
+    solver = ConjugateGradient(tolerance=1e-5, max_steps=25, damping=0.0)
+    found = hypergradient(*net_problem(dtype), solver, products=products)
+    assert found.gradient["psi"].dtype == dtype
+    error = relative_error(found.implicit["psi"].double(), expected.implicit["psi"])
+    assert error < tolerance, found.report
+
+
+def test_example_losses():
+    theta, psi = leaf(0.3, -0.2), leaf(0.5)
+    rows = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.double)
+    # Of each example's loss the gradient is its row; the Hessian of the inner loss is that of oracle I3.
+    hessian = torch.eye(2, dtype=torch.double) + rows.T @ rows
+    given = problem(
+        theta,
+        psi,
+        lambda theta, psi: theta @ (hessian - torch.eye(2).double()) @ theta / 2 + psi.sum() * theta.sum(),
+        lambda theta, psi: theta[0] + 2 * theta[1],
+    )
+    found = hypergradient(*given.parts, ShermanMorrison(damping=1.0), example_losses=lambda: rows @ theta)
+    # - (1, 1) . [[.4, -.2], [-.2, .6]] (1, 2) = - (0 + 1)
+    near(found.gradient["psi"], (-1.0,), 1e-12)
+    assert found.report.converged and found.report.steps == 2 and found.report.products == 1
+    with pytest.raises(ConfigurationError, match=r"shape \(\), not \(examples,\)"):
+        hypergradient(*given.parts, ShermanMorrison(), example_losses=lambda: theta.sum())
+    with pytest.raises(ConfigurationError, match="needs the loss of each example"):
+        hypergradient(*given.parts, ShermanMorrison())
+
+
+def test_reduce_is_applied_to_all():
+    """As if a second replica had the same losses halved."""
+    given = quadratic((0.0, 0.0))
+    found = hypergradient(*given.parts, ConjugateGradient(tolerance=1e-12), reduce=lambda flat: 0.75 * flat)
+    whole = hypergradient(*given.parts, ConjugateGradient(tolerance=1e-12))
+    assert torch.allclose(found.gradient["psi"], 0.75 * whole.gradient["psi"], atol=1e-12, rtol=0)
+
+
+# What cannot be.
+
+
+def test_mistakes_in_one_sentence():
+    inner_loss, outer_loss, inner, outer = net_problem()
+    solver, theta = ConjugateGradient(), inner["0.weight"]
+    constant = torch.ones((), dtype=torch.double)
+    cases = [
+        ((lambda: constant, outer_loss, inner, outer), "inner loss depends on none of the inner parameters"),
+        ((inner_loss, lambda: constant, inner, outer), "outer loss depends on neither"),
+        ((inner_loss, outer_loss, {}, outer), "there are no inner parameters"),
+        ((inner_loss, outer_loss, inner, {"shared": theta}), "'0.weight' is among the inner and the outer"),
+        ((inner_loss, outer_loss, inner, {"psi": constant}), "outer parameters 'psi' is frozen"),
+        ((inner_loss, lambda: theta, inner, outer), r"outer loss has shape \(4, 3\), not one number"),
+    ]
+    for parts, message in cases:
+        with pytest.raises(ConfigurationError, match=message) as error:
+            hypergradient(*parts, solver)
+        assert "\n" not in str(error.value)
+    with pytest.raises(ConfigurationError, match="'autograd' or 'finite_differences', not 'exact'"):
+        hypergradient(inner_loss, outer_loss, inner, outer, solver, products="exact")
+    with pytest.raises(FloatingPointError, match="the inner loss is nan"):
+        hypergradient(lambda: inner_loss() * float("nan"), outer_loss, inner, outer, solver)
+    with pytest.raises(FloatingPointError, match="the outer loss is inf"):
+        hypergradient(inner_loss, lambda: outer_loss() * float("inf"), inner, outer, solver)
+
+
+def test_no_implicit_part_is_told():
+    inner_loss, outer_loss, inner, outer = net_problem()
+    found = hypergradient(inner_loss, lambda: outer["psi"].square().sum(), inner, outer, ConjugateGradient())
+    assert "no gradient in the inner parameters" in found.report.status
+    assert torch.equal(found.gradient["psi"], found.explicit["psi"]) and found.report.steps == 0
+
+    def apart():
+        return sum(p.square().sum() for p in inner.values()) + outer["psi"].sum()
+
+    found = hypergradient(apart, outer_loss, inner, outer, ConjugateGradient())
+    assert "the implicit part is zero" in found.report.status and found.report.implicit_norm == 0
+
+
+def test_a_loss_without_second_derivatives():
+    theta, psi = leaf(0.5, -0.5), leaf(2.0)
+    given = problem(
+        theta, psi, lambda t, p: (p * torch.relu(t + 1)).sum(), lambda t, p: (t - 1).square().sum() + p.sum()
+    )
+    for solver in (ConjugateGradient(), NeumannSeries(), ExactInverse(), NystroemInverse(0.0, max_steps=2)):
+        found = hypergradient(*given.parts, solver)
+        assert "second derivatives vanish" in found.report.status, solver
+        assert torch.isfinite(found.gradient["psi"]).all() and not found.report.converged
+    # With damping there is a solution, v / damping, and the warning stays.
+    found = hypergradient(*given.parts, ConjugateGradient(damping=0.5))
+    assert "second derivatives vanish" in found.report.status and found.report.converged
+    near(found.implicit["psi"], (-2 * (2 * (0.5 - 1) + 2 * (-0.5 - 1)),), 1e-12)
+
+
+def test_a_product_that_is_not_finite_leaves_the_explicit_part():
+    theta, psi = leaf(0.0, 1.0), leaf(2.0)
+    given = problem(
+        theta, psi, lambda t, p: (t.abs() ** 1.5).sum() * p.sum(), lambda t, p: t.sum() + p.square().sum()
+    )
+    before = theta.detach().clone()
+    found = hypergradient(*given.parts, ConjugateGradient())
+    assert "not finite at step 1" in found.report.status and not found.report.converged
+    assert found.gradient["psi"].tolist() == [4.0]
+    assert torch.equal(theta.detach(), before)
+
+
+def test_the_example_of_the_docstring(capsys):
+    text = seal.hypergradients.__doc__
+    exec(textwrap.dedent(text[text.index("    import torch") :]), {})
+    losses = [float(line.split()[0]) for line in capsys.readouterr().out.splitlines()]
+    assert len(losses) == 20 and losses[-1] < losses[0]

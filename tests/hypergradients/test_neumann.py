@@ -1,0 +1,79 @@
+import pytest
+import torch
+
+from seal.hypergradients import Curvature, NeumannSeries
+from tests.hypergradients.bilevel import positive_definite, relative_error
+
+
+@pytest.mark.parametrize("size", [1, 5, 500])
+@pytest.mark.parametrize("divisor", ["auto", 1.0])
+def test_against_a_direct_solve(size, divisor):
+    matrix, rhs = positive_definite(size, 100)
+    solver = NeumannSeries(divisor, tolerance=1e-9, max_steps=5000)
+    found = solver.solve(Curvature.of_matrix(matrix), rhs)
+    assert found.converged and found.residual <= 1e-9
+    assert relative_error(found.solution, torch.linalg.solve(matrix, rhs)) < 1e-7
+
+
+def test_ill_conditioned_it_stops_early_and_says_so():
+    matrix, rhs = positive_definite(500, 1e6)
+    found = NeumannSeries(max_steps=300).solve(Curvature.of_matrix(matrix), rhs)
+    assert not found.converged and found.steps == 300
+    assert found.residual == pytest.approx(relative_error(matrix @ found.solution, rhs), rel=1e-9)
+    assert "after 300 steps: raise max_steps (now 300)" in found.status
+    damped = NeumannSeries(damping=0.1, max_steps=300).solve(Curvature.of_matrix(matrix), rhs)
+    exact = torch.linalg.solve(matrix + 0.1 * torch.eye(500, dtype=torch.double), rhs)
+    assert damped.converged and relative_error(damped.solution, exact) < 2e-3
+
+
+@pytest.mark.parametrize("terms", [0, 1, 2, 6])
+def test_truncation_error_along_each_eigenvector(terms):
+    eigenvalues = torch.tensor([0.5, 1.0, 2.0, 5.0], dtype=torch.double)
+    found = NeumannSeries(4.0, tolerance=0, max_steps=terms).solve(
+        Curvature.of_matrix(torch.diag(eigenvalues)), torch.ones(4, dtype=torch.double)
+    )
+    expected = (1 - (1 - eigenvalues / 4) ** (terms + 1)) / eigenvalues
+    assert torch.allclose(found.solution, expected, rtol=1e-13)
+    assert found.steps == terms and found.products == terms + 1
+
+
+def test_first_order():
+    """`K = 1` is `(2I - H/c) v / c`."""
+    matrix, rhs = positive_definite(4, 10)
+    found = NeumannSeries(2.0, max_steps=1).solve(Curvature.of_matrix(matrix), rhs)
+    assert torch.allclose(found.solution, (2 * rhs - matrix @ rhs / 2) / 2, rtol=1e-13)
+
+
+def test_it_ends_at_the_tolerance():
+    # Each term is half of the last; after `k` terms 0.5 ** (k + 1) is left.
+    solver = NeumannSeries(2.0, tolerance=0.01, max_steps=50)
+    found = solver.solve(Curvature.of_matrix(torch.eye(3)), torch.ones(3))
+    assert found.converged and found.steps == 7 and found.residual == pytest.approx(0.5**8)
+
+
+def test_a_divisor_below_half_the_largest_eigenvalue():
+    matrix = torch.diag(torch.tensor([3.0, 1.0]))
+    found = NeumannSeries(1.0).solve(Curvature.of_matrix(matrix), torch.tensor([1.0, 0.0]))
+    assert not found.converged and found.steps == 0
+    assert "the divisor 1 is below half the largest eigenvalue (at least 3)" in found.status
+    # The sum from before.
+    assert found.solution.tolist() == [1, 0] and found.residual == 2
+    assert NeumannSeries(3.0).solve(Curvature.of_matrix(matrix), torch.tensor([1.0, 0.0])).converged
+
+
+def test_late_growth():
+    """The large eigenvalue has a small share of the right-hand side: first the terms shrink."""
+    matrix = torch.diag(torch.tensor([2.5, 0.5], dtype=torch.double))
+    rhs = torch.tensor([0.01, 1.0], dtype=torch.double)
+    found = NeumannSeries(1.0, max_steps=40).solve(Curvature.of_matrix(matrix), rhs)
+    assert found.steps > 2 and "terms grow" in found.status and found.residual < 0.2
+    whole = NeumannSeries(1.0, max_steps=40, stop_at_divergence=False).solve(Curvature.of_matrix(matrix), rhs)
+    assert whole.steps == 40 and "terms grow" in whole.status and whole.residual > 1000
+
+
+def test_negative_curvature():
+    matrix = torch.diag(torch.tensor([1.0, -0.5]))
+    found = NeumannSeries().solve(Curvature.of_matrix(matrix), torch.tensor([0.1, 1.0]))
+    assert not found.converged and "negative curvature" in found.status and "raise damping" in found.status
+    damped = NeumannSeries(damping=0.6, max_steps=500).solve(Curvature.of_matrix(matrix), torch.tensor([0.1, 1.0]))
+    assert damped.converged and damped.solution.tolist() == pytest.approx([0.0625, 10.0], rel=1e-2)

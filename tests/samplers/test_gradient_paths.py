@@ -1,0 +1,107 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import Candidates
+from seal.samplers import check_path, with_gradient
+from tests.label_sets import all_sets, label_set
+from tests.spine import mask_of, tag_sequence
+
+
+def draws_of_sets():
+    torch.manual_seed(0)
+    logits = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
+    draws = all_sets(3)[torch.randint(8, (2, 4))]
+    return logits, Candidates(draws, log_count=torch.zeros(2, 4))
+
+
+def gradient(candidates, logits, weights):
+    return torch.autograd.grad((candidates.outputs * weights).sum(), logits)[0]
+
+
+def test_straight_through_is_the_draw_in_value_and_the_mean_in_gradient():
+    logits, candidates = draws_of_sets()
+    found = with_gradient(candidates, logits, label_set(3))
+    assert torch.allclose(found.outputs, candidates.outputs) and found.log_count is candidates.log_count
+    weights = torch.randn(2, 4, 3, dtype=torch.double)
+    p = logits.sigmoid()
+    assert torch.allclose(gradient(found, logits, weights), weights.sum(dim=1) * p * (1 - p))
+
+
+def test_of_the_relaxed_output_it_is_exact():
+    logits, _ = draws_of_sets()
+    space = label_set(3)
+    found = with_gradient(Candidates(space.relax(logits.detach())), logits, space)
+    weights = torch.randn(2, 1, 3, dtype=torch.double)
+
+    def value(logits):
+        return (space.relax(logits) * weights).sin().sum()
+
+    expected = torch.autograd.grad(value(logits), logits)[0]
+    assert torch.allclose(torch.autograd.grad((found.outputs * weights).sin().sum(), logits)[0], expected)
+
+
+def test_soft_and_none():
+    logits, candidates = draws_of_sets()
+    space = label_set(3)
+    found = with_gradient(candidates, logits, space, path="soft")
+    assert torch.equal(found.outputs[:, 0], logits.sigmoid())
+    assert torch.equal(found.outputs[:, 1:], candidates.outputs[:, 1:])
+    weights = torch.randn(2, 4, 3, dtype=torch.double)
+    p = logits.sigmoid()
+    assert torch.allclose(gradient(found, logits, weights), weights[:, 0] * p * (1 - p))
+    assert with_gradient(candidates, logits, space, path="none") is candidates
+
+
+def test_tag_sequences_get_one_hot_draws():
+    torch.manual_seed(0)
+    space, mask = tag_sequence(3), mask_of([4, 2])
+    logits = torch.randn(2, 4, 3, dtype=torch.double, requires_grad=True)
+    tags = torch.randint(3, (2, 5, 4))
+    found = with_gradient(Candidates(tags), logits, space, mask)
+    expected = torch.eye(3, dtype=torch.double)[tags]
+    real = mask[:, None, :, None].expand_as(expected)
+    assert torch.allclose(found.outputs[real], expected[real])
+    weights = torch.randn(2, 5, 4, 3, dtype=torch.double)
+    p = logits.softmax(dim=-1)
+    inner = weights.sum(dim=1)
+    # Of a softmax: p (w - p.w); nothing at padding.
+    slope = p * (inner - (p * inner).sum(dim=-1, keepdim=True)) * mask.unsqueeze(2)
+    assert torch.allclose(gradient(found, logits, weights), slope)
+
+
+@pytest.mark.parametrize("structure", ["sets", "tags"])
+def test_relaxed_draws_round_to_draws_of_the_distribution(structure):
+    torch.manual_seed(0)
+    if structure == "sets":
+        space, mask = label_set(3), None
+        logits = torch.tensor([[-2.0, 0.3, 1.0]], dtype=torch.double, requires_grad=True)
+    else:
+        space, mask = tag_sequence(3), mask_of([3, 2])[1:]
+        logits = torch.randn(1, 3, 3, dtype=torch.double, requires_grad=True)
+    draws = space.relaxed_sample(logits, 20_000, mask, temperature=0.1)
+    assert draws.min() >= 0 and draws.max() <= 1
+    # Which side wins does not depend on the temperature: the share of wins is the probability.
+    if structure == "sets":
+        share = (draws > 0.5).double().mean(dim=1)
+        expected = logits.sigmoid()
+    else:
+        assert draws[0, :, 2].abs().max() == 0
+        share = torch.eye(3, dtype=torch.double)[draws[:, :, :2].argmax(dim=-1)].mean(dim=1)
+        expected = logits.softmax(dim=-1)[:, :2]
+    assert torch.allclose(share, expected, atol=0.015)
+    (slope,) = torch.autograd.grad(draws.sum(dim=1)[..., 0].sum(), logits)
+    assert slope.abs().sum() > 0 and torch.isfinite(slope).all()
+
+
+def test_extreme_logits():
+    for space, logits in ((label_set(2), torch.tensor([[50.0, -50.0]])), (tag_sequence(2), torch.tensor([[[50.0, -50]]]))):
+        logits.requires_grad_(True)
+        draws = space.relaxed_sample(logits, 100)
+        assert torch.isfinite(draws).all()
+        assert torch.isfinite(torch.autograd.grad(draws.sum(), logits)[0]).all()
+
+
+def test_names():
+    with pytest.raises(ConfigurationError, match="trainer.through: one of straight_through, .*, not 'hard'"):
+        check_path("hard", "trainer.through")
