@@ -101,6 +101,8 @@ _MARGIN: Space = {
 }
 _REGRESSION: Space = {**_MARGIN, "loss_net_steps": LOSS_NET_STEPS}
 _NCE: Space = {**_REGRESSION, "num_samples": DRAWS}
+# Ours: the papers give no value for implicit training.
+_IMPLICIT: Space = {**_MARGIN, "damping": Range(1e-3, 10.0, log=True), "solver_steps": Choice((1, 3, 5, 10))}
 
 
 def _no_cross_entropy(space: Space) -> Space:
@@ -109,6 +111,9 @@ def _no_cross_entropy(space: Space) -> Space:
 
 
 SPACES: Dict[str, Space] = {
+    "implicit_ssvm": _IMPLICIT,
+    "implicit_dvn": _IMPLICIT,
+    "implicit_cd": {**_IMPLICIT, "num_samples": DRAWS},
     "cross_entropy": _TASK_NET,
     "spen": _ENERGY_ONLY,
     "dvn": _ENERGY_ONLY,
