@@ -17,11 +17,11 @@ local tuned = {
     ranking: even,
   },
   genbase: {
-    nce: one_step,
-    ranking: one_step,
-    regression: one_step,
-    regression_s: one_step,
-    margin: one_step,
+    nce: one_step { task_net_lr: 2e-3 },
+    ranking: one_step { task_net_lr: 2e-3 },
+    regression: one_step { task_net_lr: 2e-3 },
+    regression_s: one_step { task_net_lr: 2e-3 },
+    margin: one_step { task_net_lr: 2e-3 },
   },
   expr_fun: {
     cross_entropy: { task_net_lr: 1e-3 },
