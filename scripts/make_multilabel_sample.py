@@ -8,9 +8,13 @@ the words do not.  The same seed and sizes always give the same bytes: all chanc
 ``random.Random.random``, which is the same on every machine and for every version of Python.
 """
 
-import argparse
 import random
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
+
+from sample_command import parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "valid", "test")
 RELATION = "recipes"
@@ -261,30 +265,17 @@ def table(made):
     return lines
 
 
-def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        description="Write train, valid and test .arff files of made-up recipes, and labels.xml.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--out", type=Path, default="data/multilabel_sample", help="folder for the four files")
-    parser.add_argument("--seed", type=int, default=29, help="the same seed and sizes give the same bytes")
-    for split, size in zip(SPLITS, (800, 300, 400)):
-        parser.add_argument(f"--{split}", type=int, default=size, help=f"how many {split} rows")
-    arguments = parser.parse_args(argv)
-    for split in SPLITS:
-        if getattr(arguments, split) < 1:
-            parser.error(f"--{split} must be at least 1.")
-    return arguments
-
-
 def main(argv=None):
-    arguments = parse_arguments(argv)
+    arguments = parse_arguments(
+        argv,
+        "Write train, valid and test .arff files of made-up recipes, and labels.xml.",
+        out="data/multilabel_sample",
+        seed=29,
+        sizes=dict(zip(SPLITS, (800, 300, 400))),
+        unit="rows",
+    )
     made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    files = {f"{split}.arff": render(rows) for split, rows in made.items()}
-    for name, text in {**files, "labels.xml": render_xml()}.items():
-        # newline="\n" keeps the bytes the same on every system.
-        with open(arguments.out / name, "w", encoding="utf-8", newline="\n") as handle:
-            handle.write(text)
+    write(arguments.out, {**{f"{split}.arff": render(rows) for split, rows in made.items()}, "labels.xml": render_xml()})
     print("\n".join(table(made)))
 
 

@@ -8,13 +8,13 @@ modifiers and predicates are held out: they occur in dev and test but never in t
 to a class whose other verbs train shows, so its frame can be told from the sentence around it.
 """
 
-import argparse
 import random
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
+from sample_command import parse_arguments, write  # noqa: E402
 from srl_sample_grammar import Lexicon, Writer  # noqa: E402
 
 SPLITS = ("train", "dev", "test")
@@ -97,29 +97,17 @@ def table(made):
     return lines
 
 
-def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        description="Write train, dev and test .gold_conll files of grammar-made sentences with roles.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--out", type=Path, default="data/srl_sample", help="folder for the three files")
-    parser.add_argument("--seed", type=int, default=13, help="the same seed and sizes give the same bytes")
-    for split, size in zip(SPLITS, (2400, 400, 600)):
-        parser.add_argument(f"--{split}", type=int, default=size, help=f"how many {split} sentences")
-    arguments = parser.parse_args(argv)
-    for split in SPLITS:
-        if getattr(arguments, split) < 1:
-            parser.error(f"--{split} must be at least 1.")
-    return arguments
-
-
 def main(argv=None):
-    arguments = parse_arguments(argv)
+    arguments = parse_arguments(
+        argv,
+        "Write train, dev and test .gold_conll files of grammar-made sentences with roles.",
+        out="data/srl_sample",
+        seed=13,
+        sizes=dict(zip(SPLITS, (2400, 400, 600))),
+        unit="sentences",
+    )
     made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for split, sentences in made.items():
-        # newline="\n" keeps the bytes the same on every system.
-        with open(arguments.out / f"{split}.gold_conll", "w", encoding="utf-8", newline="\n") as handle:
-            handle.write(render(sentences, split))
+    write(arguments.out, {f"{split}.gold_conll": render(sentences, split) for split, sentences in made.items()})
     print("\n".join(table(made)))
 
 

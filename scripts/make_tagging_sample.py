@@ -9,9 +9,13 @@ same bytes: all chance comes from ``random.Random.random``, which is the same on
 version of Python.
 """
 
-import argparse
 import random
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
+
+from sample_command import parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "dev", "test")
 MAX_TRIES_PER_NOTE = 50
@@ -157,29 +161,17 @@ def table(made):
     return lines
 
 
-def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        description="Write train, dev and test .tsv files of market notes with entity tags.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--out", type=Path, default="data/tagging_sample", help="folder for the three files")
-    parser.add_argument("--seed", type=int, default=41, help="the same seed and sizes give the same bytes")
-    for split, size in zip(SPLITS, (600, 200, 200)):
-        parser.add_argument(f"--{split}", type=int, default=size, help=f"how many {split} notes")
-    arguments = parser.parse_args(argv)
-    for split in SPLITS:
-        if getattr(arguments, split) < 1:
-            parser.error(f"--{split} must be at least 1.")
-    return arguments
-
-
 def main(argv=None):
-    arguments = parse_arguments(argv)
+    arguments = parse_arguments(
+        argv,
+        "Write train, dev and test .tsv files of market notes with entity tags.",
+        out="data/tagging_sample",
+        seed=41,
+        sizes=dict(zip(SPLITS, (600, 200, 200))),
+        unit="notes",
+    )
     made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for split, notes in made.items():
-        # newline="\n" keeps the bytes the same on every system.
-        with open(arguments.out / f"{split}.tsv", "w", encoding="utf-8", newline="\n") as handle:
-            handle.write(render(notes))
+    write(arguments.out, {f"{split}.tsv": render(notes) for split, notes in made.items()})
     print("\n".join(table(made)))
 
 

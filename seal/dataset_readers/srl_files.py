@@ -5,15 +5,14 @@ Everything a user can get wrong in a file ends in a `ConfigurationError` of one 
 `file:line`.
 """
 
-import gzip
 import json
 import os
-import zlib
 from typing import Any, Iterable, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.bio import first_illegal
+from seal.common.text_lines import text_lines
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
@@ -94,7 +93,7 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
     for file_path in srl_data_files(path):
         parse = parse_json_lines if file_path.endswith(_JSON_ENDINGS) else parse_conll2012
         empty = True
-        for sentence in parse(file_path, _lines(file_path)):
+        for sentence in parse(file_path, text_lines(file_path)):
             empty = False
             yield sentence
         if empty:
@@ -136,24 +135,6 @@ def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Sr
         if not isinstance(frames, list):
             raise ConfigurationError(f"{where}: 'frames' must be a list, found {json.dumps(frames)[:60]}.")
         yield SrlSentence(words, [_frame(where, frame, len(words)) for frame in frames], where)
-
-
-def _lines(path: str) -> Iterator[Tuple[int, str]]:
-    number = 0
-    try:
-        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                # Some editors put a byte order mark before the first line.
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
-        ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise ConfigurationError(
-            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
-        ) from error
 
 
 def _value(where: str, record: Any, key: str) -> Any:

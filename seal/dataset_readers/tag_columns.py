@@ -5,14 +5,14 @@ Everything a user can get wrong in a file ends in a `ConfigurationError` of one 
 `file:line`.
 """
 
-import gzip
 import os
 import re
-import zlib
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
 
 Column = Union[int, str]
 """A column by its place, counted from 0 or, below 0, from the last; or by its name."""
@@ -126,7 +126,7 @@ class TagColumns:
         path = os.fspath(path)
         separator, width = self._separator, None if self._names is None else len(self._names)
         sentence, empty = self._start(path), True
-        for number, line in _lines(path):
+        for number, line in text_lines(path):
             if self._comment is not None and line.startswith(self._comment):
                 continue
             text = line.strip(_BLANKS)
@@ -206,25 +206,3 @@ class TagColumns:
             sentence.tags.append(row[self._tag])
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
-
-
-def _lines(path: str) -> Iterator[Tuple[int, str]]:
-    if not os.path.isfile(path):
-        raise ConfigurationError(
-            f"{path}: there is no such file; put the data there, or set the data path of the config to where it is."
-        )
-    number = 0
-    try:
-        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                # Some editors put a byte order mark before the first line.
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
-        ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise ConfigurationError(
-            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
-        ) from error

@@ -1,0 +1,28 @@
+"""What the commands that write a made-up sample share: their options, and writing files of the same bytes everywhere."""
+
+import argparse
+from pathlib import Path
+
+
+def parse_arguments(argv, description, out, seed, sizes, unit):
+    """`--out`, `--seed` and the size of each split; `sizes` has their defaults, `unit` says what is counted."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--out", type=Path, default=out, help="folder for the files")
+    parser.add_argument("--seed", type=int, default=seed, help="the same seed and sizes give the same bytes")
+    for split, size in sizes.items():
+        parser.add_argument(f"--{split}", type=int, default=size, help=f"how many {split} {unit}")
+    arguments = parser.parse_args(argv)
+    for split in sizes:
+        if getattr(arguments, split) < 1:
+            parser.error(f"--{split} must be at least 1.")
+    return arguments
+
+
+def write(folder, files):
+    """Writes texts by file name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        # newline="\n" keeps the bytes the same on every system.
+        with open(folder / name, "w", encoding="utf-8", newline="\n") as handle:
+            handle.write(text)

@@ -1,0 +1,65 @@
+"""
+Which tag may stand where: what a decoder needs to give legal sequences only.
+"""
+
+from typing import NamedTuple, Sequence
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.bio import allowed_transitions
+
+#: The encodings that a decoder knows.
+DECODED = ("BIO", "BIOES")
+
+
+class TagTransitions(NamedTuple):
+    """
+    # Parameters
+
+    pairs : `torch.BoolTensor`
+        shape: (C, C), indexed `[from, to]`.
+    starts, ends : `torch.BoolTensor`
+        shape: (C,): which tags may come first, and last.
+    """
+
+    pairs: torch.BoolTensor
+    starts: torch.BoolTensor
+    ends: torch.BoolTensor
+
+
+def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
+    """
+    The legal paths through the tags. In BIO an `I-X` continues a `B-X` or an `I-X`, and all else goes; in BIOES a
+    span that `B-X` begins goes on with `I-X` and must end in `E-X`.
+
+    # Parameters
+
+    labels : `Sequence[str]`
+        The `C` tags in the order of their indices.
+    encoding : `str`
+        `"BIO"` or `"BIOES"`.
+
+    # Raises
+
+    `ConfigurationError` if a label is no tag of the encoding; or if there is neither an `O` nor an `S-X` in BIOES, so
+    that a sentence of one token has no legal tag.
+    """
+    if encoding == "BIO":
+        pairs, starts = allowed_transitions(labels)
+        return TagTransitions(pairs, starts, torch.ones_like(starts))
+    for label in labels:
+        if label != "O" and (label[:2] not in ("B-", "I-", "E-", "S-") or len(label) == 2):
+            raise ConfigurationError(
+                f"{label!r} is not a BIOES tag: expected 'O' or '<B, I, E or S>-<label>'. A vocabulary namespace of "
+                "tags must end in 'tags': others hold padding and unknown entries too."
+            )
+    # The label of the span that a tag leaves open behind it, and of the one it needs open before it.
+    opened = [label[2:] if label[0] in "BI" else None for label in labels]
+    needed = [label[2:] if label[0] in "IE" else None for label in labels]
+    pairs = torch.tensor([[before == after for after in needed] for before in opened], dtype=torch.bool)
+    starts = torch.tensor([label is None for label in needed], dtype=torch.bool)
+    ends = torch.tensor([label is None for label in opened], dtype=torch.bool)
+    if not bool((starts & ends).any()):
+        raise ConfigurationError("BIOES tags without 'O' and without 'S-<label>' leave no tag to a lone token.")
+    return TagTransitions(pairs, starts, ends)

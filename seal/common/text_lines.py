@@ -1,0 +1,35 @@
+import gzip
+import os
+import zlib
+from typing import Iterator, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+
+def text_lines(path: str) -> Iterator[Tuple[int, str]]:
+    """
+    The lines of a UTF-8 file, `.gz` or not, each with its number from 1 and its end.
+
+    # Raises
+
+    `ConfigurationError`, with the line, where there is no such file, it cannot be read or it is not UTF-8.
+    """
+    if not os.path.isfile(path):
+        raise ConfigurationError(
+            f"{path}: there is no such file; put the data there, or set the data path of the config to where it is."
+        )
+    number = 0
+    try:
+        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                # Some editors put a byte order mark before the first line.
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigurationError(
+            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
+        ) from error
