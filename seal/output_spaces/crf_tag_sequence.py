@@ -61,4 +61,5 @@ class CrfTagSequence(TagSequence):
         transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
         if self._transitions is not None:
             transitions, starts = transitions + self._transitions, starts + self._starts
+            ends = ends + self._ends
         return viterbi(logits, transitions, starts, ends, mask)

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from torch.nn import functional as F
 
-from seal.common.bio import allowed_transitions
+from seal.common.tag_transitions import DECODED, tag_transitions
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
@@ -27,12 +27,12 @@ class TagSequence(OutputSpace):
     namespace : `str`, optional (default = `"tags"`)
         The vocabulary's namespace of the tags.
     encoding : `str`, optional (default = `"BIO"`)
-        `"BIO"`: decoding returns the most probable sequence in which each `I-X` continues a `B-X` or an `I-X`.
-        `None`: the most probable tag of each token.
+        `"BIO"` or `"BIOES"`: decoding returns the most probable sequence that is legal in it; of BIO, one in which
+        each `I-X` continues a `B-X` or an `I-X`. `None`: the most probable tag of each token.
 
     # Raises
 
-    `ConfigurationError` if the namespace holds no tags or the encoding is unknown.
+    `ConfigurationError` if the namespace holds no tags, or the encoding is unknown or not that of the tags.
     """
 
     l1_per_error = 2.0
@@ -49,14 +49,16 @@ class TagSequence(OutputSpace):
                 "dataset reader gives its tags."
             )
         self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]
-        transitions = starts = None
-        if encoding == "BIO":
-            transitions, starts = (penalty(allowed) for allowed in allowed_transitions(self.labels))
+        transitions = starts = ends = None
+        if encoding in DECODED:
+            transitions, starts, ends = map(penalty, tag_transitions(self.labels, encoding))
         elif encoding is not None:
-            raise ConfigurationError(f"output_space.encoding: 'BIO' or null, not '{encoding}'.")
+            raise ConfigurationError(f"output_space.encoding: 'BIO', 'BIOES' or null, not '{encoding}'.")
+        self.encoding = encoding
         # Not saved: they follow from the vocabulary.
         self.register_buffer("_transitions", transitions, persistent=False)
         self.register_buffer("_starts", starts, persistent=False)
+        self.register_buffer("_ends", ends, persistent=False)
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         probabilities = logits.softmax(dim=-1)
@@ -128,7 +130,8 @@ class TagSequence(OutputSpace):
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if self._transitions is None:
             return logits.argmax(dim=-1)
-        return viterbi(logits.float().log_softmax(dim=-1), self._transitions, self._starts, mask=mask)
+        scores = logits.float().log_softmax(dim=-1)
+        return viterbi(scores, self._transitions, self._starts, self._ends, mask)
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
         relaxed = [candidates for candidates in outputs if candidates.is_floating_point()]
@@ -149,6 +152,34 @@ class TagSequence(OutputSpace):
             outputs = outputs * mask.unsqueeze(1)
         chosen, log_count = merge_equal(outputs)
         return outputs.flatten(0, 1)[chosen], log_count
+
+    def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """
+        The nearest point of the simplex, in Euclidean distance, for each token (Duchi et al. 2008, figure 1):
+        `max(v - theta, 0)` with the one `theta` that makes it sum to 1. 0 at padding.
+        """
+        outputs = self._as_relaxed(outputs)
+        # Changes no projection, and keeps the 1 from being lost beside large numbers.
+        outputs = outputs - outputs.amax(dim=-1, keepdim=True)
+        ordered = outputs.sort(dim=-1, descending=True).values
+        # What theta would be if the first 1, 2, .. of them stayed above 0.
+        ranks = torch.arange(1, self.num_labels + 1, device=outputs.device, dtype=outputs.dtype)
+        thetas = (ordered.cumsum(dim=-1) - 1) / ranks
+        # Those that do come first, and the first always does.
+        above = (ordered > thetas).sum(dim=-1, keepdim=True)
+        projected = (outputs - thetas.gather(-1, above - 1)).clamp(min=0)
+        return projected if mask is None else projected * mask[:, None, :, None]
+
+    def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
+        # The floor leaves the softmax a slope at a tag of probability 0.
+        return self._as_relaxed(relaxed).clamp(min=1e-3).log()
+
+    def _as_relaxed(self, outputs: torch.Tensor) -> torch.Tensor:
+        """Of discrete outputs the one-hot rows; their tag indices may have become floating."""
+        if outputs.dim() == 4:
+            return outputs
+        dtype = outputs.dtype if outputs.is_floating_point() else torch.get_default_dtype()
+        return self.one_hot(outputs.long()).to(dtype)
 
     def one_hot(self, tags: torch.Tensor) -> torch.Tensor:
         """`(..., tokens)` tag indices to `(..., tokens, tags)`."""

@@ -92,3 +92,19 @@ def test_the_transitions_are_saved_and_the_rules_are_not():
     names = set(crf_space().state_dict())
     assert {"crf.transitions", "crf.start_transitions", "crf.end_transitions"} <= names
     assert not any(name in ("_transitions", "_starts") for name in names)
+
+
+def test_a_bioes_sequence_is_legal_to_its_end():
+    labels = ["O", "B-A", "I-A", "E-A", "S-A"]
+    space = CrfTagSequence(vocabulary(labels), encoding="BIOES")
+    torch.manual_seed(0)
+    logits = torch.randn(50, 4, 5)
+    logits[:, :, 1:3] += 4  # It would like to begin, and not to end.
+    inside = {"B", "I"}
+    for tags in space.decode(logits).tolist():
+        open_before = False
+        for tag in tags:
+            prefix = labels[tag][0]
+            assert (prefix in "IE") == open_before
+            open_before = prefix in inside
+        assert not open_before

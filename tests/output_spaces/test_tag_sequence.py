@@ -7,7 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from scipy.stats import chi2
 
-from seal.output_spaces import OutputSpace, TagSequence
+from seal.common.tag_encodings import first_broken
+from seal.output_spaces import CrfTagSequence, OutputSpace, TagSequence
 from tests.spine import LABELS, all_sequences, is_legal, mask_of, one_hot, tag_sequence, vocabulary
 
 
@@ -159,6 +160,31 @@ def test_decode_is_the_best_legal_sequence():
             assert decoded[i].tolist() == best + [0] * (4 - length)
             illegal_argmax += decoded[i, :length].tolist() != logits[i, :length].argmax(-1).tolist()
     assert illegal_argmax > 10  # Otherwise the test would say nothing.
+
+
+def test_decode_in_bioes_is_the_best_legal_sequence():
+    torch.manual_seed(0)
+    labels = ["O", "B-A", "I-A", "E-A", "S-A", "S-B"]
+    space = TagSequence(vocabulary(labels), encoding="BIOES")
+    unlike = 0
+    for length in (4, 2, 1):
+        legal = [
+            tags
+            for tags in all_sequences(6, length).tolist()
+            if first_broken([labels[tag] for tag in tags], "BIOES") is None
+        ]
+        logits, mask = 2 * torch.randn(20, 4, 6), mask_of([4] + [length] * 19)
+        mask[0, length:] = False
+        decoded = space.decode(logits, mask)
+        for i in range(20):
+            best = max(legal, key=lambda tags: sum(float(logits[i, t, tag]) for t, tag in enumerate(tags)))
+            assert decoded[i].tolist() == best + [0] * (4 - length)
+            unlike += decoded[i, :length].tolist() != logits[i, :length].argmax(-1).tolist()
+    assert unlike > 10
+    # Sure of a span that never ends.
+    logits = torch.full((1, 100, 6), -50.0)
+    logits[:, :, labels.index("I-A")] = 50.0
+    assert first_broken([labels[tag] for tag in space.decode(logits)[0].tolist()], "BIOES") is None
 
 
 def test_decode_without_encoding():

@@ -7,7 +7,7 @@ from seal.losses import RegressionLoss
 from seal.samplers import GoldSampler, GradientBasedInference, Sampler, SamplingProblem, StackedSampler
 from seal.scores import HammingCost, L1Cost, SoftF1
 from tests.label_sets import bowl, infer, label_set, problem_of, random_loss_net
-from tests.spine import tag_sequence
+from tests.spine import DenseSpace
 
 # Starts.
 
@@ -119,10 +119,10 @@ def test_in_a_stack_with_gold():
 
 def test_an_output_space_that_cannot():
     problem = SamplingProblem(
-        torch.zeros(1, 2, 2), torch.zeros(1, 2).long(), None, tag_sequence(2), lambda y: y.sum(dim=(-1, -2))
+        torch.zeros(1, 2, 2), torch.zeros(1, 2).long(), None, DenseSpace(), lambda y: y.sum(dim=(-1, -2))
     )
     for space in ("clip", "logit"):
-        with pytest.raises(NotImplementedError, match=f"TagSequence .*'{space}'"):
+        with pytest.raises(NotImplementedError, match=f"DenseSpace .*'{space}'"):
             GradientBasedInference(space=space)(problem)
 
 

@@ -12,12 +12,14 @@ from allennlp.common import Params
 from allennlp.predictors import Predictor
 
 from seal.common.bio import first_illegal
+from seal.common.tag_encodings import first_broken
 from tests.tiny_bert import save_tiny_bert
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted(glob.glob(str(ROOT / "training_configs" / "**" / "*.jsonnet"), recursive=True))
 FIXTURE = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
 SAMPLE = ROOT / "data" / "multilabel_sample"
+TAGGED = ROOT / "data" / "tagging_sample" / "train.tsv"
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,15 @@ def few_rows(tmp_path_factory):
     (folder / "data.arff").write_text(f"{head}@data\n{few}", encoding="utf-8")
     shutil.copy(SAMPLE / "labels.xml", folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def few_sentences(tmp_path_factory):
+    """The first sentences of the tagging sample: words and tags, as in the data sets with two columns."""
+    rows = [line.split("\t") for line in TAGGED.read_text(encoding="utf-8").splitlines()[:200]]
+    path = tmp_path_factory.mktemp("few_sentences") / "data.tsv"
+    path.write_text("".join("\t".join(row[::2]) + "\n" for row in rows), encoding="utf-8")
+    return path
 
 
 def shrink(params, data, model_name=None):
@@ -63,11 +74,21 @@ def few_epochs(trainer):
 
 
 def test_there_are_configs():
-    assert len(CONFIGS) >= 112
+    assert len(CONFIGS) >= 126
+    # Each is of one kind.
+    assert all(is_multilabel(path) + is_tagging(path) + is_srl(path) == 1 for path in CONFIGS)
 
 
 def is_multilabel(config):
-    return "multilabel" in Path(config).read_text(encoding="utf-8")
+    return "multilabel.libsonnet" in Path(config).read_text(encoding="utf-8")
+
+
+def is_tagging(config):
+    return "tagging.libsonnet" in Path(config).read_text(encoding="utf-8")
+
+
+def is_srl(config):
+    return "srl.libsonnet" in Path(config).read_text(encoding="utf-8")
 
 
 def name(path):
@@ -81,7 +102,7 @@ def trained(config, params, folder):
     return model.get_metrics()
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if not is_multilabel(path)], ids=name)
+@pytest.mark.parametrize("config", [path for path in CONFIGS if is_srl(path)], ids=name)
 def test_an_srl_config_trains_a_step_and_predicts(config, tiny_bert, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     params = shrink(Params.from_file(config).as_dict(quiet=True), FIXTURE, str(tiny_bert))
@@ -104,3 +125,15 @@ def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, few_rows, tm
     assert set(metrics) >= {"f1", "f1_tuned", "f1_per_label", "mean_average_precision"}
     # Tuned on the very rows that are scored.
     assert 0 <= metrics["f1"] <= metrics["f1_tuned"] <= 100
+
+
+@pytest.mark.parametrize("config", [path for path in CONFIGS if is_tagging(path)], ids=name)
+def test_a_tagging_config_trains_a_step_and_predicts(config, few_sentences, tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = shrink(Params.from_file(config).as_dict(quiet=True), few_sentences, str(tiny_bert))
+    encoding = params["model"]["output_space"]["encoding"]
+    metrics = trained(config, params, tmp_path / "run")
+    assert "accuracy" in metrics and ("f1" in metrics) == (encoding is not None)
+    record = Predictor.from_path(tmp_path / "run").predict_json({"words": ["Rose", "sells", "ginger"]})
+    assert len(record["tags"]) == 3 and 0 < record["probability"] <= 1
+    assert encoding is None or first_broken(record["tags"], encoding) is None

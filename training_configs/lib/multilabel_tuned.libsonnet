@@ -5,6 +5,7 @@ local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
 
 local tuned = {
   bibtex: {
+    cross_entropy: { task_net_lr: 1e-3, dropout: 0.5 },
     margin: one_step,
     regression: even,
     regression_s: one_step,
@@ -31,9 +32,9 @@ local tuned = {
     margin: one_step,
   },
   spo_fun: {
-    nce: even,
-    ranking: even,
-    regression_s: even,
+    nce: one_step { energy_weight: 0.1, task_net_lr: 1e-2, loss_net_lr: 1e-3 },
+    ranking: one_step { task_net_lr: 1e-2, loss_net_lr: 1e-3 },
+    regression_s: one_step,
     margin: one_step,
   },
 };

@@ -1,7 +1,8 @@
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
-from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from seal.nets.encoders.encoder import Encoder
@@ -13,16 +14,28 @@ class Seq2SeqPredicateEncoder(Encoder):
     Word embeddings and one of AllenNLP's sequence encoders, a BiLSTM for one; nothing is downloaded. The predicate,
     where `predicate_dim` is given, is an embedding of 0 or 1 beside each word's.
 
-    Reads `tokens` and, with `predicate_dim`, `predicate (batch, words)` in {0, 1}.
+    Reads `tokens`; with `predicate_dim`, `predicate (batch, words)` in {0, 1}; and each of `features`, `(batch, words)`
+    indices. With the reader's part of speech and first letters beside the words ("NER+"; Tu, Pang & Gimpel 2020):
+
+        features: {
+          pos: {type: 'embedding', embedding_dim: 8, vocab_namespace: 'pos_features'},
+          case: {type: 'embedding', embedding_dim: 4, vocab_namespace: 'case_features'},
+        }
 
     # Parameters
 
     embedder : `TextFieldEmbedder`
     encoder : `Seq2SeqEncoder`
-        Its input size is the embedder's output size plus `predicate_dim`.
+        Its input size is the embedder's output size plus `predicate_dim` plus those of `features`.
     predicate_dim : `int`, optional (default = `0`)
     dropout : `float`, optional (default = `0.0`)
         On the embeddings and on the encoder's output.
+    features : `Dict[str, TokenEmbedder]`, optional (default = `None`)
+        Embedders of further inputs, by the names that the reader gives them.
+
+    # Raises
+
+    `ConfigurationError` if an input among `features` is missing.
     """
 
     def __init__(
@@ -31,6 +44,7 @@ class Seq2SeqPredicateEncoder(Encoder):
         encoder: Seq2SeqEncoder,
         predicate_dim: int = 0,
         dropout: float = 0.0,
+        features: Optional[Dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
         self._embedder = embedder
@@ -38,13 +52,30 @@ class Seq2SeqPredicateEncoder(Encoder):
         self._predicate: Optional[torch.nn.Embedding] = None
         if predicate_dim:
             self._predicate = torch.nn.Embedding(2, predicate_dim)
+        self._features: Optional[torch.nn.ModuleDict] = None
+        if features:
+            # In one order, whatever that of the config. None without features: the names of the weights stay.
+            self._features = torch.nn.ModuleDict({f"{name}_embedder": features[name] for name in sorted(features)})
         self._dropout = torch.nn.Dropout(dropout)
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
         embedded = self._dropout(self._embedder(inputs["tokens"]))
         if self._predicate is not None:
             embedded = torch.cat([embedded, self._predicate(inputs["predicate"])], dim=-1)
+        if self._features is not None:
+            embedded = torch.cat([embedded, *self._embedded_features(inputs)], dim=-1)
         return self._dropout(self._encoder(embedded, get_text_field_mask(inputs["tokens"])))
+
+    def _embedded_features(self, inputs: Dict[str, Any]) -> List[torch.Tensor]:
+        embedded = []
+        for key, embedder in self._features.items():
+            name = key[: -len("_embedder")]
+            if name not in inputs:
+                raise ConfigurationError(
+                    f"encoder.features: the reader gives no '{name}'; set it among dataset_reader.feature_columns."
+                )
+            embedded.append(self._dropout(embedder(inputs[name])))
+        return embedded
 
     def get_output_dim(self) -> int:
         return self._encoder.get_output_dim()

@@ -26,11 +26,13 @@ class TransformerPredicateEncoder(Encoder):
         indexer must have the same value.
     train_parameters : `bool`, optional (default = `True`)
     gradient_checkpointing : `bool`, optional (default = `None`)
+    marks_predicate : `bool`, optional (default = `True`)
+        `False`: for tasks without a predicate, and for transformers without token types.
 
     # Raises
 
-    `ConfigurationError` if there is no such transformer, it has no token types to mark a predicate with, or the
-    indexer's `max_length` is another.
+    `ConfigurationError` if there is no such transformer, it has no token types to mark a predicate with, a predicate
+    is given that it does not mark, or the indexer's `max_length` is another.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class TransformerPredicateEncoder(Encoder):
         max_length: Optional[int] = 512,
         train_parameters: bool = True,
         gradient_checkpointing: Optional[bool] = None,
+        marks_predicate: bool = True,
     ) -> None:
         super().__init__()
         try:
@@ -54,8 +57,9 @@ class TransformerPredicateEncoder(Encoder):
                 f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
                 f"can be had from the hub here ({str(error).splitlines()[0]})"
             ) from error
-        transformer = self._embedder._matched_embedder.transformer_model
-        _ensure_two_token_types(transformer, model_name)
+        self._marks_predicate = marks_predicate
+        if marks_predicate:
+            _ensure_two_token_types(self._embedder._matched_embedder.transformer_model, model_name)
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
         (pieces,) = inputs["tokens"].values()
@@ -67,6 +71,8 @@ class TransformerPredicateEncoder(Encoder):
         arguments = {name: pieces[name] for name in ("token_ids", "mask", "offsets", "wordpiece_mask")}
         arguments["segment_concat_mask"] = pieces.get("segment_concat_mask")
         if inputs.get("predicate") is not None:
+            if not self._marks_predicate:
+                raise ConfigurationError("encoder.marks_predicate: this task has a predicate; set it to true.")
             arguments["type_ids"] = predicate_pieces(
                 inputs["predicate"], pieces["offsets"], self._piece_positions(pieces["token_ids"])
             )
@@ -112,7 +118,7 @@ def _ensure_two_token_types(transformer: torch.nn.Module, model_name: str) -> No
     if types is None:
         raise ConfigurationError(
             f"encoder.model_name: '{model_name}' has no token types to mark the predicate with; take a BERT- or "
-            "RoBERTa-style model."
+            "RoBERTa-style model, or set encoder.marks_predicate to false for a task without predicates."
         )
     if types.num_embeddings < 2:
         wider = torch.nn.Embedding(2, types.embedding_dim)

@@ -1,6 +1,10 @@
+import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Vocabulary
 
+from seal.dataset_readers.tagging import TaggingReader
 from seal.nets.encoders import Encoder
 from tests.spine import VOCAB, encoder_params, srl_batch
 
@@ -46,3 +50,33 @@ def test_dropout_is_for_training():
     assert torch.equal(encoder(batch), encoder(batch))
     encoder.train()
     assert not torch.equal(encoder(batch), encoder(batch))
+
+
+def test_features_beside_the_words():
+    reader = TaggingReader(tag_column=None, feature_columns={"pos": 1}, case=True)
+    instance = reader.text_to_instance("it Cut it".split(), features={"pos": list("NVN")})
+    reader.apply_token_indexers(instance)
+    vocab, batch = Vocabulary.from_instances([instance]), Batch([instance])
+    batch.index_instances(vocab)
+    inputs = batch.as_tensor_dict()
+    features = {
+        name: {"type": "embedding", "embedding_dim": size, "vocab_namespace": f"{name}_features"}
+        for name, size in (("pos", 3), ("case", 2))
+    }
+    params = {
+        "type": "seq2seq",
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
+        "encoder": {"type": "lstm", "input_size": 10, "hidden_size": 4},
+        "features": features,
+    }
+    torch.manual_seed(0)
+    encoder = Encoder.from_params(Params(params), vocab=vocab).eval()
+    found = encoder(inputs)
+    assert found.shape == (1, 3, 4)
+    for name in features:
+        changed = {**inputs, name: inputs[name].flip(1).roll(1, dims=1)}
+        assert not torch.equal(changed[name], inputs[name])
+        assert (encoder(changed) - found).abs().max() > 1e-6
+    del inputs["pos"]
+    with pytest.raises(ConfigurationError, match="encoder.features.*'pos'"):
+        encoder(inputs)

@@ -170,6 +170,13 @@ def test_no_token_types(tmp_path):
     name = save_model(tmp_path / "distilbert", DistilBertModel(config))
     with pytest.raises(ConfigurationError, match="encoder.model_name: '.*distilbert' has no token types"):
         TransformerPredicateEncoder(name)
+    # Nor are any needed where there is no predicate.
+    encoder = TransformerPredicateEncoder(name, marks_predicate=False).eval()
+    inputs = inputs_of(name, [WORDS], [1])
+    with pytest.raises(ConfigurationError, match="encoder.marks_predicate"):
+        encoder(inputs)
+    del inputs["predicate"]
+    assert encoder(inputs).shape == (1, len(WORDS), 16)
 
 
 @pytest.mark.parametrize("name", ["no/such-model", "./no-such-folder", "no-such-model"])

@@ -1,0 +1,125 @@
+"""
+Token accuracy and entity F1 for sequence labelling.
+"""
+
+from collections import Counter
+from typing import Dict, List, Sequence
+
+import torch.distributed as dist
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.training.metrics import Metric
+
+from seal.common.tag_encodings import tags_to_spans
+
+
+@Metric.register("tagging_score")
+class TaggingScore(Metric):
+    """
+    The share of tokens with the right tag, and precision, recall and F1 of entities as the CoNLL program `conlleval`
+    counts them: an entity is correct where its label and both borders are. Illegal sequences are read leniently, as
+    the program does.
+
+    Tags are strings. AllenNLP's `SpanBasedF1Measure`, which counts alike and which the tests compare with, takes
+    vocabulary indices: it knows no `E-` and `S-`, and no gold tag that training lacked.
+
+    Registered as a `Metric` with name "tagging_score".
+
+    # Parameters
+
+    spans : `bool`, optional (default = `True`)
+        Whether the tags write entities, as `IOB1`, `BIO` or `BIOES`; parts of speech do not, and have their accuracy
+        alone.
+    by_label : `bool`, optional (default = `False`)
+        Also report F1 of each label.
+    """
+
+    supports_distributed = True
+
+    def __init__(self, spans: bool = True, by_label: bool = False) -> None:
+        self._spans = spans
+        self._by_label = by_label
+        self.reset()
+
+    def reset(self) -> None:
+        self._tokens = self._right = 0
+        # Entities by label.
+        self._correct: Counter = Counter()
+        self._predicted: Counter = Counter()
+        self._gold: Counter = Counter()
+
+    def __call__(  # type: ignore[override]
+        self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]
+    ) -> None:
+        """
+        # Parameters
+
+        predicted, gold : `Sequence[Sequence[str]]`
+            The tags of each sentence, one a token.
+
+        # Raises
+
+        `ConfigurationError` where the two differ in size.
+        """
+        if len(predicted) != len(gold):
+            raise ConfigurationError(
+                f"TaggingScore found {len(predicted)} predicted and {len(gold)} gold sentences."
+            )
+        for index, (ours, theirs) in enumerate(zip(predicted, gold)):
+            if len(ours) != len(theirs):
+                raise ConfigurationError(
+                    f"TaggingScore found {len(ours)} predicted and {len(theirs)} gold tags for sentence {index} of "
+                    "the batch."
+                )
+            self._tokens += len(theirs)
+            self._right += sum(one == other for one, other in zip(ours, theirs))
+            if self._spans:
+                found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(theirs))
+                for counter, spans in (
+                    (self._correct, found & wanted),
+                    (self._predicted, found),
+                    (self._gold, wanted),
+                ):
+                    counter.update(span[0] for span in spans)
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """
+        The scores of all sentences since the last reset, on all distributed workers together.
+
+        # Parameters
+
+        reset : `bool`, optional (default = `False`)
+            Whether to forget the counts of this process afterwards.
+
+        # Returns
+
+        `Dict[str, float]`
+            In percent (0 to 100): `accuracy`; with `spans`, `precision`, `recall` and `f1`; and `f1-<label>` with
+            `by_label`, for every label that was predicted or is in the gold tags. A ratio with nothing in its
+            denominator is 0.
+        """
+        totals = (self._right, self._tokens)
+        by_label = (self._correct, self._predicted, self._gold)
+        if is_distributed():
+            # Workers have seen different labels, so tensors of counts would not line up.
+            workers: List = [None] * dist.get_world_size()
+            dist.all_gather_object(workers, (totals, by_label))
+            totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
+            by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
+        correct, predicted, gold = by_label
+        metrics = {"accuracy": _percent(*totals)}
+        if self._spans:
+            counts = [sum(counter.values()) for counter in by_label]
+            metrics["precision"] = _percent(counts[0], counts[1])
+            metrics["recall"] = _percent(counts[0], counts[2])
+            metrics["f1"] = _percent(2 * counts[0], counts[1] + counts[2])
+            if self._by_label:
+                for label in sorted(predicted.keys() | gold.keys()):
+                    metrics[f"f1-{label}"] = _percent(2 * correct[label], predicted[label] + gold[label])
+        if reset:
+            self.reset()
+        return metrics
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0

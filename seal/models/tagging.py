@@ -1,0 +1,151 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.nn.util import get_text_field_mask
+
+from seal.common.tag_encodings import tags_to_spans
+from seal.losses import EnergyLoss, TaskLoss
+from seal.metrics import TaggingScore
+from seal.models.seal_model import SealModel, TaskState
+from seal.nets import LossNet, TaskNet
+from seal.output_spaces import OutputSpace, TagSequence
+from seal.samplers import Sampler
+
+
+@Model.register("seal_tagging")
+class TaggingModel(SealModel):
+    """
+    Sequence labelling: a tag for each word (`seal_tagging` reader). Where the output space has an encoding the tags
+    write entities, which are scored too.
+
+    # Parameters
+
+    As for `SealModel`, and
+
+    by_label : `bool`, optional (default = `False`)
+        Report entity F1 of each label.
+    """
+
+    default_predictor = "seal_tagging"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        task_net: Optional[Lazy[TaskNet]] = None,
+        loss_net: Optional[Lazy[LossNet]] = None,
+        sampler: Optional[Sampler] = None,
+        energy_loss: Optional[EnergyLoss] = None,
+        task_loss: Optional[TaskLoss] = None,
+        inference: Optional[Sampler] = None,
+        by_label: bool = False,
+    ) -> None:
+        if not isinstance(output_space, TagSequence):
+            raise ConfigurationError(
+                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence' or 'crf_tag_sequence'."
+            )
+        if by_label and output_space.encoding is None:
+            raise ConfigurationError(
+                "model.by_label: tags without an encoding have no entities; drop it, or set output_space.encoding."
+            )
+        super().__init__(
+            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
+        )
+        #: Whether the tags write entities.
+        self.has_spans = output_space.encoding is not None
+        self._labels = output_space.labels
+        self._score = TaggingScore(spans=self.has_spans, by_label=by_label)
+        #: Set to also give the energy of the decoded tags.
+        self.with_energy = False
+
+    def task_state(
+        self,
+        tokens: TextFieldTensors,
+        tags: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+        **features: torch.Tensor,
+    ) -> TaskState:
+        mask = get_text_field_mask(tokens)
+        inputs = {"tokens": tokens, **features}
+        if self.task_net is None:
+            logits, hidden = torch.zeros(*mask.shape, len(self._labels), device=mask.device), None
+        else:
+            logits, hidden = self.task_net(inputs)
+        return TaskState(inputs, logits, hidden, mask, tags)
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        tags: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+        **features: torch.Tensor,
+    ) -> Dict[str, Any]:
+        """
+        # Parameters
+
+        tokens : `TextFieldTensors`
+        tags : `torch.LongTensor`, `(rows, words)`, optional
+        metadata : `List[Dict[str, Any]]`, optional
+        features : `torch.LongTensor`, `(rows, words)`
+            The reader's feature columns by name, for encoders that read them.
+
+        # Returns
+
+        tags : `torch.LongTensor`, `(rows, words)`
+            The best legal tags of the task-net; or of the relaxed tags that `inference` found. Not in training.
+        log_prob : `torch.FloatTensor`, `(rows,)`
+            Of those tags, in nats; likewise.
+        energy : `torch.FloatTensor`, `(rows,)`
+            Of those tags, where `with_energy` is set and there is a loss-net.
+        num_words : `torch.LongTensor`, `(rows,)`
+        loss : `torch.Tensor`, a scalar
+            Cross-entropy of the task-net, summed over words, averaged over rows, where gold is given and the task-net
+            predicts.
+        """
+        state = self.task_state(tokens, tags, metadata, **features)
+        mask, space = state.mask, self.output_space
+        output: Dict[str, Any] = {"num_words": mask.sum(dim=1)}
+        logits = state.logits
+        if self.inference is None:
+            if tags is not None:
+                output["loss"] = space.cross_entropy(logits, tags, mask).mean()
+        elif not self.training:
+            logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
+        if not self.training:
+            output["tags"] = space.decode(logits, mask)
+            outputs = output["tags"].unsqueeze(1)
+            output["log_prob"] = space.log_prob(logits, outputs, mask).squeeze(1)
+            if self.with_energy and self.loss_net is not None:
+                output["energy"] = self.loss_net(self.frozen_features(state), outputs, mask).squeeze(1)
+            if tags is not None:
+                # The strings of gold: the decoded tags of padding are not theirs to count.
+                self._score(self._strings(output), [sentence["tags"] for sentence in metadata])
+        return output
+
+    def _strings(self, output: Dict[str, Any]) -> List[List[str]]:
+        lengths = output["num_words"].tolist()
+        return [[self._labels[t] for t in row[:n]] for row, n in zip(output["tags"].tolist(), lengths)]
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """
+        `tags` become strings, one a word, without padding. Where tags write entities there are `spans`, lists of
+        `(label, first word, last word)`, inclusive.
+        """
+        output_dict["tags"] = self._strings(output_dict)
+        if self.has_spans:
+            output_dict["spans"] = [tags_to_spans(tags) for tags in output_dict["tags"]]
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """
+        `accuracy` of tokens; of entities, where tags write them, `precision`, `recall` and `f1`; all in percent. And
+        the means of the training losses.
+        """
+        metrics = super().get_metrics(reset)
+        if not self.training:
+            metrics.update(self._score.get_metric(reset))
+        return metrics

@@ -1,0 +1,231 @@
+"""
+Tags of raw text.
+"""
+
+import json
+import math
+from typing import Any, Dict, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+from seal.models.tagging import TaggingModel
+from seal.predictors.lines import read_line, read_request
+from seal.predictors.srl import describe
+from seal.predictors.words import WordSequence, WordSplitter, join_words
+
+
+@Predictor.register("seal_tagging")
+class TaggingPredictor(Predictor):
+    """
+    A tag for each word of raw text, and the entities: the predictor of `seal_tagging` models.
+
+    ```python
+    predictor = Predictor.from_path("model.tar.gz", predictor_name="seal_tagging")
+    print(predictor.predict("Rose sells ginger in York")["description"])  # [SEL Rose] sells [ITM ginger] in [LOC York]
+    ```
+
+    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
+    `sentence` (text) or with `words`. A model of a reader with feature columns needs `features` beside `words`: an
+    object of lists, a string a word. The line's record has
+
+    - `words`: of a sentence, those that `tokenizer` makes of it.
+    - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
+      joined by a space.
+    - `tags`: one for each word.
+    - `spans`: where the tags write entities, `label`, `start` and `end` (indices of the first word and of the last,
+      inclusive) and `text` of each.
+    - `description`: one line to read: the words with the entities in brackets, or each with its tag, `word/TAG`.
+    - `probability`: of all tags together, in [0, 1].
+    - `energy`: the loss-net's, low is good; where it was asked for.
+
+    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that is not
+    finite is `null`.
+
+    # Parameters
+
+    model : `TaggingModel`
+    dataset_reader : `TaggingReader`
+    frozen : `bool`, optional (default = `True`)
+        As for `Predictor`; predicting always puts the model in evaluation mode.
+    tokenizer : `str`, optional (default = `"english"`)
+        `"english"`: the words of [`WordSplitter`](./words.md#WordSplitter). `"white_space"`: what stands between white
+        space, for text that is tokenized already, and for tweets.
+    energy : `bool`, optional (default = `False`)
+        Also give the energy.
+
+    # Raises
+
+    `ConfigurationError` if an argument is unknown or out of range, or the energy is asked of a model without a
+    loss-net.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        tokenizer: str = "english",
+        energy: bool = False,
+        **unknown: Any,
+    ) -> None:
+        # Without this `--predictor-args` with a misspelt key ends in a traceback.
+        if unknown:
+            raise ConfigurationError(
+                f"predictor argument {min(unknown)!r} is unknown; choose from: tokenizer, energy."
+            )
+        if not isinstance(model, TaggingModel):
+            raise ConfigurationError(
+                f"the predictor 'seal_tagging' is for 'seal_tagging' models, not {type(model).__name__}."
+            )
+        if tokenizer not in ("english", "white_space"):
+            raise ConfigurationError(f"tokenizer must be 'english' or 'white_space', found {tokenizer!r}.")
+        if not isinstance(energy, bool):
+            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
+        if energy and model.loss_net is None:
+            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
+        super().__init__(model, dataset_reader, frozen)
+        self._splitter = WordSplitter() if tokenizer == "english" else None
+        self._energy = energy
+        self._lines = 0
+
+    def predict(self, sentence: str) -> JsonDict:
+        """
+        # Parameters
+
+        sentence : `str`
+
+        # Returns
+
+        `JsonDict`
+            The record, as above.
+        """
+        return self.predict_json({"sentence": sentence})
+
+    def load_line(self, line: str) -> JsonDict:
+        """
+        # Parameters
+
+        line : `str`
+            `allennlp predict` leaves blank ones out.
+
+        # Returns
+
+        `JsonDict`
+            For `predict_json`; of a line that is wrong its `error`, which `predict_json` hands on.
+        """
+        self._lines += 1
+        try:
+            inputs = read_line(line)
+            # What is wrong with the features shows here, with the number of the line.
+            self._instance(inputs)
+            return inputs
+        except ConfigurationError as error:
+            # The command does not hand blank lines on, so they cannot be counted.
+            return {"error": f"line {self._lines} (blank lines not counted): {error}"}
+
+    def dump_line(self, outputs: JsonDict) -> str:
+        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
+        return json.dumps(outputs, allow_nan=False) + "\n"
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """
+        All in one pass of the model.
+
+        # Parameters
+
+        inputs : `List[JsonDict]`
+            Each with `sentence`, or with `words` and perhaps `features`; or an `error` of `load_line`.
+
+        # Returns
+
+        `List[JsonDict]`
+            Their records, in order.
+
+        # Raises
+
+        `ConfigurationError` if an input is wrong.
+        """
+        wrong = [isinstance(item, dict) and item.keys() == {"error"} for item in inputs]
+        good = [item for item, is_wrong in zip(inputs, wrong) if not is_wrong]
+        sequences = [self._sequence(item) for item in good]
+        instances = [self._instance(item, sequence) for item, sequence in zip(good, sequences)]
+        records = iter(self._records(sequences, instances))
+        return [item if is_wrong else next(records) for item, is_wrong in zip(inputs, wrong)]
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """The records of a reader's instances (`--use-dataset-reader`)."""
+        sequences = [
+            join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
+        ]
+        return self._records(sequences, instances)
+
+    def _sequence(self, inputs: Any) -> WordSequence:
+        request = read_request(inputs)
+        if request.words is not None:
+            return join_words(request.words)
+        if self._splitter is None:
+            return _at_white_space(request.sentence)
+        return self._splitter.split(request.sentence)
+
+    def _instance(self, inputs: JsonDict, sequence: Optional[WordSequence] = None) -> Instance:
+        sequence = sequence or self._sequence(inputs)
+        features = inputs.get("features")
+        if features is not None:
+            if not isinstance(features, dict):
+                raise ConfigurationError("'features' must be an object with a list of strings for each feature.")
+            for name, values in features.items():
+                if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+                    raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
+        instance = self._dataset_reader.text_to_instance(sequence.words, features=features)
+        self._dataset_reader.apply_token_indexers(instance)
+        return instance
+
+    def _records(self, sequences: List[WordSequence], instances: List[Instance]) -> List[JsonDict]:
+        if not instances:
+            return []
+        if self._model.training:
+            self._model.eval()
+        self._model.with_energy = self._energy
+        outputs = self._model.forward_on_instances(instances)
+        return [self._record(sequence, output) for sequence, output in zip(sequences, outputs)]
+
+    def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
+        words, tags = sequence.words, output["tags"]
+        record: JsonDict = {"words": words, "offsets": sequence.offsets, "tags": tags}
+        if "spans" in output:
+            record["spans"] = [
+                {"label": label, "start": start, "end": end, "text": sequence.between(start, end)}
+                for label, start, end in output["spans"]
+            ]
+            record["description"] = describe(words, output["spans"])
+        else:
+            record["description"] = " ".join(f"{word}/{tag}" for word, tag in zip(words, tags))
+        # A sum of rounded logarithms may be a little over 0.
+        record["probability"] = _finite(math.exp(min(float(output["log_prob"]), 0.0)))
+        if self._energy:
+            record["energy"] = _finite(float(output["energy"]))
+        return record
+
+
+def _at_white_space(text: str) -> WordSequence:
+    sequence = WordSequence(text, text.split(), [])
+    end = 0
+    for word in sequence.words:
+        start = text.index(word, end)
+        end = start + len(word)
+        sequence.offsets.append([start, end])
+    return sequence
+
+
+def _finite(value: float) -> Optional[float]:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,44 @@
+import itertools
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.bio import allowed_transitions
+from seal.common.tag_encodings import first_broken
+from seal.common.tag_transitions import tag_transitions
+
+BIOES = ["O", "B-A", "I-A", "E-A", "S-A", "B-B", "E-B"]
+BIO = ["O", "B-A", "I-A", "B-B", "I-B"]
+
+
+@pytest.mark.parametrize("encoding, labels", [("BIO", BIO), ("BIOES", BIOES)])
+def test_allows_the_legal_sequences_and_no_other(encoding, labels):
+    """Against the reader's check, by enumeration of all sequences of up to four tags."""
+    pairs, starts, ends = tag_transitions(labels, encoding)
+    legal = 0
+    for length in range(1, 5):
+        for path in itertools.product(range(len(labels)), repeat=length):
+            allowed = starts[path[0]] and ends[path[-1]] and all(pairs[i, j] for i, j in zip(path, path[1:]))
+            expected = first_broken([labels[i] for i in path], encoding) is None
+            assert bool(allowed) == expected
+            legal += expected
+    assert legal > 50
+
+
+def test_bio_is_that_of_the_semantic_roles():
+    pairs, starts, ends = tag_transitions(BIO, "BIO")
+    for one, other in zip((pairs, starts), allowed_transitions(BIO)):
+        assert torch.equal(one, other)
+    assert ends.all()
+
+
+@pytest.mark.parametrize("label", ["L-A", "S-", "@@UNKNOWN@@", "NN"])
+def test_refuses_other_labels(label):
+    with pytest.raises(ConfigurationError, match="BIOES"):
+        tag_transitions(["O", label], "BIOES")
+
+
+def test_refuses_labels_that_leave_a_lone_token_without_a_tag():
+    with pytest.raises(ConfigurationError, match="lone token"):
+        tag_transitions(["B-A", "E-A"], "BIOES")

@@ -1,0 +1,159 @@
+import copy
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Vocabulary
+from allennlp.models import Model
+
+from seal.common.tag_encodings import first_broken
+from seal.dataset_readers.tagging import TaggingReader
+
+SENTENCES = [
+    ("Rose sells old ginger in York".split(), "S-SEL O B-ITM E-ITM O S-LOC".split()),
+    ("ginger , York".split(), "S-ITM O S-LOC".split()),
+    ("old York sells".split(), "B-LOC E-LOC O".split()),
+]
+READER = TaggingReader(case=True)
+
+
+def instances_of(rows=range(3), gold=True):
+    instances = [READER.text_to_instance(SENTENCES[i][0], SENTENCES[i][1] if gold else None) for i in rows]
+    for instance in instances:
+        READER.apply_token_indexers(instance)
+    return instances
+
+
+VOCAB = Vocabulary.from_instances(instances_of())
+LABELS = list(VOCAB.get_token_to_index_vocabulary("tags"))
+ENCODER = {
+    "type": "seq2seq",
+    "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
+    "encoder": {"type": "lstm", "input_size": 8, "hidden_size": 4, "bidirectional": True},
+    "features": {"case": {"type": "embedding", "embedding_dim": 3, "vocab_namespace": "case_features"}},
+}
+LOSS_NET = {"encoder": ENCODER, "energies": [{"type": "local"}, {"type": "linear_chain"}]}
+DESCENT = {"type": "gradient_based_inference", "start": "half", "num_steps": 5}
+SPEN = {
+    "task_net": None,
+    "loss_net": LOSS_NET,
+    "sampler": {**DESCENT, "objective": "cost_augmented"},
+    "energy_loss": {"type": "margin"},
+    "inference": {**DESCENT, "keep": "best"},
+}
+NCE = {"loss_net": LOSS_NET, "sampler": {"type": "discrete", "num_samples": 4}, "energy_loss": {"type": "nce_ranking"}}
+
+
+def batch_of(rows=range(3), gold=True):
+    batch = Batch(instances_of(rows, gold))
+    batch.index_instances(VOCAB)
+    return batch.as_tensor_dict()
+
+
+def model_of(encoding="BIOES", output_space="tag_sequence", **more):
+    torch.manual_seed(0)
+    params = {
+        "type": "seal_tagging",
+        "output_space": {"type": output_space, "encoding": encoding},
+        "task_net": {"encoder": ENCODER},
+        **more,
+    }
+    params = copy.deepcopy({name: value for name, value in params.items() if value is not None})
+    return Model.from_params(Params(params), vocab=VOCAB)
+
+
+def test_the_loss_by_hand():
+    model = model_of().double()
+    total = 0.0
+    for i, (words, tags) in enumerate(SENTENCES):
+        batch = batch_of([i])
+        logits = model.task_net({"tokens": batch["tokens"], "case": batch["case"]}).logits[0].tolist()
+        for scores, tag in zip(logits, tags):
+            total += math.log(sum(map(math.exp, scores))) - scores[LABELS.index(tag)]
+    assert model(**batch_of())["loss"].item() == pytest.approx(total / 3)
+    # What trainers call is the same loss.
+    assert model.task_net_loss(model.task_state(**batch_of())).item() == pytest.approx(total / 3)
+    assert "tags" not in model(**batch_of()) and "loss" not in model.eval()(**batch_of(gold=False))
+
+
+@pytest.mark.parametrize("more", [{}, NCE, SPEN, {"output_space": "crf_tag_sequence", "encoding": None}])
+def test_prediction_is_legal_and_does_not_see_padding(more):
+    model = model_of(**more).eval()
+    model.with_energy = True
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    together = model.make_output_human_readable(model(**batch_of(gold=False)))
+    for i, (words, _) in enumerate(SENTENCES):
+        alone = model.make_output_human_readable(model(**batch_of([i], gold=False)))
+        (tags,) = alone["tags"]
+        assert len(tags) == len(words) and together["tags"][i] == tags
+        assert model.output_space.encoding is None or first_broken(tags, "BIOES") is None
+        assert alone["log_prob"].item() <= 0
+        assert together["log_prob"][i].item() == pytest.approx(alone["log_prob"].item(), rel=1e-3, abs=1e-5)
+        assert ("energy" in alone) == ("loss_net" in more)
+        if "loss_net" in more:
+            assert together["energy"][i].item() == pytest.approx(alone["energy"].item(), rel=1e-4, abs=1e-5)
+
+
+def test_energy_alone_predicts_what_has_least_of_it():
+    inference = {**DESCENT, "keep": "best", "num_steps": 300}
+    model = model_of(encoding=None, **{**SPEN, "inference": inference}).eval()
+    batch = batch_of(gold=False)
+    with torch.no_grad():
+        # Without pairs each token has the tag of the least energy of its own.
+        model.loss_net.energies[1].transitions.zero_()
+        model.loss_net.energies[0].label_embeddings.weight.mul_(50)
+        inputs = {"tokens": batch["tokens"], "case": batch["case"]}
+        scores = model.loss_net.energies[0].condition(model.loss_net.encoder(inputs))
+    output = model.make_output_human_readable(model(**batch))
+    for (words, _), tags, row in zip(SENTENCES, output["tags"], scores):
+        assert tags == [LABELS[tag] for tag in row[: len(words)].argmin(dim=-1).tolist()]
+
+
+@pytest.mark.parametrize("more", [NCE, SPEN])
+def test_both_players_get_gradients(more):
+    model = model_of(**more)
+    state = model.task_state(**batch_of())
+    loss = model.loss_net_loss(state, model.draw(state))
+    loss.backward()
+    for name, parameter in model.loss_net.named_parameters():
+        assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+    if model.task_net is not None:
+        assert all(parameter.grad is None for parameter in model.task_net.parameters())
+        model.task_net_loss(state, model.frozen_features(state)).backward()
+        assert all(parameter.grad is not None for parameter in model.task_net.parameters())
+
+
+def test_metrics():
+    model = model_of(by_label=True).eval()
+    output = model.make_output_human_readable(model(**batch_of()))
+    pairs = [(ours, theirs) for (_, gold), tags in zip(SENTENCES, output["tags"]) for ours, theirs in zip(tags, gold)]
+    metrics = model.get_metrics(reset=True)
+    assert metrics["accuracy"] == pytest.approx(100 * sum(a == b for a, b in pairs) / 12)
+    assert {"precision", "recall", "f1", "f1-SEL"} <= set(metrics)
+    assert model.get_metrics()["accuracy"] == 0
+    # Tags that write no entities.
+    plain = model_of(encoding=None).eval()
+    output = plain.make_output_human_readable(plain(**batch_of()))
+    assert "spans" not in output and set(plain.get_metrics()) == {"accuracy"}
+
+
+def test_spans():
+    output = model_of().make_output_human_readable(
+        {"tags": torch.tensor([[LABELS.index(tag) for tag in SENTENCES[0][1]] + [0]]), "num_words": torch.tensor([6])}
+    )
+    assert output["tags"] == [SENTENCES[0][1]]
+    assert output["spans"] == [[("SEL", 0, 0), ("ITM", 2, 3), ("LOC", 5, 5)]]
+
+
+def test_mistakes_in_the_config():
+    with pytest.raises(ConfigurationError, match="model.by_label"):
+        model_of(encoding=None, by_label=True)
+    with pytest.raises(ConfigurationError, match="model.task_net"):
+        model_of(task_net=None)
+    with pytest.raises(ConfigurationError, match="model.output_space.type"):
+        params = {"type": "seal_tagging", "output_space": {"type": "label_set", "namespace": "tags"}}
+        Model.from_params(Params({**params, "task_net": {"encoder": copy.deepcopy(ENCODER)}}), vocab=VOCAB)

@@ -1,0 +1,136 @@
+import json
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+
+from seal.dataset_readers.tagging import TaggingReader
+from seal.predictors.tagging import TaggingPredictor
+
+WORDS, TAGS = "Rose sells ginger !".split(), "B-SEL O B-ITM O".split()
+ENTITIES, SPEECH = TAGS, "^ V N ,".split()
+
+
+def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
+    """Of a model that knows the four words by heart: the tag of each stands in its embedding."""
+    reader = reader or TaggingReader()
+    features = {name: WORDS for name in reader._feature_names}
+    instance = reader.text_to_instance(WORDS, tags, features)
+    reader.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances([instance])
+    encoder = {
+        "type": "seq2seq",
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 8}}},
+        "encoder": {"type": "pass_through", "input_dim": 8},
+    }
+    params = {
+        "type": "seal_tagging",
+        "output_space": {"type": "tag_sequence", "encoding": "BIO" if tags is ENTITIES else None},
+        "task_net": {"encoder": encoder},
+    }
+    if loss_net:
+        params["loss_net"] = {"energies": [{"type": "local"}, {"type": "linear_chain"}]}
+        params.update(sampler={"type": "discrete"}, energy_loss={"type": "nce_ranking"})
+    torch.manual_seed(0)
+    model = Model.from_params(Params(params), vocab=vocab)
+    with torch.no_grad():
+        table = model.task_net.encoder._embedder.token_embedder_tokens.weight
+        table.zero_()
+        model.task_net._head.weight.copy_(10 * torch.eye(vocab.get_vocab_size("tags"), 8))
+        for word, tag in zip(WORDS, tags):
+            table[vocab.get_token_index(word), vocab.get_token_index(tag, "tags")] = 1
+    return TaggingPredictor(model, reader, **settings)
+
+
+def test_a_sentence():
+    record = predictor_of().predict("Rose sells  ginger!")
+    assert record["words"] == WORDS and record["offsets"] == [[0, 4], [5, 10], [12, 18], [18, 19]]
+    assert record["tags"] == TAGS
+    assert record["spans"] == [
+        {"label": "SEL", "start": 0, "end": 0, "text": "Rose"},
+        {"label": "ITM", "start": 2, "end": 2, "text": "ginger"},
+    ]
+    assert record["description"] == "[SEL Rose] sells [ITM ginger] !"
+    assert 0.9 < record["probability"] <= 1 and "energy" not in record
+
+
+def test_words_and_white_space():
+    expected = predictor_of().predict_json({"words": WORDS})
+    assert expected["offsets"] == [[0, 4], [5, 10], [11, 17], [18, 19]]
+    predictor = predictor_of(tokenizer="white_space")
+    record = predictor.predict(" Rose sells ginger!  sells ")
+    assert record["words"] == ["Rose", "sells", "ginger!", "sells"]
+    assert record["offsets"] == [[1, 5], [6, 11], [12, 19], [21, 26]]
+    assert predictor.predict("Rose sells ginger !") == expected
+
+
+def test_parts_of_speech():
+    record = predictor_of(SPEECH).predict_json({"words": WORDS})
+    assert record["tags"] == SPEECH and "spans" not in record
+    assert record["description"] == "Rose/^ sells/V ginger/N !/,"
+
+
+def test_several_at_once_are_as_one_by_one():
+    predictor = predictor_of(loss_net=True, energy=True)
+    inputs = [{"words": WORDS}, {"error": "line 2: what"}, {"sentence": "ginger"}, {"words": ["Rose"] * 9}]
+    records = predictor.predict_batch_json(inputs)
+    assert records[1] == inputs[1] and predictor.predict_batch_json([]) == []
+    for item, record in zip(inputs, records):
+        alone = predictor.predict_json(item)
+        if "error" not in item:
+            for name in ("probability", "energy"):
+                assert record.pop(name) == pytest.approx(alone.pop(name), rel=1e-4)
+        assert record == alone
+
+
+def test_instances_of_the_reader(tmp_path):
+    path = tmp_path / "data.tsv"
+    path.write_text("Rose O\nsells O\n\nginger B-SEL\n")
+    predictor = predictor_of()
+    records = predictor.predict_batch_instance(list(predictor._dataset_reader.read(path)))
+    assert [record["tags"] for record in records] == [["B-SEL", "O"], ["B-ITM"]]
+
+
+def test_lines():
+    predictor = predictor_of()
+    lines = ["Rose sells\n", '{"words": []}\n', '{"words": ["ginger"]}\n', "{nothing\n"]
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert records[0]["tags"] == ["B-SEL", "O"] and records[2]["tags"] == ["B-ITM"]
+    assert records[1]["error"].startswith("line 2 (") and "empty" in records[1]["error"]
+    assert records[3]["error"].startswith("line 4 (") and "JSON" in records[3]["error"]
+    for record in records:
+        line = predictor.dump_line(record)
+        assert line.endswith("}\n") and line.count("\n") == 1 and json.loads(line) == record
+
+
+def test_feature_columns():
+    predictor = predictor_of(reader=TaggingReader(feature_columns={"pos": 1}))
+    words = {"words": ["Rose", "sells"]}
+    assert predictor.predict_json({**words, "features": {"pos": ["N", "V"]}})["tags"] == ["B-SEL", "O"]
+    for features, message in [
+        (None, "feature 'pos' is missing"),
+        ({"pos": ["N"]}, "1 of 'pos' for 2 words"),
+        ({"pos": ["N", 1]}, "'pos' must be a list of strings"),
+        (["N", "V"], "'features' must be an object"),
+    ]:
+        line = json.dumps({**words, "features": features})
+        assert message in predictor.load_line(line)["error"]
+        with pytest.raises(ConfigurationError, match=message):
+            predictor.predict_json(json.loads(line))
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"tokeniser": "english"}, "'tokeniser' is unknown"),
+        ({"tokenizer": "tweets"}, "tokenizer must be"),
+        ({"energy": 1}, "energy must be"),
+        ({"energy": True}, "without a loss-net"),
+    ],
+)
+def test_mistakes_in_the_arguments(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        predictor_of(**settings)
