@@ -7,30 +7,18 @@ import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Vocabulary
-from allennlp.data.fields import MetadataField, TensorField
+from allennlp.data.fields import TensorField
 from scipy import sparse
 
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
-from seal.dataset_readers.named_columns import NamedColumns
+from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.tensor_table import TensorTable
 
 logger = logging.getLogger(__name__)
 
 #: Namespaces of the vocabulary; AllenNLP gives no padding entry to those that end in "labels".
 LABELS, ATTRIBUTES = "labels", "attribute_labels"
-
-
-class NamesField(MetadataField):
-    """Where a row is from, and the names that it tells the vocabulary."""
-
-    def __init__(self, source: str, columns: Sequence[NamedColumns]) -> None:
-        super().__init__({"source": source})
-        self._columns = columns
-
-    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
-        for column in self._columns:
-            column.count(counter)
 
 
 @DatasetReader.register("seal_multilabel")
@@ -157,10 +145,6 @@ class MultilabelReader(DatasetReader):
         return TensorTable(
             {"features": data.features, "labels": data.labels}, _columns(data), data.source
         )
-
-    def names_of(self, table: TensorTable) -> Instance:
-        """An instance that tells a vocabulary the names of attributes and labels."""
-        return Instance({"metadata": NamesField(table.source[0], list(table.columns.values()))})
 
     def _read(self, path: Union[str, Sequence[str]]) -> Iterable[Instance]:
         data = self.load(path)

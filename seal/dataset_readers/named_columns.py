@@ -1,8 +1,9 @@
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
+from allennlp.data.fields import MetadataField
 
 
 class NamedColumns:
@@ -67,3 +68,15 @@ class NamedColumns:
     def ordered(self, order: numpy.ndarray) -> "NamedColumns":
         """The same names in another order."""
         return NamedColumns([self.names[i] for i in order], self.namespace, self._what, self._source)
+
+
+class NamesField(MetadataField):
+    """Where a row is from, and the names that it tells the vocabulary."""
+
+    def __init__(self, source: str, columns: Sequence[NamedColumns]) -> None:
+        super().__init__({"source": source})
+        self._columns = columns
+
+    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
+        for column in self._columns:
+            column.count(counter)

@@ -1,4 +1,4 @@
-from typing import Any, Iterator, Optional, Protocol
+from typing import Any, Iterator, Optional
 
 import torch
 import torch.distributed as dist
@@ -7,13 +7,8 @@ from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
 from allennlp.nn.util import move_to_device
 
+from seal.dataset_readers.named_columns import NamesField
 from seal.dataset_readers.tensor_table import TensorTable
-
-
-class ReadsTables(Protocol):
-    """A reader that can give a split as a table."""
-
-    def read_table(self, path: Any) -> TensorTable: ...
 
 
 @DataLoader.register("tensors")
@@ -27,6 +22,7 @@ class TensorLoader(DataLoader):
     # Parameters
 
     reader, data_path : given by AllenNLP.
+        The reader has a `read_table(path) -> TensorTable`.
     batch_size : `int`, optional (default = `32`)
     shuffle : `bool`, optional (default = `False`)
         A new order each epoch.
@@ -55,7 +51,6 @@ class TensorLoader(DataLoader):
             )
         if batch_size < 1:
             raise ConfigurationError(f"data_loader.batch_size: at least 1, not {batch_size}.")
-        self._reader = reader
         self._table: TensorTable = reader.read_table(data_path)
         self._batch_size = batch_size
         self._shuffle = shuffle
@@ -80,7 +75,8 @@ class TensorLoader(DataLoader):
 
     def iter_instances(self) -> Iterator[Instance]:
         """What a vocabulary needs of the table: the names of its columns."""
-        yield self._reader.names_of(self._table)
+        names = NamesField(self._table.source[0], list(self._table.columns.values()))
+        yield Instance({"metadata": names})
 
     def index_with(self, vocab: Vocabulary) -> None:
         self._table.index_with(vocab)

@@ -33,7 +33,12 @@ class MarginLoss(EnergyLoss):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         cost = self._cost(output_space, candidates.outputs, gold, mask)
-        hinge = torch.relu(cost - energy + gold_energy.unsqueeze(1))
-        if candidates.log_count is not None:
-            hinge = hinge * candidates.log_count.exp()
-        return hinge.sum(dim=1)
+        return hinge(cost - energy + gold_energy.unsqueeze(1), candidates)
+
+
+def hinge(violation: torch.Tensor, candidates: Candidates) -> torch.Tensor:
+    """`[violation]_+` of `(batch, samples)`, summed over the candidates, each as often as it was drawn: `(batch,)`."""
+    positive = torch.relu(violation)
+    if candidates.log_count is not None:
+        positive = positive * candidates.log_count.exp()
+    return positive.sum(dim=1)

@@ -3,6 +3,7 @@ from typing import Optional
 import torch
 
 from seal.losses.energy_loss import EnergyLoss
+from seal.losses.margin import hinge
 from seal.output_spaces import Candidates, OutputSpace
 
 
@@ -25,7 +26,4 @@ class PerceptronLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        hinge = torch.relu(gold_energy.unsqueeze(1) - energy)
-        if candidates.log_count is not None:
-            hinge = hinge * candidates.log_count.exp()
-        return hinge.sum(dim=1)
+        return hinge(gold_energy.unsqueeze(1) - energy, candidates)

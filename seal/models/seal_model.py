@@ -210,11 +210,9 @@ class SealModel(Model):
         if len(state.gold) == 0:
             return no_loss(list(self.parameters()))
         supervised = self.task_loss.supervised(self.output_space, state.logits, state.gold, state.mask)
-        training = self.loss_net.training
-        self.loss_net.eval()
-        features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
-        energy = self._energy_of_prediction(state, features)
-        self.loss_net.train(training)
+        with without_dropout(self.loss_net):
+            features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
+            energy = self._energy_of_prediction(state, features)
         loss = self.task_loss(supervised, energy)
         return loss if state.auxiliary_loss is None else loss + state.auxiliary_loss
 
@@ -238,16 +236,25 @@ def constant(module: Optional[torch.nn.Module]):
     if module is None:
         yield
         return
-    training = module.training
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)
+    try:
+        with without_dropout(module):
+            yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
+
+
+@contextmanager
+def without_dropout(module: torch.nn.Module):
+    """Inside, `module` is in evaluation mode."""
+    training = module.training
     module.eval()
     try:
         yield
     finally:
-        for parameter in trained:
-            parameter.requires_grad_(True)
         module.train(training)
 
 

@@ -1,3 +1,4 @@
+from functools import lru_cache
 from typing import Tuple
 
 import torch
@@ -47,6 +48,7 @@ def merge_equal(keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     raise RuntimeError(f"merge_equal found no {_TRIES} random codes that tell the draws apart.")
 
 
+@lru_cache(maxsize=64)
 def _multipliers(size: int, seed: int) -> torch.Tensor:
     """Random odd numbers; products and sums wrap around."""
     generator = torch.Generator().manual_seed(seed)
