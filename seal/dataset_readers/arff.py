@@ -8,10 +8,8 @@ rows nor string attributes, `liac-arff` makes a Python object of every value, an
 Everything wrong in a file ends in a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
-import gzip
 import os
 import re
-import zlib
 from dataclasses import dataclass, replace
 from typing import Dict, Iterator, List, Tuple, Union
 
@@ -20,6 +18,7 @@ from scipy import sparse
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.text_lines import text_lines as unstripped_lines
 from seal.dataset_readers.arff_rows import ArffRows, Attribute, split_values, uncommented, unescape
 
 ATTRIBUTE = re.compile(
@@ -78,20 +77,8 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
             f"{path}: there is no such file; put the data set there (see data/README.md) or set the data "
             "path of the config to where it is."
         )
-    number = 0
-    try:
-        # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
-        ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise ConfigurationError(
-            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
-        ) from error
+    for number, line in unstripped_lines(path):
+        yield number, line.strip()
 
 
 def read_arff(path: str, repeated_names: str = "error") -> ArffTable:

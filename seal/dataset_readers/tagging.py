@@ -104,7 +104,8 @@ class TaggingReader(DatasetReader):
             if target_encoding not in ("BIO", "BIOES"):
                 raise ConfigurationError(f"target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}.")
         self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment)
-        self._feature_names = list(feature_columns or {})
+        #: Of the features that `text_to_instance` must be given.
+        self.feature_names = list(feature_columns or {})
         self._case = case
         self._encoding = encoding
         self._target_encoding = target_encoding
@@ -186,7 +187,7 @@ class TaggingReader(DatasetReader):
         tokens = TextField([Token(word) for word in words])
         fields: Dict[str, Field] = {"tokens": tokens}
         columns: Dict[str, List[str]] = {}
-        for name in self._feature_names:
+        for name in self.feature_names:
             if name not in (features or {}):
                 raise ConfigurationError(f"{where}the feature '{name}' is missing, which the reader has columns of.")
             columns[name] = features[name]

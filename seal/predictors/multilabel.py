@@ -3,7 +3,6 @@ Labels of feature vectors.
 """
 
 import json
-import math
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -17,6 +16,7 @@ from allennlp.predictors import Predictor
 
 from seal.models.multilabel import DECISIONS, MultilabelModel
 from seal.predictors.features import FeatureRows, read_record
+from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
 
 
 class Line(dict):
@@ -31,7 +31,7 @@ class Line(dict):
 
 
 @Predictor.register("seal_multilabel")
-class MultilabelPredictor(Predictor):
+class MultilabelPredictor(LinePredictor):
     """
     The labels of feature vectors: the predictor of `seal_multilabel` models.
 
@@ -128,7 +128,6 @@ class MultilabelPredictor(Predictor):
         self._energy = energy
         self._decision = decision
         self._probabilities = probabilities
-        self._lines = 0
 
     def predict(self, features: Any) -> JsonDict:
         """
@@ -153,20 +152,14 @@ class MultilabelPredictor(Predictor):
         # Returns
 
         `JsonDict`
-            For `predict_json`, which gives the `error` of a line that is wrong in its record.
+            For `predict_json`, which gives the `error` of a line that is wrong in its record: what is wrong with
+            features shows where they are put into a row.
         """
-        self._lines += 1
+        self.lines += 1
         try:
-            return Line(self._lines, read_record(line))
+            return Line(self.lines, read_record(line))
         except ConfigurationError as error:
-            return Line(self._lines, {}, str(error))
-
-    def dump_line(self, outputs: JsonDict) -> str:
-        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
-        return json.dumps(outputs, allow_nan=False) + "\n"
-
-    def predict_json(self, inputs: JsonDict) -> JsonDict:
-        return self.predict_batch_json([inputs])[0]
+            return Line(self.lines, {}, str(error))
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
@@ -201,15 +194,11 @@ class MultilabelPredictor(Predictor):
             except ConfigurationError as error:
                 if not isinstance(item, Line):
                     raise
-                # The command does not hand blank lines on, so they cannot be counted.
-                records.append({"error": f"line {item.number} (blank lines not counted): {error}"})
+                records.append(wrong_line(item.number, error))
         rows = self._rows.standardized(matrix[good] if len(good) < len(inputs) else matrix)
         for place, record in zip(good, self._predict(torch.from_numpy(rows))):
             records[place].update(record)
         return records
-
-    def predict_instance(self, instance: Instance) -> JsonDict:
-        return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
@@ -251,15 +240,15 @@ class MultilabelPredictor(Predictor):
             values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
             for record, columns, row in zip(records, best.tolist(), values):
                 record["top"] = [
-                    {"label": self._names[column], "probability": _finite(value)}
+                    {"label": self._names[column], "probability": finite(value)}
                     for column, value in zip(columns, row)
                 ]
         if self._energy:
             for record, energy in zip(records, output["energy"].tolist()):
-                record["energy"] = _finite(energy)
+                record["energy"] = finite(energy)
         if self._probabilities:
             for record, row in zip(records, probabilities.tolist()):
-                record["probabilities"] = dict(zip(self._names, map(_finite, row)))
+                record["probabilities"] = dict(zip(self._names, map(finite, row)))
         return records
 
     def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[Dict[str, float]]:
@@ -293,7 +282,3 @@ def _id_of(inputs: JsonDict) -> JsonDict:
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
     return {"id": inputs["id"]}
-
-
-def _finite(value: float) -> Optional[float]:
-    return value if math.isfinite(value) else None

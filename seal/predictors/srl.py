@@ -2,8 +2,6 @@
 Semantic role labelling of raw text.
 """
 
-import json
-import math
 from typing import Any, Dict, List, Optional
 
 import torch
@@ -16,13 +14,14 @@ from allennlp.predictors import Predictor
 from seal.common.bio import Span, bio_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
+from seal.predictors.line_predictor import LinePredictor, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
 from seal.predictors.words import WordSequence, WordSplitter, join_words
 
 
 @Predictor.register("seal_srl")
-class SrlPredictor(Predictor):
+class SrlPredictor(LinePredictor):
     """
     Who did what to whom, for raw text: the predictor of `seal_srl` models.
 
@@ -121,7 +120,6 @@ class SrlPredictor(Predictor):
         self._frames_per_batch = frames_per_batch
         self._energy = energy
         self._splitter = WordSplitter()
-        self._lines = 0
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -136,31 +134,8 @@ class SrlPredictor(Predictor):
         """
         return self.predict_json({"sentence": sentence})
 
-    def load_line(self, line: str) -> JsonDict:
-        """
-        # Parameters
-
-        line : `str`
-            `allennlp predict` leaves blank ones out.
-
-        # Returns
-
-        `JsonDict`
-            For `predict_json`; of a line that is wrong its `error`, which `predict_json` hands on.
-        """
-        self._lines += 1
-        try:
-            return read_line(line)
-        except ConfigurationError as error:
-            # The command does not hand blank lines on, so they cannot be counted.
-            return {"error": f"line {self._lines} (blank lines not counted): {error}"}
-
-    def dump_line(self, outputs: JsonDict) -> str:
-        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
-        return json.dumps(outputs, allow_nan=False) + "\n"
-
-    def predict_json(self, inputs: JsonDict) -> JsonDict:
-        return self.predict_batch_json([inputs])[0]
+    def read(self, line: str) -> JsonDict:
+        return read_line(line)
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
@@ -199,9 +174,6 @@ class SrlPredictor(Predictor):
         frames = iter(self._frames(sentences, predicates))
         sequences = iter(sentence.sequence for sentence in sentences)
         return [_record(next(sequences), next(frames)) if record is None else record for record in records]
-
-    def predict_instance(self, instance: Instance) -> JsonDict:
-        return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
@@ -254,7 +226,7 @@ class SrlPredictor(Predictor):
         frames = []
         for i, row in enumerate(rows):
             frame = _frame(row.sentence.sequence, row.predicate, tags[i][: row.sentence.num_words])
-            frame.update((name, _finite(values[i])) for name, values in numbers.items())
+            frame.update((name, finite(values[i])) for name, values in numbers.items())
             frames.append(frame)
         return frames
 
@@ -298,9 +270,6 @@ def _frame(sequence: WordSequence, predicate: int, tags: List[str]) -> JsonDict:
         "description": describe(sequence.words, spans),
     }
 
-
-def _finite(value: float) -> Optional[float]:
-    return value if math.isfinite(value) else None
 
 
 def _is_number(value: Any) -> bool:

@@ -2,7 +2,6 @@
 Tags of raw text.
 """
 
-import json
 import math
 from typing import Any, Dict, List, Optional
 
@@ -13,13 +12,14 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.models.tagging import TaggingModel
+from seal.predictors.line_predictor import LinePredictor, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.srl import describe
 from seal.predictors.words import WordSequence, WordSplitter, join_words
 
 
 @Predictor.register("seal_tagging")
-class TaggingPredictor(Predictor):
+class TaggingPredictor(LinePredictor):
     """
     A tag for each word of raw text, and the entities: the predictor of `seal_tagging` models.
 
@@ -90,7 +90,6 @@ class TaggingPredictor(Predictor):
         super().__init__(model, dataset_reader, frozen)
         self._splitter = WordSplitter() if tokenizer == "english" else None
         self._energy = energy
-        self._lines = 0
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -105,34 +104,12 @@ class TaggingPredictor(Predictor):
         """
         return self.predict_json({"sentence": sentence})
 
-    def load_line(self, line: str) -> JsonDict:
-        """
-        # Parameters
-
-        line : `str`
-            `allennlp predict` leaves blank ones out.
-
-        # Returns
-
-        `JsonDict`
-            For `predict_json`; of a line that is wrong its `error`, which `predict_json` hands on.
-        """
-        self._lines += 1
-        try:
-            inputs = read_line(line)
+    def read(self, line: str) -> JsonDict:
+        inputs = read_line(line)
+        if inputs.get("features") is not None or self._dataset_reader.feature_names:
             # What is wrong with the features shows here, with the number of the line.
             self._instance(inputs)
-            return inputs
-        except ConfigurationError as error:
-            # The command does not hand blank lines on, so they cannot be counted.
-            return {"error": f"line {self._lines} (blank lines not counted): {error}"}
-
-    def dump_line(self, outputs: JsonDict) -> str:
-        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
-        return json.dumps(outputs, allow_nan=False) + "\n"
-
-    def predict_json(self, inputs: JsonDict) -> JsonDict:
-        return self.predict_batch_json([inputs])[0]
+        return inputs
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
@@ -158,9 +135,6 @@ class TaggingPredictor(Predictor):
         instances = [self._instance(item, sequence) for item, sequence in zip(good, sequences)]
         records = iter(self._records(sequences, instances))
         return [item if is_wrong else next(records) for item, is_wrong in zip(inputs, wrong)]
-
-    def predict_instance(self, instance: Instance) -> JsonDict:
-        return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`)."""
@@ -211,9 +185,9 @@ class TaggingPredictor(Predictor):
         else:
             record["description"] = " ".join(f"{word}/{tag}" for word, tag in zip(words, tags))
         # A sum of rounded logarithms may be a little over 0.
-        record["probability"] = _finite(math.exp(min(float(output["log_prob"]), 0.0)))
+        record["probability"] = finite(math.exp(min(float(output["log_prob"]), 0.0)))
         if self._energy:
-            record["energy"] = _finite(float(output["energy"]))
+            record["energy"] = finite(float(output["energy"]))
         return record
 
 
@@ -225,7 +199,3 @@ def _at_white_space(text: str) -> WordSequence:
         end = start + len(word)
         sequence.offsets.append([start, end])
     return sequence
-
-
-def _finite(value: float) -> Optional[float]:
-    return value if math.isfinite(value) else None

@@ -17,7 +17,7 @@ ENTITIES, SPEECH = TAGS, "^ V N ,".split()
 def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
     """Of a model that knows the four words by heart: the tag of each stands in its embedding."""
     reader = reader or TaggingReader()
-    features = {name: WORDS for name in reader._feature_names}
+    features = {name: WORDS for name in reader.feature_names}
     instance = reader.text_to_instance(WORDS, tags, features)
     reader.apply_token_indexers(instance)
     vocab = Vocabulary.from_instances([instance])

@@ -1,0 +1,77 @@
+import json
+import math
+from typing import List, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+
+class LinePredictor(Predictor):
+    """
+    What the predictors of seal share: each line of `allennlp predict`'s input has a record, in order; that of a
+    line that is wrong has only `error`, a sentence, and the others go on.
+
+    # Parameters
+
+    model : `Model`
+    dataset_reader : `DatasetReader`
+    frozen : `bool`, optional (default = `True`)
+        As for `Predictor`; predicting always puts the model in evaluation mode.
+    """
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
+        super().__init__(model, dataset_reader, frozen)
+        #: Read so far.
+        self.lines = 0
+
+    def read(self, line: str) -> JsonDict:
+        """What a line asks for; raises a `ConfigurationError` where it is wrong."""
+        raise NotImplementedError
+
+    def load_line(self, line: str) -> JsonDict:
+        """
+        # Parameters
+
+        line : `str`
+            `allennlp predict` leaves blank ones out.
+
+        # Returns
+
+        `JsonDict`
+            For `predict_json`; of a line that is wrong its `error`, which `predict_json` hands on.
+        """
+        self.lines += 1
+        try:
+            return self.read(line)
+        except ConfigurationError as error:
+            return wrong_line(self.lines, error)
+
+    def dump_line(self, outputs: JsonDict) -> str:
+        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
+        return json.dumps(outputs, allow_nan=False) + "\n"
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        raise NotImplementedError
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        raise NotImplementedError
+
+
+def wrong_line(number: int, error: Exception) -> JsonDict:
+    """The record of a line that is wrong."""
+    # The command does not hand blank lines on, so they cannot be counted.
+    return {"error": f"line {number} (blank lines not counted): {error}"}
+
+
+def finite(value: float) -> Optional[float]:
+    """The value, or `None` where it is no number, which strict JSON cannot hold."""
+    return value if math.isfinite(value) else None
