@@ -3,7 +3,7 @@
 //   multilabel.experiment('bibtex', 'nce')
 //   multilabel.experiment('bibtex', 'nce', settings={ energy_weight: 3 })
 //   multilabel.experiment('bibtex', 'nce', settings={ tuned: true })      ours, cheaper: multilabel_tuned
-//   multilabel.experiment('bibtex', 'static_nce', { loss_net_from: 'runs/nce_energy' })
+//   multilabel.experiment('bibtex', 'static_nce', settings={ loss_net_from: 'runs/nce_energy' })
 local data = import 'multilabel_data.libsonnet';
 local methods = import 'multilabel_methods.libsonnet';
 local settings_of = import 'multilabel_settings.libsonnet';
@@ -17,15 +17,10 @@ local choose(choices, name, what) =
   datasets: std.objectFields(data),
   methods: std.objectFields(methods),
   dataset(name): choose(data, name, 'data set'),
-  // The method's own options, such as `loss_net_from`, are an object.
-  method(name, options={}):
-    local make = choose(methods, name, 'method');
-    if std.length(options) == 0 then make()
-    else if std.objectHas(options, 'loss_net_from') then make(loss_net_from=options.loss_net_from)
-    else make(noise_net_from=options.noise_net_from),
+  method(name): choose(methods, name, 'method'),
   settings: settings_of,
 
-  experiment(dataset, method, options={}, settings={}): {
+  experiment(dataset, method, settings={}): {
     local d = $.dataset(dataset),
     local base = settings_of(dataset, method),
     local s = base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
@@ -43,7 +38,7 @@ local choose(choices, name, what) =
       grad_norm: s.grad_norm,
       steps: steps,
     },
-    local parts = $.method(method, options)(
+    local parts = $.method(method)(
       s,
       { encoder: encoder, bias: false },
       {

@@ -35,18 +35,18 @@ local energy_only(loss) = function(s, task_net, loss_net) {
   },
 };
 
-// SEAL-static: a loss-net that no longer moves. It is an earlier run's, `loss_net_from` an archive or a folder; without,
-// the run trains it itself, first.
-local static(loss) = function(loss_net_from=null) function(s, task_net, loss_net) {
+// SEAL-static: a loss-net that no longer moves: an earlier run's, from the settings' `loss_net_from`; without, the run
+// trains it itself, first.
+local static(loss) = function(s, task_net, loss_net) {
   model: {
     task_net: task_net,
-    loss_net: loss_net { [if loss_net_from != null then 'pretrained_file']: loss_net_from },
+    loss_net: loss_net { [if s.loss_net_from != null then 'pretrained_file']: s.loss_net_from },
     sampler: energy_only_sampler[loss](s),
     energy_loss: energy_loss[loss],
     task_loss: { energy_weight: s.energy_weight },
   },
   phases:
-    if loss_net_from != null then [{ train: 'task_net' }]
+    if s.loss_net_from != null then [{ train: 'task_net' }]
     else if loss == 'nce' then [
       { epochs: s.noise_net_epochs, train: 'task_net', energy: false },
       { epochs: s.loss_net_epochs, train: 'loss_net' },
@@ -87,17 +87,17 @@ local implicit(loss, sampler) = function(s, task_net, loss_net) {
 };
 
 {
-  cross_entropy(): function(s, task_net, loss_net) { model: { task_net: task_net } },
+  cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference.
-  spen(): energy_only('margin'),
-  dvn(): energy_only('regression'),
-  // The task-net is the noise: an earlier run's, `noise_net_from`, or trained first. The energy predicts.
-  nce_energy(noise_net_from=null): function(s, task_net, loss_net)
+  spen: energy_only('margin'),
+  dvn: energy_only('regression'),
+  // The task-net is the noise: an earlier run's, from the settings' `noise_net_from`, or trained first. The energy predicts.
+  nce_energy: function(s, task_net, loss_net)
     energy_only('nce')(s, task_net, loss_net) + {
-      model+: { task_net: task_net { [if noise_net_from != null then 'pretrained_file']: noise_net_from } },
+      model+: { task_net: task_net { [if s.noise_net_from != null then 'pretrained_file']: s.noise_net_from } },
       phases:
-        (if noise_net_from == null then [{ epochs: s.noise_net_epochs, train: 'task_net', energy: false }] else [])
+        (if s.noise_net_from == null then [{ epochs: s.noise_net_epochs, train: 'task_net', energy: false }] else [])
         + [{ train: 'loss_net' }],
     },
 
@@ -105,26 +105,26 @@ local implicit(loss, sampler) = function(s, task_net, loss_net) {
   static_regression: static('regression'),
   static_nce: static('nce'),
 
-  margin(): dynamic('margin', output),
-  regression(): dynamic('regression', output),
+  margin: dynamic('margin', output),
+  regression: dynamic('regression', output),
   // Gaussian noise on the task-net's logits.
-  regression_s(): dynamic('regression', noisy_output),
-  nce(): dynamic('nce', draws),
+  regression_s: dynamic('regression', noisy_output),
+  nce: dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.
-  ranking(): dynamic('ranking', draws),
+  ranking: dynamic('ranking', draws),
 
   // Bi-level training (implicit-training paper): the loss-net's gradient counts what it does to the task-net.
-  implicit_ssvm(): implicit('ssvm', output),
-  implicit_dvn(): implicit('dvn', output),
-  implicit_cd(): implicit('cd', draws),
+  implicit_ssvm: implicit('ssvm', output),
+  implicit_dvn: implicit('dvn', output),
+  implicit_cd: implicit('cd', draws),
 
   // Ablations. Without cross-entropy, only the energy trains the task-net.
-  margin_no_ce(): dynamic('margin', output, 0.0),
-  regression_no_ce(): dynamic('regression', output, 0.0),
-  nce_no_ce(): dynamic('nce', draws, 0.0),
-  regression_discrete(): dynamic('regression', draws),
+  margin_no_ce: dynamic('margin', output, 0.0),
+  regression_no_ce: dynamic('regression', output, 0.0),
+  nce_no_ce: dynamic('nce', draws, 0.0),
+  regression_discrete: dynamic('regression', draws),
   // The ranking loss on the task-net itself, in the place of cross-entropy.
-  task_net_ranking(): function(s, task_net, loss_net) {
+  task_net_ranking: function(s, task_net, loss_net) {
     model: { task_net: task_net, task_loss: { type: 'task_net_ranking', num_samples: s.num_samples } },
   },
 }

@@ -31,6 +31,9 @@ local default = {
   // Of the loss-net, and of cross-entropy before it, where one run trains both for a static method.
   loss_net_epochs: 30,
   noise_net_epochs: 20,
+  // Or an archive or folder of an earlier run that has.
+  loss_net_from: null,
+  noise_net_from: null,
   grad_norm: 10.0,
   seed: 13,
 };
