@@ -2,6 +2,7 @@
 local data = import 'srl_data.libsonnet';
 local encoders = import 'encoders.libsonnet';
 local methods = import 'methods.libsonnet';
+local sentences = import 'sentences.libsonnet';
 
 {
   data: data,
@@ -16,21 +17,9 @@ local methods = import 'methods.libsonnet';
 
   // Settings of training. Change one with `srl.training.sample { epochs: 30 }`.
   training: {
-    default: {
-      epochs: 10,
-      patience: null,
-      batch_size: 32,
-      task_net_lr: 1e-3,
-      loss_net_lr: 1e-3,
-      // Of everything above the encoders; null: as the encoder of the same player.
-      head_lr: null,
-      grad_norm: 10.0,
-      scheduler: null,
-      // Epochs by cross-entropy at the start, while the loss-net learns from the task-net's outputs.
-      warmup_epochs: 0,
+    default: sentences.training {
       // Of the training sentences, always the same ones.
       fraction: 1.0,
-      seed: 13,
     },
     sample: self.default { epochs: 15, task_net_lr: 3e-3 },
     ewt: self.default {
@@ -58,51 +47,19 @@ local methods = import 'methods.libsonnet';
     method=error 'set method: srl.method.nce() or another',
     training=$.training.default,
     energies=$.energies(),
-  ): {
-    local with_loss_net = std.objectHas(self.model, 'loss_net'),
-    local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
-    local player(lr) = {
-      optimizer: {
-        type: 'fused_adamw',
-        lr: lr,
-        [if training.head_lr != null then 'parameter_groups']: [
-          [['head', 'crf', 'energies'], { lr: training.head_lr }],
-        ],
-      },
-      grad_norm: training.grad_norm,
-      [if training.scheduler != null then 'learning_rate_scheduler']: training.scheduler,
-    },
-    random_seed: training.seed,
-    numpy_seed: training.seed,
-    pytorch_seed: training.seed,
-    dataset_reader: reader { fraction: training.fraction },
-    validation_dataset_reader: reader,
-    train_data_path: data.train,
-    validation_data_path: data.dev,
-    vocabulary: encoder.vocabulary,
-    datasets_for_vocab_creation: encoder.vocabulary_from,
-    model: {
+  ): sentences.experiment(
+    data,
+    encoder,
+    {
       type: 'seal_srl',
       output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
       task_net: { encoder: encoder.settings },
     } + method(encoder.settings, energies),
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: training.batch_size, sorting_keys: ['tokens'] },
-    },
-    validation_data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 64, sorting_keys: ['tokens'], shuffle: false },
-    },
-    trainer: {
-      type: 'alternating',
-      num_epochs: training.epochs,
-      patience: training.patience,
-      validation_metric: '+f1',
-      task_net: player(training.task_net_lr),
-      [if with_loss_net then 'loss_net']: player(training.loss_net_lr),
-      [if with_loss_net && training.warmup_epochs > 0 then 'phases']: [
-        { epochs: training.warmup_epochs, energy: false },
-        {},
-      ],
-    },
+    training,
+    validation_metric='+f1',
+  ) {
+    local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
+    dataset_reader: reader { fraction: training.fraction },
+    validation_dataset_reader: reader,
   },
 }

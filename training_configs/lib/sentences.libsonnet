@@ -1,0 +1,60 @@
+// What experiments on sentences share: settings of training, loaders, and a player's optimizer.
+{
+  training: {
+    epochs: 10,
+    patience: null,
+    batch_size: 32,
+    task_net_lr: 1e-3,
+    loss_net_lr: 1e-3,
+    // Of everything above the encoders; null: as the encoder of the same player.
+    head_lr: null,
+    grad_norm: 10.0,
+    scheduler: null,
+    // Epochs by cross-entropy at the start, while the loss-net learns from the task-net's outputs.
+    warmup_epochs: 0,
+    seed: 13,
+  },
+
+  // Without a reader.
+  experiment(data, encoder, model, training, validation_metric): {
+    local with_task_net = std.objectHas(model, 'task_net'),
+    local with_loss_net = std.objectHas(model, 'loss_net'),
+    local player(lr) = {
+      optimizer: {
+        type: 'fused_adamw',
+        lr: lr,
+        [if training.head_lr != null then 'parameter_groups']: [
+          [['head', 'crf', 'energies'], { lr: training.head_lr }],
+        ],
+      },
+      grad_norm: training.grad_norm,
+      [if training.scheduler != null then 'learning_rate_scheduler']: training.scheduler,
+    },
+    random_seed: training.seed,
+    numpy_seed: training.seed,
+    pytorch_seed: training.seed,
+    train_data_path: data.train,
+    validation_data_path: data.dev,
+    vocabulary: encoder.vocabulary,
+    datasets_for_vocab_creation: encoder.vocabulary_from,
+    model: model,
+    data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: training.batch_size, sorting_keys: ['tokens'] },
+    },
+    validation_data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: 64, sorting_keys: ['tokens'], shuffle: false },
+    },
+    trainer: {
+      type: 'alternating',
+      num_epochs: training.epochs,
+      patience: training.patience,
+      validation_metric: validation_metric,
+      [if with_task_net then 'task_net']: player(training.task_net_lr),
+      [if with_loss_net then 'loss_net']: player(training.loss_net_lr),
+      [if with_loss_net && with_task_net && training.warmup_epochs > 0 then 'phases']: [
+        { epochs: training.warmup_epochs, energy: false },
+        {},
+      ],
+    },
+  },
+}
