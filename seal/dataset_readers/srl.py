@@ -2,26 +2,21 @@
 The dataset reader for semantic role labelling.
 """
 
-import itertools
-import logging
 import zlib
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.dataset_readers.known_labels import KnownLabelsField
+from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
-logger = logging.getLogger(__name__)
-
 
 @DatasetReader.register("seal_srl")
-class SrlReader(DatasetReader):
+class SrlReader(SentenceReader):
     """
     Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats
     are described at [`read_srl_sentences`](./srl_files.md#read_srl_sentences).
@@ -73,21 +68,11 @@ class SrlReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
-        super().__init__(
-            max_instances=max_instances,
-            manual_distributed_sharding=True,
-            manual_multiprocess_sharding=True,
-            serialization_dir=serialization_dir,
-        )
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
         if not 0 < fraction <= 1:
             raise ConfigurationError(f"fraction must be above 0 and at most 1, found {fraction}.")
-        if max_words is not None and max_words < 1:
-            raise ConfigurationError(f"max_words must be at least 1, found {max_words}.")
-        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._predicate_instances = predicate_instances
         self._fraction = fraction
-        self._max_words = max_words
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for sentence, frame in self._shard(self._examples(file_path)):
@@ -100,27 +85,16 @@ class SrlReader(DatasetReader):
             )
 
     def _examples(self, file_path: str) -> Iterator[Tuple[SrlSentence, Optional[SrlFrame]]]:
-        too_long = 0
-        for index, sentence in enumerate(read_srl_sentences(file_path)):
-            if zlib.crc32(str(index).encode()) >= self._fraction * 2**32:
-                continue
-            if self._max_words is not None and len(sentence.words) > self._max_words:
-                too_long += 1
-                continue
+        kept = (
+            sentence
+            for index, sentence in enumerate(read_srl_sentences(file_path))
+            if zlib.crc32(str(index).encode()) < self._fraction * 2**32
+        )
+        for sentence in self._short_enough(file_path, kept):
             for frame in sentence.frames:
                 yield sentence, frame
             if self._predicate_instances:
                 yield sentence, None
-        if too_long:
-            logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
-
-    def _shard(self, examples: Iterable) -> Iterator:
-        # `shard_iterable` asks torch for the rank. A data-loading worker that was spawned, not forked, has no
-        # process group: there every rank would read the whole data set.
-        info = self.get_distributed_info()
-        if info is not None and not is_distributed():
-            examples = itertools.islice(examples, info.global_rank, None, info.world_size)
-        return self.shard_iterable(examples)
 
     def text_to_instance(  # type: ignore[override]
         self,
@@ -180,18 +154,6 @@ class SrlReader(DatasetReader):
             {"words": words, "predicate": predicate, "tags": tags, "source": source}
         )
         return Instance(fields)
-
-    def apply_token_indexers(self, instance: Instance) -> None:
-        """
-        Give the instance its token indexers. Data-loading workers send instances without them, so that large
-        indexers (a pretrained vocabulary) do not travel with every instance.
-
-        # Parameters
-
-        instance : `Instance`
-            An instance of this reader; changed in place.
-        """
-        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
 
 def _indicator(indices: List[int], tokens: TextField) -> SequenceLabelField:

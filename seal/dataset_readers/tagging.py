@@ -2,27 +2,22 @@
 The dataset reader for sequence labelling: part-of-speech tags, named entities, fields of citations.
 """
 
-import itertools
-import logging
-from typing import Dict, Iterable, Iterator, List, Optional, Union
+from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.dataset_readers.known_labels import KnownLabelsField
+from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
-
-logger = logging.getLogger(__name__)
 
 _TAKEN = ("tokens", "tags", "metadata", "case")
 
 
 @DatasetReader.register("seal_tagging")
-class TaggingReader(DatasetReader):
+class TaggingReader(SentenceReader):
     """
     Reads one tag a token from columns; the formats are described at
     [`TagColumns`](./tag_columns.md#TagColumns). The fields of an instance, one a sentence:
@@ -84,15 +79,7 @@ class TaggingReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
-        super().__init__(
-            max_instances=max_instances,
-            manual_distributed_sharding=True,
-            manual_multiprocess_sharding=True,
-            serialization_dir=serialization_dir,
-        )
-        if max_words is not None and max_words < 1:
-            raise ConfigurationError(f"max_words must be at least 1, found {max_words}.")
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
         for name in feature_columns or {}:
             if name in _TAKEN:
                 raise ConfigurationError(f"feature_columns: '{name}' is taken by another field; rename it.")
@@ -109,24 +96,12 @@ class TaggingReader(DatasetReader):
         self._case = case
         self._encoding = encoding
         self._target_encoding = target_encoding
-        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._max_words = max_words
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for sentence in self._shard(self._sentences(file_path)):
+        for sentence in self._shard(self._short_enough(file_path, self._columns.read(file_path))):
             yield self.text_to_instance(
                 sentence.words, self._tags(sentence), sentence.features, sentence.source
             )
-
-    def _sentences(self, file_path: str) -> Iterator[TaggedSentence]:
-        too_long = 0
-        for sentence in self._columns.read(file_path):
-            if self._max_words is not None and len(sentence.words) > self._max_words:
-                too_long += 1
-                continue
-            yield sentence
-        if too_long:
-            logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
 
     def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
         tags = sentence.tags
@@ -142,14 +117,6 @@ class TaggingReader(DatasetReader):
         if self._target_encoding is None:
             return tags
         return convert_tags(tags, self._encoding, self._target_encoding)
-
-    def _shard(self, sentences: Iterable) -> Iterator:
-        # `shard_iterable` asks torch for the rank. A data-loading worker that was spawned, not forked, has no
-        # process group: there every rank would read the whole data set.
-        info = self.get_distributed_info()
-        if info is not None and not is_distributed():
-            sentences = itertools.islice(sentences, info.global_rank, None, info.world_size)
-        return self.shard_iterable(sentences)
 
     def text_to_instance(  # type: ignore[override]
         self,
@@ -203,18 +170,6 @@ class TaggingReader(DatasetReader):
             fields["tags"] = KnownLabelsField(tags, tokens, "tags", source)
         fields["metadata"] = MetadataField({"words": words, "tags": tags, "source": source})
         return Instance(fields)
-
-    def apply_token_indexers(self, instance: Instance) -> None:
-        """
-        Give the instance its token indexers. Data-loading workers send instances without them, so that large
-        indexers (a pretrained vocabulary) do not travel with every instance.
-
-        # Parameters
-
-        instance : `Instance`
-            An instance of this reader; changed in place.
-        """
-        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
 
 def first_letter(word: str) -> str:

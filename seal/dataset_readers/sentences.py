@@ -1,0 +1,82 @@
+"""
+What the readers of sentences share.
+"""
+
+import itertools
+import logging
+from typing import Dict, Iterable, Iterator, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DatasetReader, Instance, TokenIndexer
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+logger = logging.getLogger(__name__)
+
+
+class SentenceReader(DatasetReader):
+    """
+    What readers of sentences share: token indexers that do not travel, sharding, and a limit on length.
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    max_words : `Optional[int]`, optional (default = `None`)
+        Sentences with more words are skipped, and their number is logged.
+    max_instances, serialization_dir :
+        As for `DatasetReader`.
+
+    # Raises
+
+    `ConfigurationError` if `max_words` is less than 1.
+    """
+
+    def __init__(
+        self,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        max_words: Optional[int] = None,
+        max_instances: Optional[int] = None,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
+        super().__init__(
+            max_instances=max_instances,
+            manual_distributed_sharding=True,
+            manual_multiprocess_sharding=True,
+            serialization_dir=serialization_dir,
+        )
+        if max_words is not None and max_words < 1:
+            raise ConfigurationError(f"max_words must be at least 1, found {max_words}.")
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._max_words = max_words
+
+    def _short_enough(self, file_path: str, sentences: Iterable) -> Iterator:
+        """Those of `sentences` whose `words` are not too many; logs how many are."""
+        too_long = 0
+        for sentence in sentences:
+            if self._max_words is not None and len(sentence.words) > self._max_words:
+                too_long += 1
+                continue
+            yield sentence
+        if too_long:
+            logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
+
+    def _shard(self, examples: Iterable) -> Iterator:
+        # `shard_iterable` asks torch for the rank. A data-loading worker that was spawned, not forked, has no
+        # process group: there every rank would read the whole data set.
+        info = self.get_distributed_info()
+        if info is not None and not is_distributed():
+            examples = itertools.islice(examples, info.global_rank, None, info.world_size)
+        return self.shard_iterable(examples)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        """
+        Give the instance its token indexers. Data-loading workers send instances without them, so that large
+        indexers (a pretrained vocabulary) do not travel with every instance.
+
+        # Parameters
+
+        instance : `Instance`
+            An instance of this reader; changed in place.
+        """
+        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
