@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure.configs import parse_settings  # noqa: E402
 from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
@@ -32,6 +33,7 @@ is repeated after a minute of silence.
 
 example:
   python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000
+  python scripts/tune.py --dataset bibtex --method nce --settings task_net_steps=1,loss_net_steps=1
 """
 
 
@@ -50,15 +52,27 @@ def parser() -> argparse.ArgumentParser:
         help="example F1 at 0.5, or at the threshold tuned on the validation data; it chooses the settings "
         "and, in training, the epoch (default: %(default)s)",
     )
+    add(
+        "--settings",
+        default="",
+        help="NAME=VALUE of hyper-parameters that no trial changes, separated by commas; values are jsonnet",
+    )
     add("--storage", type=Path, help="(default: results/tune/DATASET_METHOD.db, or _f1_tuned.db)")
     add("--timeout", type=float, help="seconds after which no new trial begins")
     add("--seed", type=int, help="of the search and of all its trainings (default: the config's)")
     add("--threads", type=int, default=1, help="of a training (default: %(default)s)")
     add("--verbose", action="store_true", help="show what AllenNLP and Optuna log")
+    result.set_defaults(held=())  # `check` fills it.
     return result
 
 
 def check(arguments: argparse.Namespace) -> None:
+    """Refuses what cannot be searched; `arguments.held` becomes the parsed `--settings`."""
+    known = multilabel.setting_names(arguments.dataset, arguments.method)
+    arguments.held = tuple(parse_settings(arguments.settings).items())
+    for name, _ in arguments.held:
+        if name not in known:
+            raise UserError(f"--settings: no setting '{name}'; there are {', '.join(known)}.")
     for option in ("trials", "epochs", "threads"):
         if getattr(arguments, option) < 1:
             raise UserError(f"--{option} must be at least 1, not {getattr(arguments, option)}.")
@@ -144,7 +158,7 @@ class Tuning:
 
     def _config(self, settings: Dict[str, Any], folder: Path) -> str:
         library = os.path.relpath(ROOT / "training_configs" / "lib", folder)
-        more = tuple((name, repr(value)) for name, value in settings.items())
+        more = (*self._arguments.held, *((name, repr(value)) for name, value in settings.items()))
         chosen = Settings(library, self.seed, self._arguments.epochs, fraction=1.0, more=more)
         return multilabel.experiment(self._arguments.dataset, self._arguments.method, chosen)
 
@@ -175,7 +189,7 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
     from optuna.samplers import TPESampler
 
     torch.set_num_threads(arguments.threads)
-    space = search_spaces.search_space(arguments.dataset, arguments.method)
+    space = search_spaces.search_space(arguments.dataset, arguments.method, arguments.held)
     bar = tqdm(total=wanted, initial=before, desc="trials", unit="trial", dynamic_ncols=True)
 
     def show(trial: Any, epoch: int) -> None:
@@ -215,7 +229,10 @@ def report(arguments: argparse.Namespace, study: Any) -> None:
     told = f"The config's own settings are trial {own[0].number}'s. " if own else ""
     print(f"\nAll trials: {path}. {told}The best:\n")
     chosen = {**best.user_attrs["settings"], **({} if arguments.seed is None else {"seed": arguments.seed})}
-    print(search_spaces.line_to_paste(arguments.dataset, arguments.method, chosen, arguments.metric))
+    line = search_spaces.line_to_paste(
+        arguments.dataset, arguments.method, chosen, arguments.metric, arguments.held
+    )
+    print(line)
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -231,6 +248,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
         optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
         about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
+        about["settings"] = dict(arguments.held)
         study = search_spaces.open_study(storage_path(arguments), about)
         search(arguments, study)
         report(arguments, study)

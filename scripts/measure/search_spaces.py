@@ -134,14 +134,19 @@ SPACES: Dict[str, Space] = {
 }
 
 
-def own_settings(dataset: str, method: str) -> Dict[str, Any]:
-    """What the config has for whatever its method's space names."""
-    return {name: value for name, value in all_settings(dataset, method).items() if name in SPACES[method]}
+#: Names and jsonnet values of settings that no trial changes.
+Held = Tuple[Tuple[str, str], ...]
 
 
-def search_space(dataset: str, method: str) -> Space:
-    """The method's space, wide enough to hold the config's own settings."""
-    own = own_settings(dataset, method)
+def own_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
+    """What the config has for whatever its method's space names and is not `held`."""
+    names = set(SPACES[method]) - {name for name, _ in held}
+    return {name: value for name, value in all_settings(dataset, method, held).items() if name in names}
+
+
+def search_space(dataset: str, method: str, held: Held = ()) -> Space:
+    """The method's space without what is `held`, wide enough to hold the config's own settings."""
+    own = own_settings(dataset, method, held)
     return {name: values.with_value(own[name]) for name, values in SPACES[method].items() if name in own}
 
 
@@ -156,9 +161,10 @@ def earlier_epochs(dataset: str, method: str) -> int:
 
 
 @lru_cache(maxsize=None)
-def all_settings(dataset: str, method: str) -> Dict[str, Any]:
-    """The config's settings; without dropout where the nets have no place for it."""
-    of = f"lib.settings({text(dataset)}, {text(method)}), lib.dataset({text(dataset)}).net"
+def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
+    """The config's settings with those that are `held`; without dropout where the nets have no place for it."""
+    given = ", ".join(f"{name}: {value}" for name, value in held)
+    of = f"lib.settings({text(dataset)}, {text(method)}, {{ {given} }}), lib.dataset({text(dataset)}).net"
     settings, net = library_value("multilabel.libsonnet", f"[{of}]")
     if settings["dropout"] is None:
         settings["dropout"] = net["dropout"]
@@ -182,7 +188,8 @@ def open_study(path: Path, about: Dict[str, Any]) -> Any:
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
-    about = {**about, "first trial": own_settings(about["dataset"], about["method"])}
+    held = tuple(about.get("settings", {}).items())
+    about = {**about, "first trial": own_settings(about["dataset"], about["method"], held)}
     # Processes that start together must not all create the tables, or the first trial.
     with warnings.catch_warnings(), locked(path.with_suffix(".lock")):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -247,8 +254,10 @@ def write_csv(study: Any, path: Path) -> Any:
     return table
 
 
-def line_to_paste(dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1") -> str:
-    inside = ", ".join(f"{name}: {value}" for name, value in settings.items())
+def line_to_paste(
+    dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1", held: Held = ()
+) -> str:
+    inside = ", ".join(f"{name}: {value}" for name, value in (*held, *settings.items()))
     line = f"multilabel.experiment('{dataset}', '{method}', settings={{ {inside} }})"
     # What chooses the epoch, too.
     return line if metric == "f1" else f"{line} + {{ trainer+: {{ validation_metric: '+{metric}' }} }}"

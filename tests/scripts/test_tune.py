@@ -230,9 +230,34 @@ def test_where_every_trial_is_pruned(tmp_path, untrained, capsys):
     assert "No trial is complete" in capsys.readouterr().out
 
 
+def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, monkeypatch, capsys):
+    configs = []
+    monkeypatch.setattr(
+        tune.Tuning,
+        "train",
+        lambda self, trial, settings: (
+            trial.set_user_attr("settings", settings)
+            or trial.set_user_attr("epochs", 1)
+            or configs.append((settings, self._config(settings, ROOT)))
+            or 1.0
+        ),
+    )
+    held = ("--settings", "tuned=true,energy_weight=0.25,task_net_steps=1")
+    assert command(tmp_path, *held, method="nce", trials=3) == 0
+    for settings, config in configs:
+        assert not {"energy_weight", "task_net_steps"} & set(settings) and "loss_net_steps" in settings
+        config = config.replace("'training_configs", f"'{ROOT}/training_configs")
+        made = json.loads(_jsonnet.evaluate_snippet("config", config))
+        assert made["model"]["task_loss"]["energy_weight"] == 0.25 and made["trainer"]["task_net"]["steps"] == 1
+    assert pasted(last_line(capsys))["model"]["task_loss"]["energy_weight"] == 0.25
+    assert command(tmp_path, method="nce", trials=3) == 2
+    assert "of a search with another settings" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "more, word",
     [
+        (["--settings", "energy=1"], "--settings: no setting 'energy'"),
         (["--trials", "0"], "--trials"),
         (["--timeout", "0"], "--timeout"),
         (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),

@@ -18,12 +18,14 @@ local choose(choices, name, what) =
   methods: std.objectFields(methods),
   dataset(name): choose(data, name, 'data set'),
   method(name): choose(methods, name, 'method'),
-  settings: settings_of,
+  // What an experiment's settings come to: the papers', ours where `tuned` is set, and those given.
+  settings(dataset, method, settings={}):
+    local base = settings_of(dataset, method);
+    base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
 
   experiment(dataset, method, settings={}): {
     local d = $.dataset(dataset),
-    local base = settings_of(dataset, method),
-    local s = base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
+    local s = $.settings(dataset, method, settings),
     local dropout = if s.dropout == null then d.net.dropout else s.dropout,
     local layers = d.net.num_layers,
     local encoder = {
