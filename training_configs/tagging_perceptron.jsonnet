@@ -3,6 +3,6 @@ local tagging = import 'lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.sample,
   encoder=tagging.encoder.bilstm(word_dim=64, hidden=64),
-  method=tagging.method.perceptron(energy_weight=0.1),
+  method=tagging.method.perceptron(),
   training=tagging.training.sample,
 )

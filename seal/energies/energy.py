@@ -1,4 +1,4 @@
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common import Registrable
@@ -19,8 +19,16 @@ class Energy(torch.nn.Module, Registrable):
         Given by the model.
     """
 
-    def condition(self, hidden: torch.Tensor, mask: Optional[torch.Tensor] = None) -> Any:
-        """What the term needs of the input, from `T_E(x)`; `None` where it looks at the output alone."""
+    def condition(
+        self,
+        hidden: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        inputs: Optional[Dict[str, Any]] = None,
+    ) -> Any:
+        """
+        What the term needs of the input, from `T_E(x)` or from the model's input tensors by name; `None` where it
+        looks at the output alone.
+        """
         return None
 
     def forward(

@@ -20,7 +20,7 @@ class LocalEnergy(Energy):
         self.output_space = output_space
         self.label_embeddings = torch.nn.Linear(input_dim, output_space.num_labels, bias=False)
 
-    def condition(self, hidden: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def condition(self, hidden: torch.Tensor, mask=None, inputs=None) -> torch.Tensor:
         return self.label_embeddings(hidden)
 
     def forward(

@@ -1,8 +1,10 @@
+from seal.losses.compound import CompoundLoss
 from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss
 from seal.losses.energy_loss import EnergyLoss
+from seal.losses.inference_network import InferenceNetworkLoss
 from seal.losses.margin import MarginLoss
 from seal.losses.perceptron import PerceptronLoss
 from seal.losses.ranking import NceRankingLoss, RankingLoss
 from seal.losses.regression import RegressionLoss
-from seal.losses.task_loss import TaskLoss
+from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.losses.task_net_ranking import TaskNetRankingLoss

@@ -1,10 +1,29 @@
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import OutputSpace
+
+
+class NetTerms(NamedTuple):
+    """
+    What a task loss sees of a network: three numbers an instance, `(batch,)`.
+
+    # Parameters
+
+    supervised : `torch.Tensor`
+        The supervised part, in nats, summed over the structure.
+    energy : `torch.Tensor`, optional
+        `E(x, .)` of the relaxed output; `None` where the energy plays no part.
+    cost : `torch.Tensor`, optional
+        `Delta(., y)` of it, where the loss has a cost.
+    """
+
+    supervised: torch.Tensor
+    energy: Optional[torch.Tensor] = None
+    cost: Optional[torch.Tensor] = None
 
 
 class TaskLoss(Registrable):
@@ -31,6 +50,10 @@ class TaskLoss(Registrable):
     default_implementation = "weighted"
     #: What the supervised part is called in the metrics.
     supervised_name = "cross_entropy"
+    #: Whether it trains a cost-augmented network beside the task-net.
+    takes_cost_augmented = False
+    #: Whether it reads the energy of gold.
+    needs_gold_energy = False
 
     def __init__(
         self,
@@ -57,20 +80,38 @@ class TaskLoss(Registrable):
         """`CE(F(x), y)` of each instance: `(batch,)`."""
         return output_space.cross_entropy(logits, gold, mask)
 
-    def __call__(self, supervised: torch.Tensor, energy: Optional[torch.Tensor]) -> torch.Tensor:
+    def cost(
+        self,
+        output_space: OutputSpace,
+        outputs: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> Optional[torch.Tensor]:
+        """`Delta` of relaxed outputs `(batch, nets, *structure)`: `(batch, nets)`; `None` where the loss has none."""
+        return None
+
+    def __call__(
+        self,
+        task_net: NetTerms,
+        cost_augmented: Optional[NetTerms] = None,
+        gold_energy: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
         """
         # Parameters
 
-        supervised, energy : `torch.Tensor`, `(batch,)`
-            In nats, summed over each instance's structure. `energy` is `None` where there is no loss-net.
+        task_net : `NetTerms`
+        cost_augmented : `NetTerms`, optional
+            Of the model's cost-augmented network, if it has one.
+        gold_energy : `torch.Tensor`, `(batch,)`, optional
+            A constant; given where the loss needs it and the energy plays a part.
 
         # Returns
 
         `torch.Tensor`, a scalar.
         """
-        loss = self.cross_entropy_weight * supervised.mean()
-        if energy is not None and self.energy_weight > 0:
-            loss = loss + self.energy_weight * energy.mean()
+        loss = self.cross_entropy_weight * task_net.supervised.mean()
+        if task_net.energy is not None and self.energy_weight > 0:
+            loss = loss + self.energy_weight * task_net.energy.mean()
         return loss
 
 

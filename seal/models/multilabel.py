@@ -9,7 +9,7 @@ from allennlp.models import Model
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold
 from seal.models.seal_model import SealModel, TaskState
-from seal.nets import LossNet, TaskNet
+from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 
@@ -48,6 +48,7 @@ class MultilabelModel(SealModel):
         energy_loss: Optional[EnergyLoss] = None,
         task_loss: Optional[TaskLoss] = None,
         inference: Optional[Sampler] = None,
+        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         decision: str = "half",
         empty_f1: float = 1.0,
     ) -> None:
@@ -56,7 +57,7 @@ class MultilabelModel(SealModel):
         if decision not in DECISIONS:
             raise ConfigurationError(f"model.decision: one of {', '.join(DECISIONS)}, not '{decision}'.")
         super().__init__(
-            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
+            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
         )
         #: Which threshold predicts; may be set anew.
         self.decision = decision

@@ -1,17 +1,17 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.losses import EnergyLoss, TaskLoss
+from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
+from seal.models.model_checks import check_cost_augmented, check_loss_net_parts, check_who_predicts
 from seal.models.pretrained import load_pretrained
-from seal.nets import LossNet, TaskNet
+from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
 
@@ -33,6 +33,8 @@ class TaskState:
     gold : `torch.Tensor`, `(batch, *output)`, optional
     auxiliary_loss : `torch.Tensor`, a scalar, optional
         The loss of further heads of the task-net.
+    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
+        The cost-augmented network's logits, with its graph; only in training (`training_state`).
     """
 
     inputs: Dict[str, Any]
@@ -41,6 +43,7 @@ class TaskState:
     mask: Optional[torch.Tensor] = None
     gold: Optional[torch.Tensor] = None
     auxiliary_loss: Optional[torch.Tensor] = None
+    cost_augmented: Optional[torch.Tensor] = None
 
 
 class SealModel(Model):
@@ -67,12 +70,19 @@ class SealModel(Model):
         Trains the task-net.
     inference : `Sampler`, optional (default = `None`)
         Predicts in the place of the task-net, from the energy: `gradient_based_inference`.
+    cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
+        A second network for the loss-net to learn from; no prediction needs it. The task loss `inference_network`
+        trains it with the task-net.
 
     # Raises
 
     `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
-    candidates that the sampler cannot give; nothing can predict; or a pretrained file does not fit.
+    candidates that the sampler cannot give; nothing can predict; a cost-augmented network lacks what trains or uses
+    it; or a pretrained file does not fit.
     """
+
+    #: What the loss of further heads is called in the metrics.
+    auxiliary_name = "auxiliary_loss"
 
     def __init__(
         self,
@@ -84,24 +94,29 @@ class SealModel(Model):
         energy_loss: Optional[EnergyLoss] = None,
         task_loss: Optional[TaskLoss] = None,
         inference: Optional[Sampler] = None,
+        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
     ) -> None:
         super().__init__(vocab)
-        _check_who_predicts(task_net, loss_net, inference)
+        check_who_predicts(task_net, loss_net, inference)
+        check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, task_loss)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
         self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
         self.loss_net: Optional[LossNet] = None
+        self.cost_augmented_net: Optional[CostAugmentedNet] = None
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
         if loss_net is not None:
-            _check_loss_net_parts(output_space, sampler, energy_loss)
-            # Nor does the loss-net's random start move what comes after it: further heads, dropout, batches.
+            check_loss_net_parts(output_space, sampler, energy_loss)
+            dim = None if self.task_net is None else self.task_net.get_output_dim()
+            # Nor do the random starts of what trains it move what comes after: further heads, dropout, batches.
             with torch.random.fork_rng(devices=[]):
-                self.loss_net = loss_net.construct(
-                    output_space=output_space,
-                    task_net_dim=None if self.task_net is None else self.task_net.get_output_dim(),
-                )
+                self.loss_net = loss_net.construct(output_space=output_space, task_net_dim=dim)
+                if cost_augmented_net is not None:
+                    self.cost_augmented_net = cost_augmented_net.construct(
+                        output_space=output_space, task_net_dim=dim
+                    )
         for name, net in (("task_net", self.task_net), ("loss_net", self.loss_net)):
             if net is not None and net.pretrained_file is not None:
                 load_pretrained(net, name, net.pretrained_file, output_space)
@@ -115,6 +130,14 @@ class SealModel(Model):
         raise NotImplementedError
 
     # What trainers call.
+
+    def training_state(self, **batch: Any) -> TaskState:
+        """`task_state`, and what the cost-augmented network, if there is one, makes of inputs and gold."""
+        state = self.task_state(**batch)
+        if self.cost_augmented_net is not None and state.gold is not None and len(state.gold) > 0:
+            output = TaskNetOutput(state.logits, state.hidden)
+            state.cost_augmented = self.cost_augmented_net(state.inputs, output, state.gold, state.mask)
+        return state
 
     def task_net_parameters(self) -> List[torch.nn.Parameter]:
         """`Phi`: everything but the loss-net."""
@@ -146,9 +169,10 @@ class SealModel(Model):
                 features.append(self.frozen_features(state))
             return self.loss_net(features[0], outputs, state.mask)
 
-        logits = state.logits.detach()
+        logits, second = state.logits.detach(), state.cost_augmented
+        second = None if second is None else second.detach()
         with constant(self.loss_net):
-            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy))
+            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy, second))
 
     def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
         """
@@ -175,27 +199,38 @@ class SealModel(Model):
         with constant(self.loss_net), torch.no_grad():
             return self.loss_net.encode(state.inputs, state.hidden, state.mask)
 
-    def task_net_loss(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
+    def task_net_loss(
+        self, state: TaskState, features: Optional[List[Any]] = None, supervised: bool = True
+    ) -> torch.Tensor:
         """
-        `L_F` and the loss of further heads: a scalar with a graph into the task-net only.
+        `L_F` and the loss of further heads: a scalar with a graph into the task-net, and the cost-augmented network
+        beside it, only.
 
         # Parameters
 
         features : optional
             `frozen_features`, where the energy's weight is not 0.
+        supervised : `bool`, optional (default = `True`)
+            If not, the loss is `E(x, F(x))` alone, and gold is not looked at.
         """
-        if len(state.gold) == 0:
+        if len(state.logits) == 0:
             loss = no_loss(self.task_net_parameters())
+        elif not supervised:
+            with constant(self.loss_net):
+                loss = self.loss_net(features, self._relaxed(state.logits, state.mask), state.mask).mean()
+            self.monitor("energy_prediction", loss)
+            return loss
         else:
-            supervised = self.task_loss.supervised(self.output_space, state.logits, state.gold, state.mask)
-            energy = None
-            if features is not None:
-                with constant(self.loss_net):
-                    energy = self._energy_of_prediction(state, features)
-                self.monitor("energy_prediction", energy.mean())
-            loss = self.task_loss(supervised, energy)
-            self.monitor(self.task_loss.supervised_name, supervised.mean())
+            with constant(self.loss_net):
+                task_net, cost_augmented, gold_energy = self._terms(state, features)
+            loss = self.task_loss(task_net, cost_augmented, gold_energy)
+            self.monitor(self.task_loss.supervised_name, task_net.supervised.mean())
+            if task_net.energy is not None:
+                self.monitor("energy_prediction", task_net.energy.mean())
+            if cost_augmented is not None and cost_augmented.energy is not None:
+                self.monitor("energy_cost_augmented", cost_augmented.energy.mean())
         if state.auxiliary_loss is not None:
+            self.monitor(self.auxiliary_name, state.auxiliary_loss)
             loss = loss + state.auxiliary_loss
         self.monitor("task_net_loss", loss)
         return loss
@@ -206,21 +241,41 @@ class SealModel(Model):
         gradient differentiates twice. The loss-net has no dropout in it, as in `task_net_loss`. Nothing is
         logged.
         """
-        state = self.task_state(**batch)
+        state = self.training_state(**batch)
         if len(state.gold) == 0:
             return no_loss(list(self.parameters()))
-        supervised = self.task_loss.supervised(self.output_space, state.logits, state.gold, state.mask)
         with without_dropout(self.loss_net):
             features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
-            energy = self._energy_of_prediction(state, features)
-        loss = self.task_loss(supervised, energy)
+            loss = self.task_loss(*self._terms(state, features))
         return loss if state.auxiliary_loss is None else loss + state.auxiliary_loss
 
-    def _energy_of_prediction(self, state: TaskState, features: List[Any]) -> torch.Tensor:
-        output = self.output_space.relax(state.logits, state.mask)
-        if self.task_loss.straight_through:
-            output = self.output_space.straight_through(output)
-        return self.loss_net(features, output, state.mask).squeeze(1)
+    def _terms(
+        self, state: TaskState, features: Optional[List[Any]]
+    ) -> Tuple[NetTerms, Optional[NetTerms], Optional[torch.Tensor]]:
+        """What the task loss is a function of; without `features` the energy plays no part."""
+        space, gold, mask = self.output_space, state.gold, state.mask
+        networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
+        energies: List[Optional[torch.Tensor]] = [None] * len(networks)
+        costs, gold_energy = list(energies), None
+        if features is not None:
+            outputs = torch.cat([self._relaxed(logits, mask) for logits in networks], dim=1)
+            cost = self.task_loss.cost(space, outputs, gold, mask)
+            costs = costs if cost is None else list(cost.unbind(dim=1))
+            if self.task_loss.needs_gold_energy:
+                outputs = space.stack(outputs, gold.unsqueeze(1))
+            # shape: (batch, nets) or, with gold's, (batch, nets + 1)
+            energies = list(self.loss_net(features, outputs, mask).unbind(dim=1))
+            if self.task_loss.needs_gold_energy:
+                gold_energy = energies.pop()
+        terms = [
+            NetTerms(self.task_loss.supervised(space, logits, gold, mask), energy, cost)
+            for logits, energy, cost in zip(networks, energies, costs)
+        ]
+        return terms[0], terms[1] if len(terms) > 1 else None, gold_energy
+
+    def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
+        output = self.output_space.relax(logits, mask)
+        return self.output_space.straight_through(output) if self.task_loss.straight_through else output
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""
@@ -261,40 +316,3 @@ def without_dropout(module: torch.nn.Module):
 def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
     """The loss of a batch without an instance: 0, with gradients of 0."""
     return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))
-
-
-def _check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler]) -> None:
-    if task_net is None and (loss_net is None or inference is None):
-        raise ConfigurationError(
-            "model.task_net: without one, a loss_net must predict, by model.inference "
-            "{type: 'gradient_based_inference'}."
-        )
-    if inference is None:
-        return
-    if loss_net is None:
-        raise ConfigurationError("model.inference: it descends the energy of a loss_net, and there is none.")
-    if not inference.predicts:
-        raise ConfigurationError(
-            f"model.inference: {type(inference).__name__} as set does not predict; take "
-            "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
-            "'best', or 'last' with one start."
-        )
-
-
-def _check_loss_net_parts(
-    output_space: OutputSpace, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]
-) -> None:
-    if not output_space.serves_loss_net:
-        raise ConfigurationError(
-            f"model.output_space: {type(output_space).__name__} is a baseline without a loss-net; drop model.loss_net, or "
-            "take 'tag_sequence'."
-        )
-    if sampler is None or energy_loss is None:
-        missing = "model.sampler" if sampler is None else "model.energy_loss"
-        raise ConfigurationError(f"{missing}: a model with a loss_net needs it; see training_configs.")
-    if energy_loss.needs_noise_log_prob and not sampler.gives_log_prob:
-        raise ConfigurationError(
-            f"model.energy_loss: {type(energy_loss).__name__} needs the log-probability of every candidate, and "
-            f"model.sampler, {type(sampler).__name__}, gives none: take the sampler 'discrete', or the loss "
-            "'ranking'."
-        )

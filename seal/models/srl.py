@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
 from seal.models.seal_model import SealModel, TaskState
-from seal.nets import LossNet, TaskNet
+from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
 
@@ -34,6 +34,8 @@ class SrlModel(SealModel):
 
     default_predictor = "seal_srl"
 
+    auxiliary_name = "predicate_loss"
+
     def __init__(
         self,
         vocab: Vocabulary,
@@ -43,13 +45,23 @@ class SrlModel(SealModel):
         sampler: Optional[Sampler] = None,
         energy_loss: Optional[EnergyLoss] = None,
         task_loss: Optional[TaskLoss] = None,
+        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         by_role: bool = False,
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
                 "model.output_space.type: 'seal_srl' predicts tag sequences: 'tag_sequence' or 'crf_tag_sequence'."
             )
-        super().__init__(vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss)
+        super().__init__(
+            vocab,
+            output_space,
+            task_net,
+            loss_net,
+            sampler,
+            energy_loss,
+            task_loss,
+            cost_augmented_net=cost_augmented_net,
+        )
         self._predicate_head = torch.nn.Linear(self.task_net.get_output_dim(), 1)
         self._labels = output_space.labels
         self._score = SrlScore(by_role=by_role)
@@ -88,11 +100,6 @@ class SrlModel(SealModel):
             gold=None if tags is None else tags[rows],
             auxiliary_loss=finder_loss,
         )
-
-    def task_net_loss(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
-        if state.auxiliary_loss is not None:
-            self.monitor("predicate_loss", state.auxiliary_loss)
-        return super().task_net_loss(state, features)
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """`(rows, words)`: the log-odds that a word is a predicate, from vectors of rows without one."""

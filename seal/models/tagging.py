@@ -11,7 +11,7 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
 from seal.models.seal_model import SealModel, TaskState
-from seal.nets import LossNet, TaskNet
+from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
 
@@ -42,6 +42,7 @@ class TaggingModel(SealModel):
         energy_loss: Optional[EnergyLoss] = None,
         task_loss: Optional[TaskLoss] = None,
         inference: Optional[Sampler] = None,
+        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         by_label: bool = False,
     ) -> None:
         if not isinstance(output_space, TagSequence):
@@ -53,12 +54,13 @@ class TaggingModel(SealModel):
                 "model.by_label: tags without an encoding have no entities; drop it, or set output_space.encoding."
             )
         super().__init__(
-            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
+            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
         )
         #: Whether the tags write entities.
         self.has_spans = output_space.encoding is not None
         self._labels = output_space.labels
         self._score = TaggingScore(spans=self.has_spans, by_label=by_label)
+        self._cost_augmented_score = TaggingScore(spans=self.has_spans)
         #: Set to also give the energy of the decoded tags.
         self.with_energy = False
 
@@ -101,12 +103,16 @@ class TaggingModel(SealModel):
             Of those tags, in nats; likewise.
         energy : `torch.FloatTensor`, `(rows,)`
             Of those tags, where `with_energy` is set and there is a loss-net.
+        cost_augmented_tags : `torch.LongTensor`, `(rows, words)`
+            Those of the cost-augmented network, where there is one and gold is given. Not in training.
         num_words : `torch.LongTensor`, `(rows,)`
         loss : `torch.Tensor`, a scalar
             Cross-entropy of the task-net, summed over words, averaged over rows, where gold is given and the task-net
             predicts.
         """
-        state = self.task_state(tokens, tags, metadata, **features)
+        # In training nothing here looks at the cost-augmented network.
+        make = self.task_state if self.training else self.training_state
+        state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
         mask, space = state.mask, self.output_space
         output: Dict[str, Any] = {"num_words": mask.sum(dim=1)}
         logits = state.logits
@@ -123,19 +129,25 @@ class TaggingModel(SealModel):
                 output["energy"] = self.loss_net(self.frozen_features(state), outputs, mask).squeeze(1)
             if tags is not None:
                 # The strings of gold: the decoded tags of padding are not theirs to count.
-                self._score(self._strings(output), [sentence["tags"] for sentence in metadata])
+                gold = [sentence["tags"] for sentence in metadata]
+                self._score(self._strings(output), gold)
+                if state.cost_augmented is not None:
+                    output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
+                    self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
         return output
 
-    def _strings(self, output: Dict[str, Any]) -> List[List[str]]:
+    def _strings(self, output: Dict[str, Any], name: str = "tags") -> List[List[str]]:
         lengths = output["num_words"].tolist()
-        return [[self._labels[t] for t in row[:n]] for row, n in zip(output["tags"].tolist(), lengths)]
+        return [[self._labels[t] for t in row[:n]] for row, n in zip(output[name].tolist(), lengths)]
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
         `tags` become strings, one a word, without padding. Where tags write entities there are `spans`, lists of
         `(label, first word, last word)`, inclusive.
         """
-        output_dict["tags"] = self._strings(output_dict)
+        for name in ("tags", "cost_augmented_tags"):
+            if name in output_dict:
+                output_dict[name] = self._strings(output_dict, name)
         if self.has_spans:
             output_dict["spans"] = [tags_to_spans(tags) for tags in output_dict["tags"]]
         return output_dict
@@ -143,9 +155,13 @@ class TaggingModel(SealModel):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         `accuracy` of tokens; of entities, where tags write them, `precision`, `recall` and `f1`; all in percent. And
-        the means of the training losses.
+        the means of the training losses. Those of a cost-augmented network begin with `cost_augmented_`; it may see
+        gold, and they speak of training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
             metrics.update(self._score.get_metric(reset))
+            if self.cost_augmented_net is not None:
+                theirs = self._cost_augmented_score.get_metric(reset)
+                metrics.update({f"cost_augmented_{name}": value for name, value in theirs.items()})
         return metrics

@@ -82,7 +82,7 @@ class LossNet(torch.nn.Module, Registrable):
         """
         hidden = task_hidden.detach() if self.encoder is None else self.encoder(inputs)
         hidden = self._dropout(hidden)
-        return [energy.condition(hidden, mask) for energy in self.energies]
+        return [energy.condition(hidden, mask, inputs) for energy in self.energies]
 
     def forward(
         self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None

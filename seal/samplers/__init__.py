@@ -1,3 +1,4 @@
+from seal.samplers.cost_augmented_output import CostAugmentedOutputSampler
 from seal.samplers.discrete import DiscreteSampler
 from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.gold import GoldSampler

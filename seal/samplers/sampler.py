@@ -23,6 +23,8 @@ class SamplingProblem:
     energy : `Callable[[torch.Tensor], torch.Tensor]`
         `E(x, .)` under the present loss-net: candidates `(batch, samples, *output)` to `(batch, samples)`. The
         input is encoded at the first call only.
+    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
+        The cost-augmented network's logits, without gradient; `None` where the model has none, and at prediction.
     """
 
     logits: torch.Tensor
@@ -30,6 +32,7 @@ class SamplingProblem:
     mask: Optional[torch.Tensor]
     output_space: OutputSpace
     energy: Optional[Callable[[torch.Tensor], torch.Tensor]] = None
+    cost_augmented: Optional[torch.Tensor] = None
 
 
 class Sampler(torch.nn.Module, Registrable):
@@ -39,6 +42,8 @@ class Sampler(torch.nn.Module, Registrable):
     gives_log_prob: bool = False
     #: True where it finds one candidate an instance without knowing gold, and so can predict.
     predicts: bool = False
+    #: True where it needs the model to have a cost-augmented network.
+    needs_cost_augmented: bool = False
 
     def forward(self, problem: SamplingProblem) -> Candidates:
         raise NotImplementedError

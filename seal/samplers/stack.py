@@ -24,6 +24,7 @@ class StackedSampler(Sampler):
         if not samplers:
             raise ConfigurationError("sampler.samplers: a stack needs at least one sampler.")
         self.samplers = torch.nn.ModuleList(samplers)
+        self.needs_cost_augmented = any(sampler.needs_cost_augmented for sampler in samplers)
 
     def forward(self, problem: SamplingProblem) -> Candidates:
         parts = [sampler(problem) for sampler in self.samplers]

@@ -139,22 +139,23 @@ class AlternatingTrainer(PhasedTrainer):
 
     def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
         if not part.has_graph or part.state is None:
-            part.state, part.has_graph = self.model.task_state(**part.batch), True
+            part.state, part.has_graph = self.model.training_state(**part.batch), True
         state = part.state
         if self._uses_energy() and part.features is None:
             part.features = self.model.frozen_features(state)
-        loss = self.model.task_net_loss(state, part.features if self._uses_energy() else None)
+        features = part.features if self._uses_energy() else None
+        loss = self.model.task_net_loss(state, features, self._phase.supervised)
         part.state = None  # The backward pass spends its graph, and the update outdates it.
         return loss
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
         if part.state is None and one_pass:
-            part.state, part.has_graph = self.model.task_state(**part.batch), True
+            part.state, part.has_graph = self.model.training_state(**part.batch), True
         with self._loss_net_stream.active():
             if part.state is None:
                 # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too.
                 with torch.no_grad():
-                    part.state, part.has_graph = self.model.task_state(**part.batch), False
+                    part.state, part.has_graph = self.model.training_state(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
                 raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
             if part.candidates is None:
@@ -248,6 +249,11 @@ class AlternatingTrainer(PhasedTrainer):
         # Whom no phase trains is frozen.
         players = {name: player for name, player in players.items() if schedule.train(name)}
         _check_frozen_loss_net(model, players)
+        if schedule.unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
+            raise ConfigurationError(
+                "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
+                "loss_net, and model.task_loss an energy_weight above 0."
+            )
         order = sorted(players, key=lambda name: name != first)
         turns = [name for name in order for _ in range(players[name].steps)]
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):

@@ -120,7 +120,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         with self._loss_net_stream.active():
             if part.candidates is None:
                 with torch.no_grad():
-                    part.candidates = self.model.draw(self.model.task_state(**part.batch))
+                    part.candidates = self.model.draw(self.model.training_state(**part.batch))
             return self._surrogate(part)
 
     def _surrogate(self, part: MicroBatch) -> torch.Tensor:
@@ -128,13 +128,13 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         model, batch, candidates = self.model, part.batch, part.candidates
 
         def primary() -> torch.Tensor:
-            state = model.task_state(**batch)
+            state = model.training_state(**batch)
             attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
             return model.loss_net_loss(state, attached)
 
         if candidates.outputs.shape[0] == 0:
             with torch.no_grad():
-                state = model.task_state(**batch)
+                state = model.training_state(**batch)
             return model.loss_net_loss(state, candidates)
         inner, outer = self._parameters_of(TASK_NET), self._parameters_of(LOSS_NET)
         found = hypergradient(

@@ -25,10 +25,19 @@ class Phase(FromParams):
         learning-rate scheduler in their first state, so that it is trained from scratch under the loss-net
         there is. A loss-net that shares the task-net's encoder reads the encoder of the restarted one, which
         it has not been trained on: give it an encoder of its own.
+    supervised : `bool`, optional (default = `True`)
+        Whether the task-net follows gold. If not, it is trained by the energy alone, without cost and cross-entropy,
+        and instances need no gold: the fine-tuning of a test-time network, on training, validation or, transductive,
+        on test inputs (Tu, Pang & Gimpel 2020, section 2; IN11). Only the task-net moves in such a phase.
     """
 
     def __init__(
-        self, epochs: Optional[int] = None, train: str = BOTH, energy: bool = True, restart: bool = False
+        self,
+        epochs: Optional[int] = None,
+        train: str = BOTH,
+        energy: bool = True,
+        restart: bool = False,
+        supervised: bool = True,
     ) -> None:
         if epochs is not None and epochs < 0:
             raise ConfigurationError(f"trainer.phases: a phase's epochs must be at least 0, not {epochs}.")
@@ -36,16 +45,22 @@ class Phase(FromParams):
             raise ConfigurationError(
                 f"trainer.phases: train must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{train}'."
             )
+        if not supervised and (not energy or train != TASK_NET):
+            raise ConfigurationError(
+                "trainer.phases: without supervision only the task-net moves, and by the energy: with supervised "
+                f"false set train to '{TASK_NET}', and leave energy true."
+            )
         self.epochs = epochs
         self.train = train
         self.energy = energy
         self.restart = restart
+        self.supervised = supervised
 
     def trains(self, player: str) -> bool:
         return self.train in (BOTH, player)
 
     def __str__(self) -> str:
-        return f"train '{self.train}', energy {self.energy}, restart {self.restart}"
+        return f"train '{self.train}', energy {self.energy}, restart {self.restart}, supervised {self.supervised}"
 
 
 class Phases:
@@ -120,6 +135,10 @@ class Phases:
     def restart(self) -> bool:
         """Whether any phase does."""
         return any(phase.restart for phase in self._phases)
+
+    def unsupervised(self) -> bool:
+        """Whether any phase is."""
+        return not all(phase.supervised for phase in self._phases)
 
     def train(self, player: str) -> bool:
         """Whether any phase does."""

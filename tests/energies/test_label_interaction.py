@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.energies import Energy, LabelInteractionEnergy, LocalEnergy
-from seal.losses import TaskLoss
+from seal.losses import NetTerms, TaskLoss
 from tests.label_sets import label_set
 from tests.spine import tag_sequence
 
@@ -63,7 +63,7 @@ def test_task_loss_of_fixture_f1():
     logits = OUTPUT[0].logit().requires_grad_(True)
     relaxed = space.relax(logits)
     energy = (local(local.condition(HIDDEN), relaxed) + interaction(None, relaxed)).squeeze(1)
-    loss = TaskLoss(energy_weight=0.5)(space.cross_entropy(logits, GOLD), energy)
+    loss = TaskLoss(energy_weight=0.5)(NetTerms(space.cross_entropy(logits, GOLD), energy))
     assert loss.item() == pytest.approx(1.0406844862, abs=1e-10)
     (gradient,) = torch.autograd.grad(loss, logits)
     assert gradient[0].tolist() == pytest.approx([-0.06572165, 0.09706072, -0.41729554], abs=1e-8)

@@ -93,6 +93,8 @@ def test_epochs_in_which_a_player_moves():
             [{"epochs": 1}, {"train": "loss_net", "restart": True}],
             "trainer.phases[1].restart: the phase does not train the task_net",
         ),
+        ([{"supervised": False}], "with supervised false set train to 'task_net', and leave energy true."),
+        ([{"supervised": False, "train": "task_net", "energy": False}], "without supervision only the task-net moves"),
     ],
 )
 def test_wrong_phases_end_in_a_sentence(tmp_path, given, told):
@@ -100,6 +102,31 @@ def test_wrong_phases_end_in_a_sentence(tmp_path, given, told):
         build(config(epochs=3, trainer__phases=given), tmp_path)
     sentence = user_errors.describe(error.value)
     assert told in sentence and "\n" not in sentence
+
+
+def test_without_supervision_the_task_net_follows_the_energy_alone(tmp_path):
+    """The fine-tuning of a test-time network: `argmin_Psi E(x, A_Psi(x))`, the loss-net as it is, gold or no gold."""
+    fine_tuning = {"train": "task_net", "supervised": False}
+    settings = config(epochs=3, dropout=0.0, batch_size=8, trainer__phases=[{"epochs": 1}, fine_tuning])
+    callback = Epochs()
+    trainer = build(settings, tmp_path)
+    trainer._callbacks.append(callback)
+    trainer.train()
+    before, after = callback.weights[0], callback.weights[2]
+    assert same(before["loss_net"], after["loss_net"]) and not same(before["task_net"], after["task_net"])
+
+    batch = {name: value for name, value in next(iter(trainer.data_loader)).items() if name != "tags"}
+    model = trainer.model
+    state = model.task_state(**batch)
+    energy = model.loss_net(model.frozen_features(state), model.output_space.relax(state.logits, state.mask), state.mask)
+    assert state.gold is None and trainer.training_loss(batch).item() == pytest.approx(energy.mean().item())
+
+
+@pytest.mark.parametrize("method, more", [("cross_entropy", {}), ("margin", {"energy_weight": 0.0})])
+def test_without_supervision_there_must_be_an_energy(tmp_path, method, more):
+    settings = config(method, trainer__phases=[{"train": "task_net", "supervised": False}], **more)
+    with pytest.raises(ConfigurationError, match="has only the energy to follow"):
+        build(settings, tmp_path)
 
 
 def test_a_player_who_is_not_there(tmp_path):

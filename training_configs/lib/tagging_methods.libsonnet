@@ -3,11 +3,86 @@
 local methods = import 'methods.libsonnet';
 
 methods {
-  // The inference-network paper's loss without a margin (Tu, Pang & Gimpel 2020, Eq. 5, second term).
-  perceptron(energy_weight=0.1, share_encoder=false):
+  // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy has weight 1 in all of it; `tau` is
+  // that of the local cross-entropy, `truncation` the hinge in the networks' own loss. The networks move first,
+  // `steps` times a batch (the paper's k), then the energy.
+  local inference_network(steps) = { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
+
+  // One network that is cost-augmented and, from the epoch `fine_tune_from` on, tuned to be the test-time network (Tu &
+  // Gimpel 2018).
+  margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_from=null, share_encoder=false, cost='l1'):
     function(encoder, energies)
-      $.margin(energy_weight=energy_weight, share_encoder=share_encoder)(encoder, energies)
-      { energy_loss: { type: 'perceptron' } },
+      $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
+      + inference_network(steps)
+      + {
+        task_loss: {
+          type: 'inference_network',
+          cost: { type: cost },
+          test_time_weight: 0,
+          cross_entropy_weight: tau,
+          zero_truncation: truncation,
+        },
+        trainer+:: {
+          [if fine_tune_from != null then 'phases']: [
+            { epochs: fine_tune_from },
+            { train: 'task_net', supervised: false },
+          ],
+        },
+      },
+
+  // The loss without a margin (Eq. 5, second term). With truncation the network's energetic part is the hinge itself.
+  perceptron(tau=1.0, steps=1, share_encoder=false):
+    function(encoder, energies)
+      $.margin(energy_weight=1, share_encoder=share_encoder)(encoder, energies)
+      + inference_network(steps)
+      + {
+        energy_loss: { type: 'perceptron' },
+        task_loss+: { cross_entropy_weight: tau },
+      },
+
+  // A cost-augmented network beside the test-time network (Eq. 6); `net` is how the two share weights.
+  local compound(net, lambda, tau, truncation, steps, share_encoder, cost) =
+    function(encoder, energies)
+      $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
+      + inference_network(steps)
+      + {
+        cost_augmented_net: net(encoder),
+        sampler: { type: 'stack', samplers: ['cost_augmented_output', 'task_net_output'] },
+        energy_loss: { type: 'compound', cost: { type: cost }, perceptron_weight: lambda, separate: true },
+        task_loss: {
+          type: 'inference_network',
+          cost: { type: cost },
+          test_time_weight: lambda,
+          cross_entropy_weight: tau,
+          zero_truncation: truncation,
+        },
+      },
+
+  compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
+    compound(
+      function(encoder) { type: 'separated', encoder: encoder },
+      lambda,
+      tau,
+      truncation,
+      steps,
+      share_encoder,
+      cost,
+    ),
+
+  compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
+    compound(function(encoder) { type: 'shared' }, lambda, tau, truncation, steps, share_encoder, cost),
+
+  // `q`: a sequence encoder over [A(x)_t ; y_t]; null for the affine map.
+  compound_stacked(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1', q=null):
+    compound(
+      function(encoder) { type: 'stacked', [if q != null then 'encoder']: q },
+      lambda,
+      tau,
+      truncation,
+      steps,
+      share_encoder,
+      cost,
+    ),
 
   // Energy alone: margin training and prediction by gradient descent over the simplex of each token. Not by adam, whose
   // first steps are equal for all tags of a token: what is equal is lost in the projection.
@@ -35,7 +110,7 @@ methods {
         energy_loss: { type: 'contrastive_divergence' },
         trainer:: {
           type: 'implicit_gradient',
-          solver: { type: 'neumann', max_steps: solver_steps, damping: damping },
+          solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },
         },
       },
 }

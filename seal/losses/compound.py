@@ -1,0 +1,76 @@
+from dataclasses import replace
+from typing import Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.losses.energy_loss import EnergyLoss
+from seal.losses.margin import MarginLoss
+from seal.losses.perceptron import PerceptronLoss
+from seal.output_spaces import Candidates, OutputSpace
+from seal.scores import Cost
+
+
+@EnergyLoss.register("compound")
+class CompoundLoss(EnergyLoss):
+    """
+    The margin-rescaled hinge and the perceptron's together (Tu, Pang & Gimpel 2020, Eq. 6; LE3):
+
+        [Delta(F^c(x), y) - E(x, F^c(x)) + E(x, y)]_+  +  lambda [E(x, y) - E(x, A(x))]_+
+
+    Both hinges stay, whatever the networks' own loss does.
+
+    # Parameters
+
+    cost : `Cost`, optional (default = `L1Cost()`)
+        `Delta`.
+    perceptron_weight : `float`, optional (default = `1.0`)
+        `lambda`.
+    separate : `bool`, optional (default = `False`)
+        Whether there are two candidates, the cost-augmented network's output `F^c(x)` before the task-net's `A(x)`,
+        and each has its own hinge: the sampler is the stack of `cost_augmented_output` and `task_net_output`. If not,
+        one network is both, and every candidate enters both hinges (the fourth primary loss of implicit training).
+
+    # Raises
+
+    `ConfigurationError` if the weight is negative; with `separate`, if there are not two candidates.
+    """
+
+    def __init__(
+        self, cost: Optional[Cost] = None, perceptron_weight: float = 1.0, separate: bool = False
+    ) -> None:
+        super().__init__()
+        if perceptron_weight < 0:
+            raise ConfigurationError(
+                f"energy_loss.perceptron_weight: at least 0, not {perceptron_weight}."
+            )
+        self._margin, self._perceptron = MarginLoss(cost), PerceptronLoss()
+        self._perceptron_weight = perceptron_weight
+        self._separate = separate
+
+    def forward(
+        self,
+        gold_energy: torch.Tensor,
+        energy: torch.Tensor,
+        candidates: Candidates,
+        gold: torch.Tensor,
+        output_space: OutputSpace,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        first = second = (energy, candidates)
+        if self._separate:
+            if energy.shape[1] != 2:
+                raise ConfigurationError(
+                    "energy_loss.separate: the compound loss of two networks takes two candidates, the cost-augmented "
+                    f"network's output and the task-net's; model.sampler gives {energy.shape[1]}."
+                )
+            first, second = _only(0, energy, candidates), _only(1, energy, candidates)
+        rest = (gold, output_space, mask)
+        margin = self._margin(gold_energy, *first, *rest)
+        return margin + self._perceptron_weight * self._perceptron(gold_energy, *second, *rest)
+
+
+def _only(index: int, energy: torch.Tensor, candidates: Candidates) -> Tuple[torch.Tensor, Candidates]:
+    """One of two candidates; neither is drawn, so neither has a count or a probability."""
+    chosen = slice(index, index + 1)
+    return energy[:, chosen], replace(candidates, outputs=candidates.outputs[:, chosen])

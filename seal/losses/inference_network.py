@@ -1,0 +1,91 @@
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.losses.task_loss import NetTerms, TaskLoss
+from seal.output_spaces import OutputSpace
+from seal.scores import Cost, L1Cost
+
+
+@TaskLoss.register("inference_network")
+class InferenceNetworkLoss(TaskLoss):
+    """
+    What trains inference networks under an energy (Tu, Pang & Gimpel 2020, Eq. 6 and section 4; IN1, IN3, IN8, IN9),
+    the mean over the batch:
+
+        w_e ( -Delta(F^c(x), y) + E(x, F^c(x)) + lambda E(x, A(x)) ) + tau ( CE(F^c(x), y) + CE(A(x), y) )
+
+    `A` is the task-net and `F^c` the model's `cost_augmented_net`. Without one the task-net is both: with `lambda = 0`
+    that is the margin-rescaled objective of Tu & Gimpel (2018), after which the task-net is tuned for the test (a
+    phase with `supervised: false`); with `lambda` above 0 it is the margin-style auxiliary loss of implicit training
+    (IM3). The perceptron's objective has no cost: take the task loss `weighted`.
+
+    With `zero_truncation` the energetic part is that of the loss-net's own hinges, negated,
+
+        w_e ( -[Delta(F^c, y) - E(x, F^c) + E(x, y)]_+ - lambda [E(x, y) - E(x, A)]_+ ),
+
+    whose gradient is 0 wherever a hinge is; that is how a network that begins badly stays bad (section 4.1).
+
+    # Parameters
+
+    cost : `Cost`, optional (default = `L1Cost()`)
+        `Delta`; the one of the loss-net's margin.
+    test_time_weight : `float`, optional (default = `1.0`)
+        `lambda`.
+    energy_weight : `float`, optional (default = `1.0`)
+        `w_e`; 1 in the paper.
+    cross_entropy_weight : `float`, optional (default = `1.0`)
+        `tau`.
+    zero_truncation : `bool`, optional (default = `False`)
+    straight_through : `bool`, optional (default = `False`)
+
+    # Raises
+
+    `ConfigurationError` if a weight is negative or nothing is left.
+    """
+
+    takes_cost_augmented = True
+
+    def __init__(
+        self,
+        cost: Optional[Cost] = None,
+        test_time_weight: float = 1.0,
+        energy_weight: float = 1.0,
+        cross_entropy_weight: float = 1.0,
+        zero_truncation: bool = False,
+        straight_through: bool = False,
+    ) -> None:
+        super().__init__(energy_weight, cross_entropy_weight, straight_through)
+        if test_time_weight < 0:
+            raise ConfigurationError(f"task_loss.test_time_weight: at least 0, not {test_time_weight}.")
+        self._cost = cost or L1Cost()
+        self._test_time_weight = test_time_weight
+        self.needs_gold_energy = zero_truncation
+
+    def cost(
+        self,
+        output_space: OutputSpace,
+        outputs: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        return self._cost(output_space, outputs, gold, mask)
+
+    def __call__(
+        self,
+        task_net: NetTerms,
+        cost_augmented: Optional[NetTerms] = None,
+        gold_energy: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        supervised = task_net.supervised
+        if cost_augmented is not None:
+            supervised = supervised + cost_augmented.supervised
+        loss = self.cross_entropy_weight * supervised.mean()
+        if task_net.energy is None or self.energy_weight == 0:
+            return loss
+        first = cost_augmented or task_net
+        margin, perceptron = first.cost - first.energy, -task_net.energy
+        if self.needs_gold_energy:
+            margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
+        return loss - self.energy_weight * (margin + self._test_time_weight * perceptron).mean()

@@ -1,0 +1,78 @@
+"""
+Which parts of a model need which others; each mistake a `ConfigurationError`.
+"""
+
+from typing import Any, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.losses import EnergyLoss, TaskLoss
+from seal.output_spaces import OutputSpace
+from seal.samplers import Sampler
+
+
+def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler]) -> None:
+    if task_net is None and (loss_net is None or inference is None):
+        raise ConfigurationError(
+            "model.task_net: without one, a loss_net must predict, by model.inference "
+            "{type: 'gradient_based_inference'}."
+        )
+    if inference is None:
+        return
+    if loss_net is None:
+        raise ConfigurationError("model.inference: it descends the energy of a loss_net, and there is none.")
+    if not inference.predicts:
+        raise ConfigurationError(
+            f"model.inference: {type(inference).__name__} as set does not predict; take "
+            "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
+            "'best', or 'last' with one start."
+        )
+
+
+def check_cost_augmented(
+    cost_augmented_net: Any,
+    task_net: Any,
+    loss_net: Any,
+    sampler: Optional[Sampler],
+    task_loss: Optional[TaskLoss],
+) -> None:
+    if cost_augmented_net is None:
+        if sampler is not None and sampler.needs_cost_augmented:
+            raise ConfigurationError(
+                "model.sampler: 'cost_augmented_output' needs a cost_augmented_net, and the model has none."
+            )
+        return
+    if task_net is None or loss_net is None:
+        raise ConfigurationError(
+            "model.cost_augmented_net: it stands beside a task_net and is trained by a loss_net; the model lacks the "
+            f"{'task_net' if task_net is None else 'loss_net'}."
+        )
+    if task_loss is None or not task_loss.takes_cost_augmented:
+        raise ConfigurationError(
+            "model.task_loss.type: a cost_augmented_net is trained by 'inference_network', not by "
+            f"'{'weighted' if task_loss is None else type(task_loss).__name__}'."
+        )
+    if sampler is not None and not sampler.needs_cost_augmented:
+        raise ConfigurationError(
+            "model.sampler: the loss-net sees nothing of the cost_augmented_net; stack 'cost_augmented_output' and "
+            "'task_net_output'."
+        )
+
+
+def check_loss_net_parts(
+    output_space: OutputSpace, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]
+) -> None:
+    if not output_space.serves_loss_net:
+        raise ConfigurationError(
+            f"model.output_space: {type(output_space).__name__} is a baseline without a loss-net; drop model.loss_net, or "
+            "take 'tag_sequence'."
+        )
+    if sampler is None or energy_loss is None:
+        missing = "model.sampler" if sampler is None else "model.energy_loss"
+        raise ConfigurationError(f"{missing}: a model with a loss_net needs it; see training_configs.")
+    if energy_loss.needs_noise_log_prob and not sampler.gives_log_prob:
+        raise ConfigurationError(
+            f"model.energy_loss: {type(energy_loss).__name__} needs the log-probability of every candidate, and "
+            f"model.sampler, {type(sampler).__name__}, gives none: take the sampler 'discrete', or the loss "
+            "'ranking'."
+        )

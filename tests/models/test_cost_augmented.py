@@ -1,0 +1,159 @@
+"""Models with a cost-augmented network beside the task-net (Tu, Pang & Gimpel 2020)."""
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.samplers import CostAugmentedOutputSampler, SamplingProblem
+from tests.models.test_tagging import ENCODER, LOSS_NET, NCE, batch_of, model_of
+from tests.spine import mask_of, tag_sequence
+
+NETS = {
+    "separated": {"type": "separated", "encoder": ENCODER},
+    "shared": {"type": "shared"},
+    "stacked": {"type": "stacked"},
+}
+
+
+def compound(kind="stacked", weight=0.5, **task_loss):
+    return {
+        "loss_net": LOSS_NET,
+        "cost_augmented_net": NETS[kind],
+        "sampler": {"type": "stack", "samplers": ["cost_augmented_output", "task_net_output"]},
+        "energy_loss": {"type": "compound", "separate": True, "perceptron_weight": weight},
+        "task_loss": {"type": "inference_network", "test_time_weight": weight, **task_loss},
+    }
+
+
+def gradients(loss, module):
+    parameters = dict(module.named_parameters())
+    found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True, retain_graph=True)
+    return {name: gradient for name, gradient in zip(parameters, found)}
+
+
+def parts_of(model):
+    """Of one batch, from the nets themselves: energies of F^c, A and gold, the cost of F^c, and cross-entropies."""
+    batch, space = batch_of(), model.output_space
+    state = model.training_state(**batch)
+    mask, gold = state.mask, state.gold
+    features = model.loss_net.encode(state.inputs, state.hidden, mask)
+    soft = [z.softmax(dim=-1) * mask.unsqueeze(-1) for z in (state.cost_augmented, state.logits)]
+    energies = [model.loss_net(features, output.unsqueeze(1), mask)[:, 0] for output in soft]
+    one_hot = torch.nn.functional.one_hot(gold, space.num_labels) * mask.unsqueeze(-1)
+    energies.append(model.loss_net(features, one_hot.to(soft[0]).unsqueeze(1), mask)[:, 0])
+    cost = (soft[0] - one_hot).abs().sum(dim=(1, 2))
+    entropies = [
+        -(z.log_softmax(dim=-1) * one_hot).sum(dim=(1, 2)) for z in (state.cost_augmented, state.logits)
+    ]
+    return state, energies, cost, entropies
+
+
+@pytest.mark.parametrize("kind", list(NETS))
+def test_both_losses_are_the_papers(kind):
+    """Equation 6 and its split into an energy's and the networks' steps, written out once more."""
+    model = model_of(**compound(kind)).double()
+    state, (augmented, test_time, gold), cost, entropies = parts_of(model)
+    wanted = -cost + augmented + 0.5 * test_time + sum(entropies)
+    found = model.task_net_loss(state, model.frozen_features(state))
+    assert found.item() == pytest.approx(wanted.mean().item())
+    assert model.joint_loss(batch_of()).item() == pytest.approx(wanted.mean().item())
+    wanted = torch.relu(cost - augmented + gold) + 0.5 * torch.relu(gold - test_time)
+    assert model.loss_net_loss(state, model.draw(state)).item() == pytest.approx(wanted.mean().item())
+
+
+def test_truncation_negates_the_energys_hinges():
+    model = model_of(**compound(zero_truncation=True, cross_entropy_weight=0.0)).double()
+    state, *_ = parts_of(model)
+    found = model.task_net_loss(state, model.frozen_features(state))
+    assert found.item() == pytest.approx(-model.loss_net_loss(state, model.draw(state)).item())
+    with torch.no_grad():
+        # Gold far below everything else: no hinge is active, and the networks learn nothing at all.
+        model.loss_net.energies[0].label_embeddings.weight.zero_()
+        model.loss_net.energies[1].transitions.zero_()
+    model.loss_net.forward = lambda features, outputs, mask: -100 * (outputs[..., 2].sum(dim=-1) + 1) + 0 * outputs.sum(
+        dim=(2, 3)
+    )
+    state, *_ = parts_of(model)
+    state.gold = torch.full_like(state.gold, 2)
+    loss = model.task_net_loss(state, model.frozen_features(state))
+    assert all(not gradient.any() for gradient in gradients(loss, model.task_net).values() if gradient is not None)
+
+
+@pytest.mark.parametrize("kind, reaches", [("separated", False), ("shared", True), ("stacked", False)])
+def test_who_learns_from_the_cost_augmented_part(kind, reaches):
+    """In stacked mode d(-Delta + E(F^c)) / dPsi is exactly 0; shared, the encoder learns from it."""
+    model = model_of(**compound(kind, weight=0.0, cross_entropy_weight=0.0))
+    state = model.training_state(**batch_of())
+    loss = model.task_net_loss(state, model.frozen_features(state))
+    theirs = gradients(loss, model.cost_augmented_net)
+    assert all(gradient is not None and gradient.any() for gradient in theirs.values())
+    ours = gradients(loss, model.task_net)
+    silent = [name for name, gradient in ours.items() if gradient is None or not gradient.any()]
+    assert (len(silent) < len(ours)) == reaches
+    assert all(name in silent for name in ours if name.startswith("_head"))
+    assert all(gradient is None for gradient in gradients(loss, model.loss_net).values())
+
+
+def test_the_energys_step_moves_neither_network():
+    model = model_of(**compound("shared"))
+    state = model.training_state(**batch_of())
+    loss = model.loss_net_loss(state, model.draw(state))
+    for net in (model.task_net, model.cost_augmented_net):
+        assert all(gradient is None for gradient in gradients(loss, net).values())
+    assert any(gradient.any() for gradient in gradients(loss, model.loss_net).values())
+    names = {id(parameter) for parameter in model.task_net_parameters()}
+    assert {id(parameter) for parameter in model.cost_augmented_net.parameters()} <= names
+
+
+def test_without_supervision_only_the_energy_of_the_task_net_counts():
+    model = model_of(**compound()).double()
+    wanted = parts_of(model)[1][1]
+    state = model.task_state(**batch_of(gold=False))
+    assert state.gold is None
+    loss = model.task_net_loss(state, model.frozen_features(state), supervised=False)
+    assert loss.item() == pytest.approx(wanted.mean().item())
+
+
+def test_prediction_needs_no_gold_and_the_other_network_is_scored_with_it():
+    model = model_of(**compound("shared")).eval()
+    output = model.make_output_human_readable(model(**batch_of(gold=False)))
+    assert "cost_augmented_tags" not in output
+    output = model.make_output_human_readable(model(**batch_of()))
+    assert [len(tags) for tags in output["cost_augmented_tags"]] == [6, 3, 3]
+    metrics = model.get_metrics(reset=True)
+    gold = [sentence["tags"] for sentence in batch_of()["metadata"]]
+    for prefix, name in (("", "tags"), ("cost_augmented_", "cost_augmented_tags")):
+        right = [a == b for ours, theirs in zip(output[name], gold) for a, b in zip(ours, theirs)]
+        assert metrics[f"{prefix}accuracy"] == pytest.approx(100 * sum(right) / len(right))
+    assert "cost_augmented_accuracy" not in model_of(**NCE).eval().get_metrics()
+
+
+def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
+    models = [model_of(**compound(kind)) for kind in NETS] + [model_of()]
+    weights = [torch.cat([p.flatten() for p in model.task_net.parameters()]) for model in models]
+    assert all(torch.equal(one, weights[0]) for one in weights)
+
+
+def test_its_output_is_a_candidate():
+    space, mask = tag_sequence(2), mask_of([2, 1])
+    logits, augmented = torch.zeros(2, 2, 2), torch.tensor([[[0.0, 1.0], [2.0, 0.0]], [[3.0, 0.0], [9.0, 9.0]]])
+    problem = SamplingProblem(logits, None, mask, space, cost_augmented=augmented)
+    found = CostAugmentedOutputSampler()(problem).outputs
+    wanted = torch.tensor([[[0.26894142, 0.73105858], [0.88079708, 0.11920292]], [[0.95257413, 0.04742587], [0, 0]]])
+    torch.testing.assert_close(found, wanted.unsqueeze(1))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"task_net": None, "inference": {"type": "gradient_based_inference", "start": "half"}}, "lacks the task_net"),
+        ({"loss_net": None, "sampler": None, "energy_loss": None}, "lacks the loss_net"),
+        ({"task_loss": {"energy_weight": 1.0}}, "is trained by 'inference_network', not by 'TaskLoss'"),
+        ({"task_loss": None}, "is trained by 'inference_network', not by 'weighted'"),
+        ({"sampler": {"type": "task_net_output"}}, "sees nothing of the cost_augmented_net"),
+        ({"cost_augmented_net": None}, "'cost_augmented_output' needs a cost_augmented_net"),
+    ],
+)
+def test_parts_that_do_not_fit(change, message):
+    with pytest.raises(ConfigurationError, match=message):
+        model_of(**{**compound(), **change})
