@@ -1,6 +1,7 @@
 """Train every method of a suite with several seeds, and compare them in a table and a figure."""
 
 import argparse
+import glob
 import os
 import shlex
 import signal
@@ -169,7 +170,7 @@ def check(
     for option, name in named:
         if name not in suite.methods:
             raise UserError(f"--{option}: {title} has no method '{name}'; it has {', '.join(suite.methods)}.")
-    if suite.encoder is None and arguments.encoder is not None:
+    if suite.encoder is None and not suite.takes_encoder and arguments.encoder is not None:
         raise UserError(f"--encoder: the suite {title} takes none.")
     if suite.encoder is not None and arguments.encoder is None:
         raise UserError(f"--suite {title}: {suite.encoder}.")
@@ -191,7 +192,8 @@ def check(
                     "epochs see --seeds and --epochs)."
                 )
     for path in filter(None, suite.data().values()):
-        if not (ROOT / path).exists():
+        # A path may be a pattern, or end in the part of a file that is meant.
+        if not glob.glob(path.partition("#")[0], root_dir=ROOT):
             raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see README.md.")
 
 

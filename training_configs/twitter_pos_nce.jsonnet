@@ -3,6 +3,6 @@ local tagging = import 'lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.twitter_pos,
   encoder=tagging.encoder.bilstm(),
-  method=tagging.method.nce(num_samples=20, energy_weight=0.1),
+  method=tagging.method.nce(),
   training=tagging.training.twitter_pos,
 )

@@ -40,17 +40,18 @@ def draw_family(
     sets = [dataset for dataset, suite in present.items() if (ours["suite"] == suite.name).any()]
     if not methods or some.baseline not in set(ours["method"]):
         return
+    headline = {metric: heading for metric, heading in family.headline.items() if metric in set(ours["metric"])}
     # Room for every point of a data set, whatever their number.
     width = max(7.0, 3.2 + len(sets) * max(1.2, 0.13 * len(methods)))
     figure, axes = plt.subplots(
-        len(family.headline),
+        len(headline),
         1,
-        figsize=(width, max(4.2 * len(family.headline), 0.23 * (len(methods) + 6))),
+        figsize=(width, max(4.2 * len(headline), 0.23 * (len(methods) + 6))),
         sharex=True,
         squeeze=False,
         layout="constrained",
     )
-    for panel, (metric, heading) in zip(axes[:, 0], family.headline.items()):
+    for panel, (metric, heading) in zip(axes[:, 0], headline.items()):
         _points(panel, some, methods, sets, ours[ours["metric"] == metric])
         panel.set_title(f"{split}: {heading}", fontsize=10)
         panel.set_ylabel(f"gain over {some.methods[some.baseline].title}", fontsize=9)

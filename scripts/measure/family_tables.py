@@ -30,7 +30,8 @@ def sections(
     found = set(ours["split"])
     splits = [split for split in next(iter(present.values())).splits() if split in found]
     for split in splits:
-        for metric, heading in family.headline.items():
+        measured = set(ours.loc[ours["split"] == split, "metric"])
+        for metric, heading in ((name, heading) for name, heading in family.headline.items() if name in measured):
             parts += [f"### {split}: {heading}", _scores(present, ours, comparisons, split, metric)]
     parts += ["### Training", _training(present, ours)]
     for dataset, suite in present.items():

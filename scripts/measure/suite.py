@@ -110,7 +110,9 @@ class Suite:
         A run's folder, the paths of splits and the packages to import to the scores of each split, and facts
         of the model: its number of `parameters`, and further ones for the training table.
     encoder : `str`, optional
-        A sentence that asks for `--encoder` where the suite needs one; `None` where it takes none.
+        A sentence that asks for `--encoder` where the suite needs one; `None` where it needs none.
+    takes_encoder : `bool`
+        Whether it takes one that it does not need.
     validation : `str`
         The split by which the best epoch is chosen.
     default_splits : `Tuple[str, ...]`, optional
@@ -134,6 +136,7 @@ class Suite:
     statistics: Dict[str, Statistic]
     score: Callable[[Path, Dict[str, str], Tuple[str, ...]], Tuple[Dict[str, Scores], Dict[str, float]]]
     encoder: Optional[str] = None
+    takes_encoder: bool = False
     baseline: str = "cross_entropy"
     selection: str = "f1"
     validation: str = "dev"

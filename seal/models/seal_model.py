@@ -151,6 +151,14 @@ class SealModel(Model):
         shared = {id(parameter) for parameter in self.output_space.parameters()}
         return [parameter for parameter in self.loss_net.parameters() if id(parameter) not in shared]
 
+    def prediction_parameters(self) -> List[torch.nn.Parameter]:
+        """Those that a prediction needs: the task-net's, or the loss-net's where `inference` predicts alone."""
+        if self.task_net is None:
+            return self.loss_net_parameters()
+        trained_with = set() if self.cost_augmented_net is None else set(self.cost_augmented_net.parameters())
+        parameters = [parameter for parameter in self.task_net_parameters() if parameter not in trained_with]
+        return parameters if self.inference is None else parameters + self.loss_net_parameters()
+
     def draw(self, state: TaskState) -> Candidates:
         """Candidates for the loss-net from the task-net as it is; constants."""
         if len(state.gold) == 0:

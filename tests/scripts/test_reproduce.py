@@ -204,7 +204,7 @@ def test_results_of_a_suite(whole):
     for split in ("dev", "test"):
         assert set(table.loc[table["split"] == split, "metric"]) == metrics
     train = table[table["split"] == "train"]
-    assert set(train["metric"]) == {"seconds_per_epoch", "epochs", "parameters", "best_epoch"}
+    assert set(train["metric"]) == {"seconds_per_epoch", "epochs", "parameters", "prediction_parameters", "best_epoch"}
     page = (whole / "results.md").read_text(encoding="utf-8")
     for word in ("cross-entropy", "CRF", "data/srl_sample/test.gold_conll", "commit", "Seeds: 1"):
         assert word in page

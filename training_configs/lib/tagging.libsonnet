@@ -19,6 +19,11 @@ local sentences = import 'sentences.libsonnet';
     sample: self.default { epochs: 10, task_net_lr: 5e-3, loss_net_lr: 5e-3 },
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },
+    ud_ewt_pos: self.default { epochs: 10, patience: 4 },
+    // The paper's rate; it stops early on dev.
+    conll2003: self.default { epochs: 30, patience: 5, task_net_lr: 5e-4, loss_net_lr: 5e-4 },
+    // For a pretrained transformer.
+    transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
   experiment(

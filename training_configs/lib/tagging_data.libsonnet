@@ -24,4 +24,29 @@
     reader: { encoding: 'BIO', separator: 'tab' },
     encoding: 'BIO',
   },
+  // English Web Treebank of Universal Dependencies (Silveira et al. 2014), universal parts of speech. No test file.
+  ud_ewt_pos: {
+    train: 'data/ud_ewt_pos/train.tsv',
+    dev: 'data/ud_ewt_pos/dev.tsv',
+    test: null,
+    reader: { columns: ['word', 'upos', 'xpos'], token_column: 'word', tag_column: 'upos', separator: 'tab', comment: '# ' },
+    encoding: null,
+  },
+  // CoNLL-2003 (Tjong Kim Sang & De Meulder 2003), which has to be had from its owners; entities in BIOES, and the
+  // inputs "NER+" of Tu, Pang & Gimpel (2020) beside the words: see `features` of the encoder.
+  conll2003: {
+    train: 'data/conll2003/eng.train',
+    dev: 'data/conll2003/eng.testa',
+    test: 'data/conll2003/eng.testb',
+    reader: {
+      columns: ['word', 'pos', 'chunk', 'ner'],
+      token_column: 'word',
+      tag_column: 'ner',
+      feature_columns: { pos: 'pos', chunk: 'chunk' },
+      case: true,
+      encoding: 'IOB1',
+      target_encoding: 'BIOES',
+    },
+    encoding: 'BIOES',
+  },
 }

@@ -1,0 +1,142 @@
+"""Sequence labelling: parts of speech, named entities, and the made-up sample that is kept in the repository."""
+
+from functools import lru_cache, partial
+from typing import Any, Dict, List, Optional
+
+import numpy
+
+from scripts.measure.configs import call, library_value, text
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.tagging_scores import KEY, score
+
+# By the groups that are the headings of the tables.
+METHODS = {
+    "Feed-forward": {"cross_entropy": "cross-entropy", "crf": "CRF"},
+    "Energy only, gradient-based inference": {"spen": "SPEN"},
+    "Inference networks": {
+        "margin_rescaled": "margin-rescaled",
+        "perceptron": "perceptron",
+        "compound_separated": "compound, separated",
+        "compound_shared": "compound, shared",
+        "compound_stacked": "compound, stacked",
+    },
+    "SEAL-dynamic": {"margin": "margin", "nce": "NCE", "ranking": "ranking"},
+    "Implicit gradients": {"implicit_cd": "implicit CD"},
+}
+# What `--settings` may hand to a method of `training_configs/lib/tagging_methods.libsonnet`.
+_DRAWS = ("num_samples", "energy_weight", "share_encoder", "straight_through")
+_NETWORK = ("tau", "steps", "share_encoder")
+_COMPOUND = (*_NETWORK, "lambda", "truncation", "cost")
+ARGUMENTS = {
+    "spen": ("num_steps", "step_size", "optimizer", "cost"),
+    "margin_rescaled": (*_NETWORK, "truncation", "fine_tune_from", "cost"),
+    "perceptron": _NETWORK,
+    "compound_separated": _COMPOUND,
+    "compound_shared": _COMPOUND,
+    "compound_stacked": (*_COMPOUND, "q"),
+    "margin": ("energy_weight", "cost", "share_encoder"),
+    "nce": _DRAWS,
+    "ranking": _DRAWS,
+    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
+}
+DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
+
+
+@lru_cache(maxsize=None)
+def library() -> Dict[str, Any]:
+    """Data and training of each data set, in one evaluation."""
+    names = ", ".join(f"{name}: {{ data: lib.data.{name}, training: lib.training.{name} }}" for name in DATASETS)
+    return library_value("tagging.libsonnet", f"{{ {names} }}")
+
+
+def data(name: str) -> Dict[str, Optional[str]]:
+    # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
+    return {split: library()[name]["data"][split] for split in ("train", "dev", "test")}
+
+
+def setting_names(dataset: str, method: str) -> List[str]:
+    """
+    What `--settings` may set: `energies`, the arguments of the method, and the settings of training; the seed and the
+    epochs have options of their own.
+    """
+    training = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
+    return ["energies", *ARGUMENTS.get(method, ()), *training]
+
+
+def experiment(dataset: str, method: str, settings: Settings) -> str:
+    more = dict(settings.more)
+    energies = more.pop("energies", "tagging.energies()")
+    arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    if settings.encoder is None:
+        encoder, transformer = "tagging.encoder.bilstm()", ""
+    else:
+        # But for its epochs, which are said.
+        encoder = f"tagging.encoder.transformer({text(settings.encoder)})"
+        transformer = " + tagging.training.transformer"
+    training = _listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
+    return f"local tagging = import {text(settings.library + '/tagging.libsonnet')};\n\n" + call(
+        "tagging.experiment",
+        {
+            "data": f"tagging.data.{dataset}",
+            "encoder": encoder,
+            "method": f"tagging.method.{method}({_listed('=', arguments)})",
+            "training": f"tagging.training.{dataset}{transformer} + {{ {training} }}",
+            "energies": energies,
+        },
+    )
+
+
+def _listed(sign: str, values: Dict[str, Any]) -> str:
+    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
+
+
+def methods(dataset: str) -> Dict[str, Method]:
+    return {
+        name: Method(title, partial(experiment, dataset, name), group=group)
+        for group, members in METHODS.items()
+        for name, title in members.items()
+    }
+
+
+def suite(dataset: str) -> Suite:
+    spans = library()[dataset]["data"]["encoding"] is not None
+    metrics = {"accuracy": "accuracy"}
+    statistics = {
+        "accuracy": Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"]),
+    }
+    if spans:
+        metrics = {"f1": "F1", "precision": "precision", "recall": "recall", **metrics}
+        statistics["f1"] = Statistic(
+            ("correct", "predicted", "gold"),
+            lambda sums: 200 * sums["correct"] / numpy.maximum(sums["predicted"] + sums["gold"], 1),
+        )
+    return Suite(
+        name=f"tagging_{dataset}",
+        dataset=dataset,
+        title=f"sequence labelling, {dataset}",
+        methods=methods(dataset),
+        data=partial(data, dataset),
+        epochs=library()[dataset]["training"]["epochs"],
+        metrics=metrics,
+        key=KEY,
+        statistics=statistics,
+        score=score,
+        takes_encoder=True,
+        selection="f1" if spans else "accuracy",
+        # Test is looked at when everything is chosen, and by request.
+        default_splits=("dev",),
+        takes_fraction=False,
+        setting_names=partial(setting_names, dataset),
+        family="tagging",
+    )
+
+
+SUITES = [suite(dataset) for dataset in DATASETS]
+FAMILIES = [
+    Family(
+        name="tagging",
+        title="sequence labelling",
+        default="sample",
+        headline={"accuracy": "Accuracy of tokens", "f1": "F1 of entities"},
+    )
+]

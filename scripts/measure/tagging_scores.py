@@ -1,0 +1,49 @@
+"""
+Scores a trained tagger: the metrics of a split, and the counts of each sentence, for tests of significance.
+"""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator, Tuple
+
+import pandas
+
+from scripts.measure.suite import Scores
+from scripts.measure.trained_run import TrainedRun
+
+KEY = ("source",)
+"""A sentence by its file and line."""
+
+
+def score(
+    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
+) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+    """The best model of a run on each split."""
+    run = TrainedRun(folder, packages)
+    scores, sentences, seconds = {}, 0, 0.0
+    for split, path in splits.items():
+        scores[split], elapsed = score_split(run, path)
+        sentences, seconds = sentences + len(scores[split].examples), seconds + elapsed
+    return scores, {**run.facts(), "examples_per_second": sentences / seconds}
+
+
+def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+    """The scores, and the seconds of predicting and scoring."""
+    from seal.common.tag_encodings import tags_to_spans
+
+    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        predicted = run.model.make_output_human_readable(output)["tags"]
+        for ours, meta in zip(predicted, batch["metadata"]):
+            gold = meta["tags"]
+            row = {
+                "source": meta["source"],
+                "right": sum(one == other for one, other in zip(ours, gold)),
+                "tokens": len(gold),
+            }
+            if run.model.has_spans:
+                found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(gold))
+                row.update(correct=len(found & wanted), predicted=len(found), gold=len(wanted))
+            yield row
+
+    rows, metrics, seconds = run.pass_over(path, see)
+    examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)
+    return Scores(metrics, examples), seconds

@@ -1,0 +1,80 @@
+"""scripts/reproduce.py --suite tagging: its configs, its scores against slow ones, and a whole run."""
+
+import pandas
+import pytest
+
+from scripts import reproduce
+from scripts.measure.files import read_json
+from scripts.measure.suite import Settings, all_suites
+from scripts.measure.suites import tagging
+from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
+
+SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "tagging"}
+#: A value for each argument that a number does not fit.
+VALUES = {"cost": "'hamming'", "optimizer": "'adam'", "q": "null", "fine_tune_from": "2", "share_encoder": "true"}
+
+
+def settings_of(suite, *more, encoder=None):
+    return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
+
+
+@pytest.mark.parametrize("name", sorted(SUITES))
+def test_every_argument_of_a_method_reaches_its_config(name):
+    suite = SUITES[name]
+    for method in suite.methods:
+        plain = evaluated(suite.methods[method].write(settings_of(suite)))
+        for argument in tagging.ARGUMENTS.get(method, ()):
+            value = VALUES.get(argument, "true" if argument in ("straight_through", "truncation") else "7")
+            changed = evaluated(suite.methods[method].write(settings_of(suite, (argument, value))))
+            assert argument == "q" or changed != plain, (method, argument)
+        trained = evaluated(suite.methods[method].write(settings_of(suite, ("patience", "3"))))
+        assert trained["trainer"]["patience"] == 3
+    names = tagging.setting_names(suite.dataset, "compound_stacked")
+    assert {"lambda", "energies", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
+
+
+def test_configs_are_those_of_training_configs():
+    suite, compared = SUITES["tagging_twitter_pos"], 0
+    for name, method in suite.methods.items():
+        path = ROOT / "training_configs" / f"twitter_pos_{name}.jsonnet"
+        assert evaluated(method.write(settings_of(suite))) == evaluated(path.read_text(encoding="utf-8")), name
+        compared += 1
+    assert compared == 12
+
+
+def test_an_encoder_of_choice_has_its_own_rates():
+    suite = SUITES["tagging_wnut17"]
+    config = evaluated(suite.methods["nce"].write(settings_of(suite, encoder="a/b")))
+    assert config["model"]["task_net"]["encoder"]["model_name"] == "a/b"
+    assert config["trainer"]["task_net"]["optimizer"]["lr"] == 5e-5 and config["trainer"]["num_epochs"] == 20
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("tagging") / "out"
+    argv = ["--suite", "tagging", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,compound_stacked"]
+    assert reproduce.main([*argv, "--splits", "dev,test", "--out", str(out)]) == 0
+    return out
+
+
+def test_a_run_its_scores_and_its_tables(finished):
+    table = pandas.read_csv(finished / "results.csv")
+    for method in ("cross_entropy", "compound_stacked"):
+        folder = finished / "runs" / f"tagging_sample-{method}-1"
+        told = read_json(folder / "result.json")["metrics"]
+        for split in ("dev", "test"):
+            rows = pandas.read_csv(folder / f"frames_{split}.csv.gz")
+            sums = rows.drop(columns="source").sum()
+            # The model's own metrics, from the counts of single sentences.
+            assert told[split]["accuracy"] == pytest.approx(100 * sums["right"] / sums["tokens"])
+            assert told[split]["f1"] == pytest.approx(200 * sums["correct"] / (sums["predicted"] + sums["gold"]))
+            lines = (ROOT / f"data/tagging_sample/{split}.tsv").read_text().splitlines()
+            assert sums["tokens"] == sum(bool(line.strip()) for line in lines)
+    train = table[table["split"] == "train"].pivot(index="method", columns="metric", values="value")
+    alone, stacked = train.loc["cross_entropy"], train.loc["compound_stacked"]
+    # F^c and the loss-net are trained; neither predicts.
+    assert alone["parameters"] == alone["prediction_parameters"] == stacked["prediction_parameters"]
+    assert stacked["parameters"] > 2 * alone["parameters"]
+    page = (finished / "results.md").read_text(encoding="utf-8")
+    assert "### test: F1 of entities" in page and "compound, stacked" in page
+    assert (finished / "results_tagging.png").stat().st_size > 1000
