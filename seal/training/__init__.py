@@ -5,4 +5,5 @@ from seal.training.phases import Phase
 from seal.training.player import Player
 from seal.training.replicas import ReplicaAccelerator
 from seal.training.resumable_trainer import ResumableTrainer
+from seal.training.trace_inference_networks import TraceInferenceNetworks
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler

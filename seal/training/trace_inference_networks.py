@@ -1,0 +1,186 @@
+import csv
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import GradientDescentTrainer, TrainerCallback
+
+from seal.metrics import Monitors
+from seal.models import SealModel
+from seal.models.seal_model import without_dropout
+from seal.scores import Cost, L1Cost
+from seal.training.micro_batches import micro_batches
+from seal.training.random_streams import random_state, set_random_state
+
+
+FILE = "inference_networks.csv"
+COLUMNS = ("epoch", "batches", "l1", "l0", "energy_gradient_norm", "network_gradient_norm")
+
+
+@TrainerCallback.register("trace_inference_networks")
+class TraceInferenceNetworks(TrainerCallback):
+    """
+    How far inference networks and energy have come, measured on all training pairs without dropout (Tu, Pang &
+    Gimpel 2020, section 4.3 and Figure 3; IN12):
+
+        l1 = mean of Delta(F^c(x), y) - E(x, F^c(x))                    what the cost-augmented network makes large
+        l0 = mean of [Delta(F^c(x), y) - E(x, F^c(x)) + E(x, y)]_+      the energy's margin loss
+        || d mean L_E / d Theta ||                                      of the energy's whole loss
+        || d mean E(x, A(x)) / d Psi ||                                 of the task-net's energy
+
+    `F^c` is the cost-augmented network, or the task-net where there is none. The numbers are rows of
+    `inference_networks.csv` in the run's folder; `scripts/trajectories.py` draws them. A run that is recovered goes on
+    with the rows that it had. The measuring moves nothing: neither weights nor random numbers.
+
+    # Parameters
+
+    every : `int`, optional (default = `None`)
+        Measure after so many batches; `None`: after each epoch. It costs about as much as an epoch without updates.
+    cost : `Cost`, optional (default = `L1Cost()`)
+        `Delta`.
+
+    # Raises
+
+    `ConfigurationError` if the model has no loss-net or no task-net, `every` is less than 1, or the run is
+    distributed.
+    """
+
+    def __init__(
+        self, serialization_dir: str, every: Optional[int] = None, cost: Optional[Cost] = None
+    ) -> None:
+        super().__init__(serialization_dir)
+        if every is not None and every < 1:
+            raise ConfigurationError(f"trainer.callbacks.trace_inference_networks.every: at least 1, not {every}.")
+        self._every, self._cost = every, cost or L1Cost()
+        self._rows: List[Dict[str, float]] = []
+
+    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
+        super().on_start(trainer, is_primary)
+        key = "trainer.callbacks: 'trace_inference_networks'"
+        model = trainer.model
+        if not isinstance(model, SealModel) or model.loss_net is None or model.task_net is None:
+            raise ConfigurationError(f"{key} is for models with a task_net and a loss_net.")
+        if trainer._distributed:
+            raise ConfigurationError(f"{key} measures in one process; leave it out of a distributed run.")
+        # What was measured after the checkpoint that the run goes on from is measured again.
+        path = Path(self.serialization_dir, FILE)
+        if path.exists():
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+            self._rows = [row for row in rows if row["batches"] <= trainer._total_batches_completed]
+
+    def on_batch(
+        self,
+        trainer: GradientDescentTrainer,
+        batch_inputs: List[Any],
+        batch_outputs: List[Dict[str, Any]],
+        batch_metrics: Dict[str, Any],
+        epoch: int,
+        batch_number: int,
+        is_training: bool,
+        is_primary: bool = True,
+        batch_grad_norm: Optional[float] = None,
+        **kwargs: Any,
+    ) -> None:
+        # The trainer counts a batch after this call.
+        batches = trainer._total_batches_completed + 1
+        if self._every is not None and is_training and batches % self._every == 0:
+            self._measure(trainer, epoch, batches)
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        if self._every is None:
+            self._measure(trainer, epoch, trainer._total_batches_completed)
+
+    def _measure(self, trainer: GradientDescentTrainer, epoch: int, batches: int) -> None:
+        if self._rows and self._rows[-1]["batches"] >= batches:
+            return
+        values = trace(trainer.model, trainer.data_loader, self._cost)
+        self._rows.append({"epoch": epoch, "batches": batches, **values})
+        path = Path(self.serialization_dir, FILE)
+        draft = path.with_suffix(".part")
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(self._rows)
+        draft.replace(path)
+
+
+def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
+    """
+    # Parameters
+
+    model : `SealModel`
+    batches : an iterable of batches, such as a trainer's data loader.
+    cost : `Cost`
+
+    # Returns
+
+    `Dict[str, float]`
+        The four numbers of `TraceInferenceNetworks`.
+    """
+    energy_parameters = _trained(model.loss_net_parameters())
+    network_parameters = _trained(model.task_net.parameters())
+    sums = [0.0, 0.0]
+    energy_gradient = [torch.zeros_like(parameter) for parameter in energy_parameters]
+    network_gradient = [torch.zeros_like(parameter) for parameter in network_parameters]
+    count = 0
+    with _as_before(model), without_dropout(model):
+        for part in (part for batch in batches for part in micro_batches(batch)):
+            state = model.training_state(**part.batch)
+            size = len(state.logits)
+            if size == 0:
+                continue
+            count += size
+            space, mask = model.output_space, state.mask
+            features = model.loss_net.encode(state.inputs, state.hidden, mask)
+            first = state.logits if state.cost_augmented is None else state.cost_augmented
+            outputs = [space.relax(first, mask), space.relax(state.logits, mask)]
+            energies = model.loss_net(features, space.stack(*outputs, state.gold.unsqueeze(1)), mask)
+            l1 = cost(space, outputs[0], state.gold, mask)[:, 0] - energies[:, 0]
+            sums[0] += float(l1.sum().detach())
+            sums[1] += float(torch.relu(l1 + energies[:, 2]).sum().detach())
+            _add(network_gradient, energies[:, 1].sum(), network_parameters)
+            loss = model.loss_net_loss(state, model.draw(state))
+            _add(energy_gradient, loss * size, energy_parameters)
+    return {
+        "l1": sums[0] / max(count, 1),
+        "l0": sums[1] / max(count, 1),
+        "energy_gradient_norm": _norm(energy_gradient) / max(count, 1),
+        "network_gradient_norm": _norm(network_gradient) / max(count, 1),
+    }
+
+
+@contextmanager
+def _as_before(model: SealModel) -> Iterator[None]:
+    """What is drawn and monitored inside leaves no trace. A cuDNN LSTM has no gradient outside training mode."""
+    before, monitors = random_state(), model.monitors
+    model.monitors = Monitors()
+    try:
+        with torch.backends.cudnn.flags(enabled=False):
+            yield
+    finally:
+        model.monitors = monitors
+        set_random_state(before)
+
+
+def _trained(parameters: Any) -> List[torch.nn.Parameter]:
+    return [parameter for parameter in parameters if parameter.requires_grad]
+
+
+def _add(total: List[torch.Tensor], value: torch.Tensor, parameters: List[torch.nn.Parameter]) -> None:
+    for part, gradient in zip(total, torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)):
+        if gradient is not None:
+            part += gradient
+
+
+def _norm(gradient: List[torch.Tensor]) -> float:
+    return float(torch.stack([part.norm() for part in gradient]).norm())

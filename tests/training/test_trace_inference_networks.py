@@ -1,0 +1,114 @@
+import csv
+import json
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.scores import L1Cost
+from seal.training.trace_inference_networks import COLUMNS, trace
+from tests.training.runs import build, config, same, weights
+
+
+def settings_of(kind="stacked", every=None, **more):
+    settings = config("margin", energy_weight=1.0, **more)
+    if kind is not None:
+        settings["model"].update(
+            cost_augmented_net={"type": kind},
+            sampler={"type": "stack", "samplers": ["cost_augmented_output", "task_net_output"]},
+            energy_loss={"type": "compound", "separate": True},
+            task_loss={"type": "inference_network"},
+        )
+    settings["trainer"]["callbacks"] = [{"type": "trace_inference_networks", "every": every}]
+    return settings
+
+
+def read(folder):
+    with (folder / "inference_networks.csv").open() as file:
+        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("kind", ["stacked", "shared", None])
+def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
+    """Against a pass over batches of one, with gradients by `backward` on the whole mean."""
+    trainer = build(settings_of(kind, batch_size=3), tmp_path)
+    model = trainer.model.double().train()
+    found = trace(model, trainer.data_loader, L1Cost())
+    assert model.training and not model.monitors.means()
+
+    model.eval()
+    singles = build(settings_of(kind, batch_size=1), tmp_path / "singles").data_loader
+    space, l1, l0, losses, energies = model.output_space, [], [], [], []
+    for batch in singles:
+        state = model.training_state(**batch)
+        if len(state.logits) == 0:
+            continue
+        first = (state.logits if kind is None else state.cost_augmented).softmax(dim=-1)
+        gold = torch.nn.functional.one_hot(state.gold, space.num_labels).to(first)
+        features = model.loss_net.encode(state.inputs, state.hidden, state.mask)
+        energy = [model.loss_net(features, y.unsqueeze(1), state.mask) for y in (first, state.logits.softmax(-1), gold)]
+        l1.append((first - gold).abs().sum() - energy[0])
+        l0.append(torch.relu(l1[-1] + energy[2]))
+        losses.append(model.loss_net_loss(state, model.draw(state)))
+        energies.append(energy[1])
+    assert len(l1) == 5
+    assert found["l1"] == pytest.approx(torch.stack(l1).mean().item())
+    assert found["l0"] == pytest.approx(torch.stack(l0).mean().item())
+    for name, value, net in (
+        ("energy_gradient_norm", torch.stack(losses).mean(), model.loss_net),
+        ("network_gradient_norm", torch.stack(energies).mean(), model.task_net),
+    ):
+        gradients = torch.autograd.grad(value, list(net.parameters()), retain_graph=True, allow_unused=True)
+        norm = sum(float(gradient.square().sum()) for gradient in gradients if gradient is not None) ** 0.5
+        assert found[name] == pytest.approx(norm) and norm > 0
+
+
+def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
+    traced = settings_of(epochs=3, dropout=0.3)
+    plain = json.loads(json.dumps(traced))
+    del plain["trainer"]["callbacks"]
+    models = []
+    for name, settings in (("traced", traced), ("plain", plain)):
+        trainer = build(settings, tmp_path / name)
+        trainer.train()
+        models.append(weights(trainer.model))
+    assert same(*models)
+    rows = read(tmp_path / "traced")
+    assert tuple(rows[0]) == COLUMNS and [row["epoch"] for row in rows] == [0, 1, 2]
+    per_epoch = rows[0]["batches"]
+    assert [row["batches"] for row in rows] == [per_epoch, 2 * per_epoch, 3 * per_epoch]
+    assert all(row["energy_gradient_norm"] > 0 and row["l0"] >= 0 for row in rows)
+
+
+def test_a_recovered_run_measures_anew_what_came_after_its_checkpoint(tmp_path):
+    build(settings_of(epochs=3), tmp_path).train()
+    whole = read(tmp_path)
+    # A checkpoint from before the last epoch, and a row from after it that must not stay.
+    last = list(tmp_path.glob("*_state_e3_*"))
+    assert len(last) == 2
+    for file in last:
+        file.unlink()
+    trainer = build(settings_of(epochs=3), tmp_path)
+    trainer.train()
+    assert read(tmp_path) == whole
+
+
+def test_every_so_many_batches(tmp_path):
+    trainer = build(settings_of(every=2, epochs=2), tmp_path)
+    trainer.train()
+    total = trainer._total_batches_completed
+    assert [row["batches"] for row in read(tmp_path)] == list(range(2, total + 1, 2))
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (settings_of(every=0), "every: at least 1, not 0"),
+        ({**config("cross_entropy"), "callbacks": True}, "is for models with a task_net and a loss_net"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(tmp_path, settings, message):
+    if settings.pop("callbacks", None):
+        settings["trainer"]["callbacks"] = ["trace_inference_networks"]
+    with pytest.raises(ConfigurationError, match=message):
+        build(settings, tmp_path).train()
