@@ -2,19 +2,50 @@
 local encoders = import 'encoders.libsonnet';
 
 {
-  // Words of random vectors and a BiLSTM (Tu, Pang & Gimpel 2020). `features`: sizes of the reader's feature columns,
-  // by name.
-  bilstm(word_dim=100, hidden=100, layers=1, dropout=0.3, features={}): {
+  // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
+  //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random. Its first `vector_words`
+  //                words are known, whatever the data; they are lower case, as words are read
+  //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
+  //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
+  bilstm(word_dim=100, hidden=100, layers=1, dropout=0.3, vectors=null, vector_words=100000, features={}, characters=0): {
     local names = std.objectFields(features),
-    indexers: { tokens: { type: 'single_id', lowercase_tokens: true } },
-    // The words that stand once train the vector of unknown ones.
-    vocabulary: { min_count: { tokens: 2 } },
-    // A word that only dev has must stay unknown.
+    local character_dim = 12,
+    local widths = [3, 4],
+    local with_characters = characters > 0,
+    indexers: {
+      tokens: { type: 'single_id', lowercase_tokens: true },
+      [if with_characters then 'characters']: { type: 'characters', min_padding_length: 4 },
+    },
+    vocabulary: {
+      // The words that stand once train the vector of unknown ones.
+      min_count: { tokens: 2 },
+      [if vectors != null then 'pretrained_files']: { tokens: vectors },
+      [if vectors != null then 'min_pretrained_embeddings']: { tokens: vector_words },
+    },
+    // A word that only dev has must stay unknown, unless it has a vector.
     vocabulary_from: ['train'],
     settings: {
       type: 'seq2seq',
       dropout: dropout,
-      embedder: { token_embedders: { tokens: { type: 'embedding', embedding_dim: word_dim } } },
+      embedder: {
+        token_embedders: {
+          tokens: {
+            type: 'embedding',
+            embedding_dim: word_dim,
+            [if vectors != null then 'pretrained_file']: vectors,
+          },
+          [if with_characters then 'characters']: {
+            type: 'character_encoding',
+            embedding: { embedding_dim: character_dim, vocab_namespace: 'token_characters' },
+            encoder: {
+              type: 'cnn',
+              embedding_dim: character_dim,
+              num_filters: characters,
+              ngram_filter_sizes: widths,
+            },
+          },
+        },
+      },
       [if std.length(names) > 0 then 'features']: {
         [name]: { type: 'embedding', embedding_dim: features[name], vocab_namespace: name + '_features' }
         for name in names
@@ -22,16 +53,14 @@ local encoders = import 'encoders.libsonnet';
       encoder: {
         type: 'lstm',
         bidirectional: true,
-        input_size: std.foldl(function(sum, name) sum + features[name], names, word_dim),
+        input_size: word_dim + characters * std.length(widths) + std.foldl(
+          function(sum, name) sum + features[name], names, 0
+        ),
         hidden_size: hidden,
         num_layers: layers,
       },
     },
   },
-
-  // The same with character n-grams beside the words.
-  bilstm_characters(word_dim=100, hidden=100, layers=1, dropout=0.3):
-    encoders.bilstm(word_dim, hidden, layers, predicate_dim=0, dropout=dropout),
 
   // Any transformer, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512):

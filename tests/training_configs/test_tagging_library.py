@@ -1,0 +1,81 @@
+"""What `training_configs/lib/tagging.libsonnet` offers beyond the configs that use it."""
+
+import json
+from pathlib import Path
+
+import _jsonnet
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+import seal  # noqa: F401
+
+LIBRARY = Path(__file__).parents[2] / "training_configs" / "lib" / "tagging.libsonnet"
+SENTENCES = "Rose\tS-SEL\nsells\tO\nginger\tS-ITM\n\nrose\tS-ITM\nsells\tO\nwell\tO\n"
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "data.tsv").write_text(SENTENCES)
+    vectors = {"rose": [1.0, 0.0, 2.0], "mustard": [0.5, 0.5, 0.5], "basil": [3.0, 3.0, 3.0]}
+    lines = (" ".join([word, *map(str, vector)]) + "\n" for word, vector in vectors.items())
+    (tmp_path / "vectors.txt").write_text("".join(lines))
+    return tmp_path
+
+
+def trained(data, encoder="tagging.encoder.bilstm(word_dim=3, hidden=4)", method="cross_entropy()", energies=None):
+    path, energies = str(data / "data.tsv"), energies or "tagging.energies()"
+    source = f"""
+    local tagging = import '{LIBRARY.as_posix()}';
+    tagging.experiment(
+      {{ train: '{path}', dev: '{path}', reader: {{ encoding: 'BIOES', case: true }}, encoding: 'BIOES' }},
+      {encoder}, tagging.method.{method}, tagging.training.default {{ epochs: 1 }}, {energies}
+    )"""
+    settings = json.loads(_jsonnet.evaluate_snippet("test", source))
+    settings["trainer"]["enable_default_callbacks"] = False
+    torch.manual_seed(0)
+    return train_model(Params(settings), str(data / "run"))
+
+
+def test_vectors_of_a_file_characters_and_features(data):
+    """The inputs "NER++" of Tu, Pang & Gimpel (2020), with vectors in text form."""
+    encoder = (
+        f"tagging.encoder.bilstm(word_dim=3, hidden=4, vectors='{data}/vectors.txt', vector_words=2, "
+        "features={ case: 2 }, characters=5)"
+    )
+    model = trained(data, encoder)
+    words = model.vocab.get_token_to_index_vocabulary("tokens")
+    # Those that stand twice, and the file's first two, of which the data lack one.
+    assert set(words) == {"@@PADDING@@", "@@UNKNOWN@@", "rose", "sells", "mustard"}
+    weight = model.task_net.encoder._embedder.token_embedder_tokens.weight.detach()
+    torch.testing.assert_close(weight[words["mustard"]], torch.full((3,), 0.5), atol=0.01, rtol=0)
+    torch.testing.assert_close(weight[words["rose"]], torch.tensor([1.0, 0.0, 2.0]), atol=0.01, rtol=0)
+    # Words, 5 filters of each of 2 widths, and the first letter.
+    assert model.task_net.encoder._encoder._module.input_size == 3 + 10 + 2
+
+
+def test_a_language_model_with_words_of_its_own(data):
+    """GE(c) as printed: q reads the words before t, and not the vectors of a BiLSTM that has seen all of them."""
+    energies = """tagging.energies({
+      type: 'tag_language_model', backward: true, gamma: 0.5,
+      word_embedder: { token_embedders: { tokens: { type: 'embedding', embedding_dim: 2 } } },
+    })"""
+    model = trained(data, method="compound_stacked()", energies=energies)
+    (energy,) = [energy for energy in model.loss_net.energies if hasattr(energy, "word_embedder")]
+    assert energy.word_embedder.get_output_dim() == 2
+    # The words reach the energy through the loss-net.
+    output = {"tokens": torch.tensor([[2, 3]])}
+    embedded = energy.condition(None, inputs={"tokens": {"tokens": output}})
+    assert embedded.shape == (1, 2, 2)
+
+
+def test_the_optimizer_of_the_networks_is_a_setting(data):
+    source = f"""
+    local tagging = import '{LIBRARY.as_posix()}';
+    tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(), tagging.method.compound_stacked(steps=3),
+      tagging.training.sample {{ task_net_optimizer: {{ type: 'sgd', momentum: 0.9 }}, task_net_lr: 0.05 }})"""
+    trainer = json.loads(_jsonnet.evaluate_snippet("test", source))["trainer"]
+    assert trainer["task_net"]["optimizer"] == {"type": "sgd", "momentum": 0.9, "lr": 0.05}
+    assert trainer["loss_net"]["optimizer"]["type"] == "fused_adamw"
+    assert trainer["task_net"]["steps"] == 3 and trainer["first"] == "task_net"
