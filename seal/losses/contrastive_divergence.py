@@ -3,6 +3,7 @@ from typing import Optional
 import torch
 
 from seal.losses.energy_loss import EnergyLoss
+from seal.losses.ranking import log_total
 from seal.output_spaces import Candidates, OutputSpace
 from seal.scores import Cost, OneMinusScore, SoftF1
 
@@ -40,4 +41,4 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         if candidates.log_count is not None:
             rank = rank + candidates.log_count
         ranks = torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)
-        return ranks.logsumexp(dim=1) + gold_energy
+        return log_total(ranks) + gold_energy

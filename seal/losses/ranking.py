@@ -5,6 +5,19 @@ import torch
 from seal.losses.energy_loss import EnergyLoss
 from seal.output_spaces import Candidates, OutputSpace
 
+#: Nats below the best at which a candidate adds nothing to a sum, in single precision or in double.
+LOST = 40.0
+
+
+def log_total(ranks: torch.Tensor) -> torch.Tensor:
+    """
+    `log sum_k exp(r_k)` of `ranks (batch, 1 + samples)`: `(batch,)`. Those that are `LOST` have a gradient of exactly 0
+    and not of 1e-30: on a CPU a net takes a hundred times as long for numbers near the least there are, and the
+    log-probabilities of masks and long sentences are hundreds of nats apart.
+    """
+    lost = ranks < ranks.detach().amax(dim=1, keepdim=True) - LOST
+    return ranks.masked_fill(lost, -torch.inf).logsumexp(dim=1)
+
 
 @EnergyLoss.register("ranking")
 class RankingLoss(EnergyLoss):
@@ -28,7 +41,7 @@ class RankingLoss(EnergyLoss):
         gold_rank, rank = self._ranks(gold_energy, energy, candidates)
         if candidates.log_count is not None:
             rank = rank + candidates.log_count
-        return torch.cat([gold_rank.unsqueeze(1), rank], dim=1).logsumexp(dim=1) - gold_rank
+        return log_total(torch.cat([gold_rank.unsqueeze(1), rank], dim=1)) - gold_rank
 
     def _ranks(self, gold_energy, energy, candidates):
         return -gold_energy, -energy

@@ -84,6 +84,17 @@ methods {
       cost,
     ),
 
+  // A cross-entropy tagger and, beside it, a language model of the training data's tags, by maximum likelihood (Tu &
+  // Gimpel 2018). Another run takes it from there:
+  //   tagging.energies({ type: 'tag_language_model', pretrained_file: 'runs/lm', frozen: true })
+  language_model(backward=false):
+    function(encoder, energies) {
+      loss_net: { energies: [{ type: 'tag_language_model', backward: backward }] },
+      sampler: { type: 'gold' },
+      energy_loss: { type: 'gold_energy' },
+      task_loss: { energy_weight: 0 },
+    },
+
   // Energy alone: margin training and prediction by gradient descent over the simplex of each token. Not by adam, whose
   // first steps are equal for all tags of a token: what is equal is lost in the projection.
   spen(num_steps=10, step_size=0.5, optimizer='sgd', cost='l1'):
@@ -101,16 +112,4 @@ methods {
       energy_loss: { type: 'margin', cost: { type: cost } },
       inference: descent { keep: 'best' },
     },
-
-  // Bi-level training: contrastive divergence whose gradient counts what the loss-net does to the task-net.
-  implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1):
-    function(encoder, energies)
-      $.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)
-      {
-        energy_loss: { type: 'contrastive_divergence' },
-        trainer:: {
-          type: 'implicit_gradient',
-          solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },
-        },
-      },
 }
