@@ -1,7 +1,6 @@
-from typing import Any, Dict, List
+from typing import Dict, List
 
-import torch.distributed as dist
-from allennlp.common.util import is_distributed
+from seal.common.workers import of_all_workers
 
 
 class Monitors:
@@ -34,10 +33,7 @@ class Monitors:
 
         The mean of each name that was reported.
         """
-        workers: List[Any] = [self._sums]
-        if reset and is_distributed():
-            workers = [None] * dist.get_world_size()
-            dist.all_gather_object(workers, self._sums)
+        workers = of_all_workers(self._sums) if reset else [self._sums]
         if reset:
             self._sums = {}
         sums: Dict[str, List[float]] = {}

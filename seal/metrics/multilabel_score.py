@@ -4,10 +4,10 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 import torch
-import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
+
+from seal.common.workers import of_all_workers
 
 # Rows scored at a time, which bounds the memory beside the rows themselves.
 CHUNK = 2048
@@ -184,12 +184,7 @@ class MultilabelScore(Metric):
     def _gather(self) -> Tuple[int, Optional[Counts], torch.Tensor, torch.Tensor]:
         """The number of rows of all workers, their counts, and the rows: probabilities and gold."""
         own = (self._rows, self._counts, *self.last_pass())
-        if not is_distributed():
-            return own
-        # Objects: workers have different numbers of rows, possibly none.
-        workers: List = [None] * dist.get_world_size()
-        dist.all_gather_object(workers, own if self._rows else None)
-        parts = [worker for worker in workers if worker is not None]
+        parts = [worker for worker in of_all_workers(own if self._rows else None) if worker is not None]
         if not parts:
             return own
         rows, counts, probabilities, gold = zip(*parts)

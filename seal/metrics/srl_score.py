@@ -5,13 +5,11 @@ Span F1 and uniqueness of core roles for semantic role labelling.
 from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-import torch.distributed as dist
-
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
 
 from seal.common.bio import Span, bio_to_spans
+from seal.common.workers import of_all_workers
 
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
 """The core roles, of which a predicate has each at most once; PropBank's names and CoNLL-2005's."""
@@ -153,14 +151,10 @@ class SrlScore(Metric):
 
             A ratio with nothing in its denominator is 0.
         """
-        totals = (self._frames, self._violations, self._duplicates)
-        by_role = (self._correct, self._predicted, self._gold)
-        if is_distributed():
-            # Workers have seen different roles, so tensors of counts would not line up.
-            workers: List = [None] * dist.get_world_size()
-            dist.all_gather_object(workers, (totals, by_role))
-            totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
-            by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
+        mine = (self._frames, self._violations, self._duplicates), (self._correct, self._predicted, self._gold)
+        workers = of_all_workers(mine)
+        totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
+        by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         frames, violations, duplicates = totals
         correct, predicted, gold = by_role
 

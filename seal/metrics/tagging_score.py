@@ -3,14 +3,13 @@ Token accuracy and entity F1 for sequence labelling.
 """
 
 from collections import Counter
-from typing import Dict, List, Sequence
+from typing import Dict, Sequence
 
-import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import tags_to_spans
+from seal.common.workers import of_all_workers
 
 
 @Metric.register("tagging_score")
@@ -98,14 +97,10 @@ class TaggingScore(Metric):
             `by_label`, for every label that was predicted or is in the gold tags. A ratio with nothing in its
             denominator is 0.
         """
-        totals = (self._right, self._tokens)
-        by_label = (self._correct, self._predicted, self._gold)
-        if is_distributed():
-            # Workers have seen different labels, so tensors of counts would not line up.
-            workers: List = [None] * dist.get_world_size()
-            dist.all_gather_object(workers, (totals, by_label))
-            totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
-            by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
+        mine = (self._right, self._tokens), (self._correct, self._predicted, self._gold)
+        workers = of_all_workers(mine)
+        totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
+        by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         correct, predicted, gold = by_label
         metrics = {"accuracy": _percent(*totals)}
         if self._spans:

@@ -1,7 +1,7 @@
 import json
 import logging
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -9,6 +9,7 @@ from allennlp.data import TensorDict
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.trainer import TrainerCheckpoint
 
+from seal.common.workers import of_all_workers
 from seal.metrics import Monitors
 from seal.training.random_streams import (
     RandomStream,
@@ -99,11 +100,8 @@ class ResumableTrainer(GradientDescentTrainer):
             "losses": self._losses.state_dict(),
             "latest": dict(self._latest),
         }
-        workers: List[Any] = [mine]
-        if self._distributed:
-            # The primary worker writes for all, and each shuffles data and drops units of its own.
-            workers = [None] * dist.get_world_size()
-            dist.all_gather_object(workers, mine)
+        # The primary worker writes for all, and each shuffles data and drops units of its own.
+        workers = of_all_workers(mine)
         checkpoint = super().get_checkpoint_state()
         if checkpoint is not None:
             checkpoint.trainer_state["workers"] = workers
