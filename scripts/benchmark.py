@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-SUITES = ("srl", "multilabel")
+SUITES = ("srl", "multilabel", "implicit", "text")
 
 EPILOG = """\
 Every timing is taken in rounds, one measurement of each method a round; a ratio is the median over rounds of
@@ -21,11 +21,17 @@ large, the machine was too busy or the rounds were too few for the ratio to mean
 Of multilabel, steps are one update of each net a batch, and the figure has one clock: the CPU's, or with a
 GPU the wall's. How an NCE step grows is measured size by size, an epoch with the papers' steps once.
 
+Of implicit, the nets are bibtex's and the data random; the ratios are to an alternating margin step, and
+`solver_seconds` is the part of a step inside the solver. Solvers of TorchOpt and hypertorch are measured where
+they are installed.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
   python scripts/benchmark.py --suite srl --out results/try --cases step --methods crf,nce_20 --repeats 1
   python scripts/benchmark.py --suite multilabel --dataset bibtex --out results/benchmark_multilabel
+  python scripts/benchmark.py --suite implicit --out results/benchmark_implicit
+  python scripts/benchmark.py --suite text --out results/benchmark_text --methods nce_20,nce_20_shared --batches 3
 """
 
 
@@ -38,12 +44,13 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--cases",
         help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
-        "step, inference, evaluation, prediction, growth, memory, load, epoch",
+        "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
+        "of text, step",
     )
     result.add_argument(
         "--dataset", help="of multilabel: whose rows and nets (default: sample, the embedded one)"
     )
-    result.add_argument("--methods", help="separated by commas (default: all; cross_entropy always runs)")
+    result.add_argument("--methods", help="separated by commas (default: all; the baseline always runs)")
     result.add_argument(
         "--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)"
     )
@@ -120,6 +127,40 @@ def multilabel(arguments: argparse.Namespace) -> Any:
     )
 
 
+def implicit(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_implicit import CASES, ImplicitBenchmark
+    from scripts.measure.bench_implicit_parts import VARIANTS
+    from scripts.measure.suite import UserError
+
+    for option in ("encoder", "dataset"):
+        if getattr(arguments, option) is not None:
+            raise UserError(f"--{option}: the suite implicit takes none.")
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, list(VARIANTS))
+    return cases, ImplicitBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
+
+
+def text(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_text import CASES, METHODS, TextBenchmark
+    from scripts.measure.suite import UserError
+
+    if arguments.dataset is not None:
+        raise UserError("--dataset: the suite text takes none.")
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, list(METHODS))
+    return cases, TextBenchmark(
+        methods,
+        encoder=arguments.encoder,
+        repeats=arguments.repeats,
+        num_batches=arguments.batches,
+        threads=arguments.threads,
+        layers=arguments.layers,
+        width=arguments.width,
+    )
+
+
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     from scripts.measure.suite import UserError
@@ -138,7 +179,8 @@ def main(argv: Optional[List[str]] = None) -> int:
                 raise UserError(f"--{option.replace('_', '-')} must be at least {least}.")
         if arguments.width % 32:
             raise UserError("--width must be a multiple of 32, the width of an attention head.")
-        cases, benchmark = (srl if arguments.suite == "srl" else multilabel)(arguments)
+        build = {"srl": srl, "multilabel": multilabel, "implicit": implicit, "text": text}[arguments.suite]
+        cases, benchmark = build(arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -158,7 +200,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         f"{machine.machine()}, torch {machine.torch_version()}, commit {machine.commit()}"
     )
     drawn = table
-    if arguments.suite == "multilabel":
+    if arguments.suite != "srl":
         # By one clock, else every panel would be there twice; the GPU's work shows only in the other.
         left_out = ("cpu_seconds", "examples_per_cpu_second")
         if not torch.cuda.is_available():

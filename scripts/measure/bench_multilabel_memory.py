@@ -2,6 +2,7 @@
 What has to be measured in a process of its own: the peak memory of training steps, and of reading a file.
 
     python -m scripts.measure.bench_multilabel_memory steps THREADS DATASET METHOD
+    python -m scripts.measure.bench_multilabel_memory implicit THREADS VARIANT
     python -m scripts.measure.bench_multilabel_memory load THREADS ARFF_FILE LABEL_XML
 """
 
@@ -42,11 +43,18 @@ def measure(what: str, threads: int, *arguments: str) -> Dict[str, float]:
         table = MultilabelReader(label_xml=xml).read_table(path)
         found = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
         return {**found, "peak": _peak(), "added": _peak() - before, "rows": float(len(table))}
-    dataset, method = arguments
-    loader = parts.read_split(dataset)
-    batches = [batch for batch, _ in zip(loader, range(STEPS))]
-    before = _peak()
-    train_epoch(parts.build_trainer(dataset, method, batches, **parts.ONE_STEP))
+    if what == "implicit":
+        from scripts.measure import bench_implicit_parts as implicit
+
+        batches = implicit.random_batches(STEPS)
+        before = _peak()
+        train_epoch(implicit.build_trainer(arguments[0], batches))
+    else:
+        dataset, method = arguments
+        loader = parts.read_split(dataset)
+        batches = [batch for batch, _ in zip(loader, range(STEPS))]
+        before = _peak()
+        train_epoch(parts.build_trainer(dataset, method, batches, **parts.ONE_STEP))
     if torch.cuda.is_available():
         peak = torch.cuda.max_memory_allocated() / MIB
         return {"peak": peak, "added": peak}

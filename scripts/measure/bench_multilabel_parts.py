@@ -1,5 +1,6 @@
 """Data, batches, models and trainers of the multi-label benchmark, the same for every case."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional
@@ -107,13 +108,21 @@ def build_model(config: Dict[str, Any], batch: TensorDict) -> Model:
     return Model.from_params(Params(json.loads(json.dumps(config["model"]))), vocab=vocab)
 
 
-def build_trainer(dataset: str, method: str, batches: List[TensorDict], **settings: Any) -> Trainer:
+def build_trainer(
+    dataset: str,
+    method: str,
+    batches: List[TensorDict],
+    trainer_changes: Optional[Dict[str, Any]] = None,
+    **settings: Any,
+) -> Trainer:
     """
     The trainer of the config over the batches in their order, in the phase that the method ends in. With
-    learning rates of 0 every update costs what it costs and the model stays what it is.
+    learning rates of 0 every update costs what it costs and the model stays what it is. Of the changes, `None`
+    drops a key.
     """
     config = experiment(dataset, method, settings)
-    trainer = config["trainer"]
+    trainer = {**config["trainer"], **copy.deepcopy(trainer_changes or {})}
+    trainer = {key: value for key, value in trainer.items() if value is not None}
     trainer.update(
         num_epochs=1,
         callbacks=[],

@@ -58,6 +58,8 @@ Space = Dict[str, Union[Range, Choice]]
 
 # Tables: 0.0002 to 9; all but two of them from 0.001.
 ENERGY_WEIGHT = Range(1e-3, 10.0, log=True)
+# Ours: the paper reports none of its lambda.
+PERCEPTRON_WEIGHT = Range(0.1, 10.0, log=True)
 # Tables: task-net 1e-4 to 8e-3, loss-net 1.5e-5 to 8e-3; configs reach 1e-2.
 LEARNING_RATE = Range(1.5e-5, 1e-2, log=True)
 # Configs of energy-only models: 1.02e-5 to 3.54e-3.
@@ -114,6 +116,8 @@ SPACES: Dict[str, Space] = {
     "implicit_ssvm": _IMPLICIT,
     "implicit_dvn": _IMPLICIT,
     "implicit_cd": {**_IMPLICIT, "num_samples": DRAWS},
+    "implicit_compound": {**_IMPLICIT, "perceptron_weight": PERCEPTRON_WEIGHT},
+    "implicit_cd_margin": {**_IMPLICIT, "num_samples": DRAWS, "perceptron_weight": PERCEPTRON_WEIGHT},
     "cross_entropy": _TASK_NET,
     "spen": _ENERGY_ONLY,
     "dvn": _ENERGY_ONLY,

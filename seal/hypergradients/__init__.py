@@ -34,10 +34,10 @@ from seal.hypergradients.diagonal import DiagonalHessian, hutchinson_diagonal
 from seal.hypergradients.exact import ExactInverse
 from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, hypergradient
 from seal.hypergradients.identity import ScaledIdentity
+from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.neumann import NeumannSeries
 from seal.hypergradients.nystroem import NystroemInverse
 from seal.hypergradients.parameter_layout import ParameterLayout
-from seal.hypergradients.power_iteration import largest_eigenvalue
 from seal.hypergradients.products import LossProducts
 from seal.hypergradients.sherman_morrison import ShermanMorrison
 from seal.hypergradients.solver import InverseHessianVector, Solution

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, gradients_of, loss_gradient
+from seal.hypergradients.solver import largest_size
 
 
 class FiniteDifferenceProducts(LossProducts):
@@ -48,7 +49,7 @@ class FiniteDifferenceProducts(LossProducts):
     def _first_gradient(self) -> torch.Tensor:
         # Once: the parameters stay while the products are in use.
         point = self.inner.flatten(self.inner.tensors)
-        self._norm, self._peak = float(torch.linalg.vector_norm(point)), float(point.abs().max())
+        self._norm, self._peak = float(torch.linalg.vector_norm(point)), largest_size(point)
         return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
     def hessian(self, vector: torch.Tensor) -> torch.Tensor:
@@ -58,9 +59,10 @@ class FiniteDifferenceProducts(LossProducts):
         return self._difference(vector, self.outer)
 
     def _difference(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
-        if not vector.any():
+        size = largest_size(vector)
+        if size == 0:
             return torch.zeros(layout.size, dtype=layout.dtype, device=layout.device)
-        step = self._step(vector)
+        step = self._step(vector, size)
         sides = []
         for signed in (step, -step):
             with self._displaced(vector * signed), self.randomness(), torch.enable_grad():
@@ -69,13 +71,13 @@ class FiniteDifferenceProducts(LossProducts):
                 sides.append(layout.flatten(gradients_of(self.loss().reshape(()), layout)))
         return self.reduce((sides[0] - sides[1]) / (2 * step))
 
-    def _step(self, vector: torch.Tensor) -> float:
+    def _step(self, vector: torch.Tensor, size: float) -> float:
         norm = float(torch.linalg.vector_norm(vector))
         if self._radius is not None:
             return self._radius / norm
         unit = max(torch.finfo(tensor.dtype).eps for tensor in self.inner.tensors)
         spread = (1 + self._norm) / norm
-        peak = (1 + self._peak) / float(vector.abs().max())
+        peak = (1 + self._peak) / size
         return unit ** (1 / 3) * min(spread, peak)
 
     @contextlib.contextmanager

@@ -1,3 +1,5 @@
+import contextlib
+import math
 from dataclasses import dataclass
 from typing import Callable, Dict, Mapping, Optional, Tuple
 
@@ -5,9 +7,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients.curvature import Curvature
+from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
-from seal.hypergradients.solver import InverseHessianVector
+from seal.hypergradients.solver import InverseHessianVector, largest_size
 from seal.hypergradients.vector_products import both_layouts, loss_products
 
 
@@ -24,8 +27,9 @@ class HypergradientReport:
         Euclidean norms of the two parts.
     inner_gradient_norm : `float`, optional
         `|d L_Aux / d theta|`: the implicit part is that of a minimum, where this is 0.
-    residual, steps, converged, status, curvature, products
+    residual, steps, converged, status, curvature, products, troubled
         The solver's, as in `Solution`; `residual` 0 and `converged` true where there was nothing to solve.
+        `troubled`, too, where there is no implicit part although one was asked for.
     """
 
     loss: float
@@ -38,6 +42,7 @@ class HypergradientReport:
     status: str = "explicit part alone"
     curvature: Optional[Tuple[float, float]] = None
     products: int = 0
+    troubled: bool = False
 
 
 @dataclass
@@ -70,6 +75,7 @@ def hypergradient(
     example_losses: Optional[Loss] = None,
     generator: Optional[torch.Generator] = None,
     reduce: Optional[Reduce] = None,
+    spans: Optional[InputSpans] = None,
 ) -> Hypergradient:
     """
     The gradient with respect to `psi` of `L_Prim(theta*(psi), psi)`, where `theta*(psi)` is a minimum of
@@ -104,6 +110,9 @@ def hypergradient(
         Of the solver's random vectors; see `Curvature`.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
         Applied to every flat gradient and product of both losses; see `LossProducts`. Not to example gradients.
+    spans : `InputSpans`, optional
+        Of the inner parameters, having noticed what the inner loss reads: far fewer numbers to a vector where a net's
+        first layer is wide. Not with `reduce`, as each replica has a span of its own.
 
     # Returns
 
@@ -116,40 +125,53 @@ def hypergradient(
     """
     if implicit and solver is None:
         raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")
+    if spans is not None and reduce is not None:
+        raise ConfigurationError("hypergradient: spans are each replica's own; leave them out with reduce.")
     theta, psi = both_layouts(inner, outer)
     loss, explicit, direction = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, _norm(explicit))
-    change = torch.zeros_like(explicit)
+    change = None
     if implicit:
-        system = loss_products(inner_loss, theta, psi, products, radius, reduce)
-        report.inner_gradient_norm = _norm(system.gradient)
-        curvature = Curvature(
-            system.hessian,
-            theta.size,
-            theta.dtype,
-            theta.device,
-            _example_gradients(example_losses, system) if example_losses is not None else None,
-            generator,
-        )
-        found = solver.solve(curvature, direction)
-        report.residual, report.steps, report.converged = found.residual, found.steps, found.converged
-        report.status, report.curvature, report.products = found.status, found.curvature, found.products
-        if not direction.any():
-            report.status = (
-                "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
-                "detach or for draws without a gradient"
+        solved = theta
+        if spans is not None:
+            solved = spans.layout(theta)
+            direction = spans.project(direction, theta, solved)
+        with contextlib.nullcontext() if spans is None else spans.substituted():
+            system = loss_products(inner_loss, solved, psi, products, radius, reduce)
+            report.inner_gradient_norm = _norm(system.gradient)
+            curvature = Curvature(
+                system.hessian,
+                solved.size,
+                solved.dtype,
+                solved.device,
+                _example_gradients(example_losses, system) if example_losses is not None else None,
+                generator,
             )
-        elif found.solution.any():
-            change = -system.cross(found.solution)
-            if not bool(torch.isfinite(change).all()):
-                change = torch.zeros_like(change)
-                report.converged = False
-                report.status = "the cross product is not finite, so the implicit part is left out: raise damping"
-            elif not change.any():
-                report.status += (
-                    "; the implicit part is zero: see whether the inner loss joins inner and outer parameters"
+            found = solver.solve(curvature, direction)
+            report.residual, report.steps, report.converged = found.residual, found.steps, found.converged
+            report.status, report.curvature, report.products = found.status, found.curvature, found.products
+            report.troubled = found.troubled
+            if largest_size(direction) == 0:
+                report.troubled = True
+                report.status = (
+                    "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
+                    "detach or for draws without a gradient"
                 )
-        report.implicit_norm = _norm(change)
+            elif largest_size(found.solution) > 0:
+                change = system.cross(found.solution).neg()
+                size = _norm(change)
+                if not math.isfinite(size):
+                    change = None
+                    report.converged, report.troubled = False, True
+                    report.status = "the cross product is not finite, so the implicit part is left out: raise damping"
+                elif size == 0:
+                    report.troubled = True
+                    report.status += (
+                        "; the implicit part is zero: see whether the inner loss joins inner and outer parameters"
+                    )
+                else:
+                    report.implicit_norm = size
+    change = torch.zeros_like(explicit) if change is None else change
     return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
 
 

@@ -1,9 +1,9 @@
-from typing import Optional, Union
+from typing import Callable, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.hypergradients.power_iteration import largest_eigenvalue
+from seal.hypergradients.krylov import krylov_space
 from seal.hypergradients.solver import InverseHessianVector, System
 
 
@@ -15,15 +15,19 @@ class NeumannSeries(InverseHessianVector):
     lies in (0, 2c); along one of `l`, what is missing after `K` terms is the fraction `(1 - l/c)^(K+1)`. At a
     minimum of the inner loss it equals differentiating the last `K + 1` gradient steps of size `1/c`.
 
+    A divisor that is to be found costs no product: the first terms lie in the space of `v, Av, A^2 v, ...`
+    whatever it is, and so does the largest eigenvalue that they feel.
+
     # Parameters
 
     divisor : `Union[float, str]`, optional (default = `"auto"`)
-        `c`, above 0, best at the largest eigenvalue or a little more. `"auto"` takes 1.1 times a power
-        iteration's estimate for each solve; 1.1 since the estimate comes from below.
+        `c`, above 0, best at the largest eigenvalue or a little more. `"auto"` takes, for each solve, 1.1 times the
+        largest eigenvalue that shows in the space of the first terms; 1.1 since that comes from below.
     max_steps : `int`, optional (default = `20`)
         `K`, at least 0: one product each.
-    power_steps : `int`, optional (default = `10`)
-        The most products of the power iteration, with `"auto"`; at least 1.
+    lanczos_steps : `int`, optional (default = `10`)
+        The most products before the divisor is chosen, with `"auto"`; at least 1. They are those of the first
+        terms, with `K = 0` one for the divisor alone. As many vectors and one more are kept in memory.
     stop_at_divergence : `bool`, optional (default = `True`)
         Keep the sum from before the terms began to grow, which they do for ever once they do. Otherwise all
         `K` terms are summed.
@@ -39,40 +43,60 @@ class NeumannSeries(InverseHessianVector):
         damping: float = 0.0,
         tolerance: float = 1e-4,
         max_steps: int = 20,
-        power_steps: int = 10,
+        lanczos_steps: int = 10,
         stop_at_divergence: bool = True,
         measure_residual: bool = True,
     ) -> None:
         super().__init__(damping, tolerance, max_steps, measure_residual)
         if divisor != "auto" and (isinstance(divisor, str) or not 0 < divisor < float("inf")):
             raise ConfigurationError(f"solver.divisor: a number above 0 or 'auto', not {divisor!r}.")
-        if power_steps < 1:
-            raise ConfigurationError(f"solver.power_steps: at least 1, not {power_steps}.")
-        self.divisor, self.power_steps, self.stop_at_divergence = divisor, power_steps, stop_at_divergence
+        if lanczos_steps < 1:
+            raise ConfigurationError(f"solver.lanczos_steps: at least 1, not {lanczos_steps}.")
+        self.divisor, self.lanczos_steps, self.stop_at_divergence = divisor, lanczos_steps, stop_at_divergence
 
     def _solve(self, system: System) -> Optional[str]:
-        divisor = self.divisor
-        if divisor == "auto":
-            # No curvature at all leaves the choice free.
-            divisor = 1.1 * largest_eigenvalue(system.product, system.rhs, self.power_steps) or 1.0
-        term = system.rhs.clone()
-        norm = system.rhs_norm
-        system.iterate = term / divisor
-        advice = None
-        while system.steps < self.max_steps:
-            term = term - system.product(term) / divisor
-            last, norm = norm, float(torch.linalg.vector_norm(term))
-            # Beyond rounding: of a symmetric matrix, the terms' norms are convex in their number.
-            if norm > last * (1 + 100 * torch.finfo(term.dtype).eps):
-                advice = self._divergence(system, divisor)
-                if self.stop_at_divergence:
+        if self.divisor != "auto":
+            series = _Series(system.rhs.clone(), self.divisor)
+            system.iterate = series.total
+            self._extend(series, system, system.product, self.max_steps)
+            return series.advice
+        space = krylov_space(system, max(1, min(self.max_steps, self.lanczos_steps)))
+        eigenvalues = space.eigenvalues()
+        system.met(float(eigenvalues[0]))
+        system.met(float(eigenvalues[-1]))
+        # No curvature at all leaves the choice free.
+        divisor = 1.1 * float((eigenvalues + self.damping).abs().max()) or 1.0
+        start = torch.zeros(len(space.matrix), dtype=torch.double)
+        start[0] = system.rhs_norm
+        series = _Series(start, divisor)
+        inside = self.max_steps if space.closed else min(self.max_steps, space.degree)
+        self._extend(series, system, lambda vector: space.matrix.mv(vector) + self.damping * vector, inside)
+        system.iterate = series.total = space.lift(series.total)
+        if not series.ended and system.steps < self.max_steps:
+            series.term = space.lift(series.term)
+            del space
+            self._extend(series, system, system.product, self.max_steps)
+        return series.advice
+
+    def _extend(
+        self, series: "_Series", system: System, product: Callable[[torch.Tensor], torch.Tensor], last_step: int
+    ) -> None:
+        """Adds terms up to that step, or until they are small or grow."""
+        # Beyond rounding: of a symmetric matrix, the terms' norms are convex in their number.
+        slack = 1 + 100 * torch.finfo(system.rhs.dtype).eps
+        norm = float(torch.linalg.vector_norm(series.term))
+        while system.steps < last_step and not series.ended:
+            series.term = series.term.add(product(series.term), alpha=-1 / series.divisor)
+            last, norm = norm, float(torch.linalg.vector_norm(series.term))
+            if norm > last * slack:
+                series.advice = self._divergence(system, series.divisor)
+                series.ended = self.stop_at_divergence
+                if series.ended:
                     break
-            system.iterate = system.iterate + term / divisor
+            series.total.add_(series.term, alpha=1 / series.divisor)
             system.steps += 1
             # `term` is what was left before it was added.
-            if norm <= self.tolerance * system.rhs_norm:
-                break
-        return advice
+            series.ended = norm <= self.tolerance * system.rhs_norm
 
     def _divergence(self, system: System, divisor: float) -> str:
         place = f"the terms grow at step {system.steps + 1}"
@@ -93,3 +117,15 @@ class NeumannSeries(InverseHessianVector):
             f"raise max_steps (now {self.max_steps}) or damping (now {self.damping:g}), or take "
             "'conjugate_gradient'"
         )
+
+
+class _Series:
+    """
+    The present term, and the sum so far divided by `c`, which changes in place: vectors, or coordinates of them.
+    """
+
+    def __init__(self, first: torch.Tensor, divisor: float) -> None:
+        self.term, self.divisor = first, divisor
+        self.total = first / divisor
+        self.ended = False
+        self.advice: Optional[str] = None

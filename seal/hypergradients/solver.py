@@ -32,6 +32,9 @@ class Solution:
         eigenvalues from inside; the eigenvalues themselves where the solver computes them.
     products : `int`
         How many Hessian-vector products it took, the measured residual's too.
+    troubled : `bool`, optional (default = `False`)
+        That something other than too few steps is in the way, of which `status` tells: growing terms, curvature
+        that is not positive, products that are not finite. It is noticed without a residual, too.
     """
 
     solution: torch.Tensor
@@ -41,6 +44,17 @@ class Solution:
     status: str
     curvature: Optional[Tuple[float, float]]
     products: int
+    troubled: bool = False
+
+
+def largest_size(flat: torch.Tensor) -> float:
+    """
+    Of an element; NaN or infinite where one is, and several times faster than to ask whether all are finite.
+    """
+    if not len(flat):
+        return 0.0
+    least, most = torch.aminmax(flat)
+    return max(-float(least), float(most))
 
 
 class _NotFinite(Exception):
@@ -65,25 +79,31 @@ class System:
 
     def product(self, vector: torch.Tensor) -> torch.Tensor:
         """`(H + damping I) p`; takes note of `p.Hp / p.p`."""
+        image, _ = self.image(vector)
+        return image.add(vector, alpha=self.damping) if self.damping else image
+
+    def image(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
+        """`H p` and `p.Hp / p.p`, of which it takes note; `square` is `p.p` where that is known."""
         image = self.curvature.product(vector)
         self.products += 1
-        length = float(vector.dot(vector))
-        quotient = float(vector.dot(image)) / length if length > 0 else 0.0
-        # The sum has a NaN or an infinity where one element has.
-        if not (math.isfinite(quotient) and bool(torch.isfinite(image.sum()))):
+        square = float(vector.dot(vector)) if square is None else square
+        bend = float(vector.dot(image))
+        # Also where the element of the vector is 0, since 0 times what is not finite is NaN.
+        if not math.isfinite(bend):
             self.flat = False
             raise _NotFinite
-        if length > 0:
+        quotient = bend / square if square > 0 else 0.0
+        if square > 0:
             self.met(quotient)
-            self.flat = self.flat and not bool(image.any())
-        return image.add(vector, alpha=self.damping) if self.damping else image
+            self.flat = self.flat and bend == 0 and not bool(image.any())
+        return image, quotient
 
     def met(self, quotient: float) -> None:
         self.least, self.most = min(self.least, quotient), max(self.most, quotient)
 
     def measure(self) -> torch.Tensor:
         """`v - (H + damping I) q` of the present iterate, whose norm it notes."""
-        remainder = self.rhs - self.product(self.iterate) if self.iterate.any() else self.rhs.clone()
+        remainder = self.rhs - self.product(self.iterate) if largest_size(self.iterate) else self.rhs.clone()
         self.residual = float(torch.linalg.vector_norm(remainder)) / self.rhs_norm
         return remainder
 
@@ -140,10 +160,10 @@ class InverseHessianVector(Registrable):
             Zeros in 0 steps where `v` is zero; the iterate so far where a product is not finite.
         """
         rhs = rhs.detach()
-        if not bool(torch.isfinite(rhs).all()):
+        scale = largest_size(rhs)
+        if not math.isfinite(scale):
             status = "the right-hand side is not finite: look for a NaN in the outer loss's gradient"
-            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0)
-        scale = float(rhs.abs().max()) if len(rhs) else 0.0
+            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0, troubled=True)
         if scale == 0:
             return Solution(rhs.clone(), 0.0, 0, True, "the right-hand side is zero", None, 0)
         # Squares of a small gradient would vanish in float32.
@@ -158,7 +178,7 @@ class InverseHessianVector(Registrable):
                 "rate, or raise the precision"
             )
         solution = system.iterate * scale
-        if not bool(torch.isfinite(solution).all()):
+        if not math.isfinite(largest_size(solution)):
             solution, system.residual, system.steps = torch.zeros_like(rhs), None, 0
             advice = "the solution grew out of range, so it is taken as zero: raise damping"
         if system.products and system.flat:
@@ -168,10 +188,11 @@ class InverseHessianVector(Registrable):
             )
         residual = system.residual
         converged = residual is not None and residual <= self.tolerance
+        troubled = advice is not None
         if advice is None:
             advice = self._summary(system, converged)
         extremes = (system.least, system.most) if system.least <= system.most else None
-        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products)
+        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, troubled)
 
     def _solve(self, system: System) -> Optional[str]:
         """Sets `system.iterate` and `system.steps`; returns a sentence where there is something to tell."""

@@ -1,3 +1,4 @@
+import contextlib
 import inspect
 import logging
 from typing import Any, Callable, Dict, List, Optional
@@ -7,14 +8,33 @@ import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Trainer
 
-from seal.hypergradients import HypergradientReport, InverseHessianVector, NeumannSeries, hypergradient
+from seal.hypergradients import (
+    HypergradientReport,
+    InputSpans,
+    InverseHessianVector,
+    NeumannSeries,
+    hypergradient,
+)
 from seal.models import SealModel
 from seal.samplers import check_path, with_gradient
-from seal.training.alternating_trainer import AlternatingTrainer
+from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 
 logger = logging.getLogger(__name__)
+
+# Activations of straight pieces: their second derivative is 0, but where it does not exist.
+_KINKED = (
+    torch.nn.ReLU,
+    torch.nn.ReLU6,
+    torch.nn.LeakyReLU,
+    torch.nn.PReLU,
+    torch.nn.RReLU,
+    torch.nn.Hardtanh,
+    torch.nn.Hardshrink,
+    torch.nn.Softshrink,
+    torch.nn.Threshold,
+)
 
 
 def with_parameters_of(parent: Callable) -> Callable[[Callable], Callable]:
@@ -73,7 +93,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     # Raises
 
-    `ConfigurationError` without a loss-net and a task-net that both move, or with `use_amp`.
+    `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the
+    task loss, or with `use_amp`.
     """
 
     @classmethod
@@ -109,6 +130,13 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
+        if implicit:
+            if model.task_loss.energy_weight == 0:
+                raise ConfigurationError(
+                    "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
+                    "implicit gradient; set it above 0, or trainer.implicit to false."
+                )
+            _warn_of_kinks(model)
         trainer._implicit, trainer._through, trainer._products = implicit, through, products
         trainer._solver = solver or NeumannSeries(max_steps=5)
         trainer._told: List[str] = []
@@ -118,37 +146,46 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if not self._implicit or not self._uses_energy():
             return super()._loss_net_loss(part, one_pass)
         with self._loss_net_stream.active():
-            if part.candidates is None:
-                with torch.no_grad():
-                    part.candidates = self.model.draw(self.model.training_state(**part.batch))
             return self._surrogate(part)
 
     def _surrogate(self, part: MicroBatch) -> torch.Tensor:
         """`L_Prim` in value, the hypergradient in gradient: what the loop above backpropagates and clips."""
-        model, batch, candidates = self.model, part.batch, part.candidates
+        model, batch = self.model, part.batch
+        # One pass of the task-net draws the candidates and lets the gradient through them.
+        spans = None if self._distributed else InputSpans(model, batch.values())
+        with contextlib.nullcontext() if spans is None else spans.noticed():
+            state = model.training_state(**batch)
+        if not torch.isfinite(state.logits).all():
+            raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
+        if part.candidates is None:
+            part.candidates = model.draw(state)
+        candidates = part.candidates
+        if candidates.outputs.shape[0] == 0:
+            return model.loss_net_loss(state, candidates)
 
         def primary() -> torch.Tensor:
-            state = model.training_state(**batch)
             attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
             return model.loss_net_loss(state, attached)
 
-        if candidates.outputs.shape[0] == 0:
-            with torch.no_grad():
-                state = model.training_state(**batch)
-            return model.loss_net_loss(state, candidates)
         inner, outer = self._parameters_of(TASK_NET), self._parameters_of(LOSS_NET)
-        found = hypergradient(
-            lambda: model.joint_loss(batch),
-            primary,
-            inner,
-            outer,
-            self._solver,
-            products=self._products,
-            reduce=_mean_of_workers if self._distributed else None,
-        )
+        try:
+            found = hypergradient(
+                lambda: model.joint_loss(batch),
+                primary,
+                inner,
+                outer,
+                self._solver,
+                products=self._products,
+                reduce=_mean_of_workers if self._distributed else None,
+                spans=spans,
+            )
+        except FloatingPointError as error:
+            what = str(error).removeprefix("hypergradient: the ").rstrip(".")
+            raise NonFiniteLoss(self._diverged(what, TASK_NET)) from error
         self._report(found.report)
-        pull = sum((found.gradient[name] * parameter).sum() for name, parameter in outer.items())
-        return pull - pull.detach() + found.report.loss
+        gradients = [found.gradient[name] for name in outer]
+        value = gradients[0].new_tensor(found.report.loss)
+        return _WithGradients.apply(value, gradients, *outer.values())
 
     def _parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
         """Those that the player's optimizer moves, by name."""
@@ -168,9 +205,35 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         for name, value in values.items():
             if value is not None:
                 self.model.monitors.add(name, float(value))
-        if not report.converged and report.status not in self._told and len(self._told) < 5:
+        unsolved = report.residual is not None and not report.converged
+        if (report.troubled or unsolved) and report.status not in self._told and len(self._told) < 5:
             self._told.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
+
+
+def _warn_of_kinks(model: SealModel) -> None:
+    for name, net in (("task_net", model.task_net), ("loss_net", model.loss_net)):
+        found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
+        if found:
+            logger.warning(
+                "The implicit gradient rests on second derivatives, which %s in the %s does not have: what bends only "
+                "there is left out; take a smooth activation, such as softplus, tanh or GELU.",
+                ", ".join(found),
+                name,
+            )
+
+
+class _WithGradients(torch.autograd.Function):
+    """A value whose gradients with respect to parameters are known already."""
+
+    @staticmethod
+    def forward(ctx, value, gradients, *parameters):
+        ctx.gradients = gradients
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, weight):
+        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
 
 
 def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:

@@ -77,3 +77,46 @@ def test_negative_curvature():
     assert not found.converged and "negative curvature" in found.status and "raise damping" in found.status
     damped = NeumannSeries(damping=0.6, max_steps=500).solve(Curvature.of_matrix(matrix), torch.tensor([0.1, 1.0]))
     assert damped.converged and damped.solution.tolist() == pytest.approx([0.0625, 10.0], rel=1e-2)
+
+
+def series(matrix, rhs, divisor, terms):
+    """As in the equation."""
+    term, total = rhs, torch.zeros_like(rhs)
+    for _ in range(terms + 1):
+        total = total + term / divisor
+        term = term - matrix @ term / divisor
+    return total
+
+
+@pytest.mark.parametrize("terms", [0, 1, 5, 10, 11, 40])
+@pytest.mark.parametrize("dtype, tolerance", [(torch.double, 1e-10), (torch.float, 1e-4)])
+def test_a_divisor_that_is_found_costs_no_product(terms, dtype, tolerance):
+    matrix, rhs = positive_definite(60, 100)
+    damped = matrix + 0.3 * torch.eye(60, dtype=torch.double)
+    solver = NeumannSeries(damping=0.3, tolerance=0, max_steps=terms, measure_residual=False)
+    found = solver.solve(Curvature.of_matrix(matrix.to(dtype)), rhs.to(dtype))
+    assert found.products == max(1, terms) and found.steps == terms and not found.troubled
+    # `1.1 (largest + damping)` of those that have shown.
+    divisor = 1.1 * (found.curvature[1] + 0.3)
+    if terms <= 10:
+        expected = series(damped, rhs, divisor, terms)
+        assert relative_error(found.solution.double(), expected) < tolerance
+    if terms >= 5:
+        assert divisor / 1.1 == pytest.approx(float(torch.linalg.eigvalsh(damped)[-1]), rel=0.05)
+
+
+def test_a_found_divisor_is_that_of_the_first_products():
+    """Terms beyond the space are summed as any others."""
+    matrix, rhs = positive_definite(60, 100)
+    found = NeumannSeries(lanczos_steps=4, tolerance=0, max_steps=30).solve(Curvature.of_matrix(matrix), rhs)
+    short = NeumannSeries(lanczos_steps=4, tolerance=0, max_steps=4, measure_residual=False)
+    divisor = 1.1 * short.solve(Curvature.of_matrix(matrix), rhs).curvature[1]
+    assert torch.allclose(found.solution, series(matrix, rhs, divisor, 30), rtol=1e-9)
+
+
+def test_a_space_that_closes_needs_no_more_products():
+    matrix = torch.diag(torch.tensor([3.0, 3.0, 1.0], dtype=torch.double))
+    rhs = torch.tensor([1.0, -2.0, 1.0], dtype=torch.double)
+    found = NeumannSeries(tolerance=1e-10, max_steps=500).solve(Curvature.of_matrix(matrix), rhs)
+    assert found.converged and found.products == 3
+    assert torch.allclose(found.solution, rhs / matrix.diagonal(), rtol=1e-9)

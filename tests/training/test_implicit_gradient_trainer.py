@@ -5,6 +5,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.training import NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from tests.multilabel import LOSS_NET as LOSS_NET_PARAMS
@@ -21,7 +22,22 @@ SSVM = {
     "energy_loss": {"type": "margin", "cost": {"type": "one_minus", "score": {"type": "soft_f1"}}},
 }
 DVN = {"sampler": {"type": "task_net_output"}, "energy_loss": {"type": "regression"}}
-LOSSES = {"cd": CD, "ssvm": SSVM, "dvn": DVN}
+# The fourth primary loss, and the auxiliary loss from before the two networks are merged.
+COMPOUND = {
+    "sampler": {"type": "task_net_output"},
+    "energy_loss": {"type": "compound", "cost": {"type": "l1"}, "perceptron_weight": 0.7},
+}
+MARGIN_STYLE = {
+    **DVN,
+    "task_loss": {
+        "type": "inference_network",
+        "energy_weight": 0.5,
+        "test_time_weight": 0.3,
+        "cross_entropy_weight": 1.0,
+        "cost": {"type": "one_minus", "score": {"type": "soft_f1"}},
+    },
+}
+LOSSES = {"cd": CD, "ssvm": SSVM, "dvn": DVN, "compound": COMPOUND, "margin_style": MARGIN_STYLE}
 
 
 def build(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
@@ -74,7 +90,15 @@ def dense(trainer, part):
     v = flat(torch.autograd.grad(primary, theta, allow_unused=True), theta)
     state = model.task_state(**part.batch)
     energy = model.loss_net(model.loss_net.encode(state.inputs, state.hidden), model.output_space.relax(state.logits))
-    auxiliary = (model.output_space.cross_entropy(state.logits, state.gold) + 0.5 * energy.squeeze(1)).mean()
+    auxiliary = model.output_space.cross_entropy(state.logits, state.gold)
+    if type(model.task_loss).__name__ == "InferenceNetworkLoss":
+        p = state.logits.sigmoid()
+        cost = 1 - 2 * torch.minimum(p, state.gold).sum(1) / (p + state.gold).sum(1)
+        auxiliary = auxiliary + 0.5 * (-cost + (1 + 0.3) * energy.squeeze(1))
+    else:
+        auxiliary = auxiliary + 0.5 * energy.squeeze(1)
+    auxiliary = auxiliary.mean()
+    assert float(model.joint_loss(part.batch).detach()) == pytest.approx(float(auxiliary.detach()))
     slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True), theta)
     rows = [torch.autograd.grad(s, theta + psi, retain_graph=True, allow_unused=True) for s in slope]
     hessian = torch.stack([flat(row[: len(theta)], theta) for row in rows])
@@ -169,9 +193,112 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"implicitt": True}, 'config key "trainer.implicitt" is unknown to ImplicitGradientTrainer; did you mean'),
         ({"loss_net": {"steps": 0}}, "nothing trains the loss-net"),
         ({"task_net": {"steps": 0}}, "trains a task_net and a loss_net together"),
+        ({"loss": {**CD, "task_loss": {"energy_weight": 0.0}}}, "the task-net does not follow the loss-net"),
         ({"use_amp": True}, "trainer.use_amp: second derivatives need full precision"),
     ],
 )
 def test_wrong_settings(tmp_path, more, told):
     with pytest.raises(ConfigurationError, match=told):
         build(tmp_path, **more)
+
+
+def test_one_pass_draws_the_candidates_and_carries_the_gradient(tmp_path):
+    """And one each for the two losses' own: no product runs the net again."""
+    trainer = build(tmp_path, task_net={"optimizer": {"type": "sgd", "lr": 0.1}})
+    calls = []
+    trainer.model.task_net.register_forward_hook(lambda *_: calls.append(1))
+    part = MicroBatch(next(iter(trainer.data_loader)))
+    trainer._loss(LOSS_NET, part, one_pass=False)
+    assert len(calls) == 2
+
+
+def wide(tmp_path, **trainer):
+    """More features than rows, so that the first layer is solved for in the span of the batch's rows."""
+    nets = {"task_net": net(), "loss_net": {**LOSS_NET_PARAMS, "encoder": net()["encoder"]}}
+    built = build(tmp_path, {**CD, **nets}, **trainer)
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(3, 9, generator=generator, dtype=torch.double)
+    built.model.double()
+    gold = torch.tensor([[1, 0, 1], [0, 1, 1], [1, 1, 0]], dtype=torch.double)
+    return built, {"features": features, "labels": gold}
+
+
+def net():
+    return {"encoder": {"type": "feature_mlp", "input_dim": 9, "hidden_dim": 4, "num_layers": 2}}
+
+
+def test_the_span_of_a_batch_is_enough(tmp_path):
+    trainer, batch = wide(tmp_path, solver={"type": "exact", "damping": 5.0})
+    part = MicroBatch(batch)
+    trainer._loss(LOSS_NET, part, one_pass=False).backward()
+    found = torch.cat([p.grad.reshape(-1) for p in trainer._parameters_of(LOSS_NET).values()])
+    explicit, implicit = dense(trainer, part)
+    assert torch.allclose(found, explicit + implicit, atol=1e-9) and implicit.norm() > 1e-3
+    count = sum(p.numel() for p in trainer._parameters_of(TASK_NET).values())
+    # 3 rows in place of 9 columns, of 4 units.
+    assert trainer.model.get_metrics()["solver_steps"] == count - 6 * 4
+
+
+def test_a_loss_that_is_not_finite_ends_in_a_sentence(tmp_path):
+    trainer = build(tmp_path)
+    with torch.no_grad():
+        next(iter(trainer._parameters_of(LOSS_NET).values())).fill_(float("nan"))
+    part = MicroBatch(next(iter(trainer.data_loader)))
+    before = weights(trainer)
+    with pytest.raises(NonFiniteLoss, match="the outer loss is nan at batch 1 of epoch 0, so training stops"):
+        trainer._loss(LOSS_NET, part, one_pass=False)
+    assert all(torch.equal(v, before[n]) or not torch.isfinite(v).all() for n, v in weights(trainer).items())
+    with torch.no_grad():
+        next(iter(trainer._parameters_of(TASK_NET).values())).fill_(float("nan"))
+    with pytest.raises(NonFiniteLoss, match="task_net's output is no longer finite"):
+        trainer._loss(LOSS_NET, part, one_pass=False)
+
+
+def test_a_frozen_loss_net(tmp_path):
+    trainer = build(tmp_path)
+    for parameter in trainer.model.loss_net.parameters():
+        parameter.requires_grad_(False)
+    part = MicroBatch(next(iter(trainer.data_loader)))
+    with pytest.raises(ConfigurationError, match="outer parameters 'loss_net.* is frozen"):
+        trainer._loss(LOSS_NET, part, one_pass=False)
+
+
+@pytest.mark.parametrize(
+    "solver, told",
+    [
+        ({"type": "neumann", "divisor": 1e-3, "max_steps": 5}, "the divisor 0.001 is below half the largest"),
+        ({"type": "neumann", "max_steps": 1}, "after 1 steps: raise max_steps"),
+    ],
+)
+def test_a_solver_in_trouble_is_told_once_and_training_goes_on(tmp_path, caplog, solver, told):
+    trainer = build(tmp_path, epochs=2, solver={"damping": 1.0, **solver})
+    trainer.train()
+    messages = [r.message for r in caplog.records if "solver of the implicit gradient" in r.message]
+    assert told in messages[0] and len(messages) <= 5
+    assert all(torch.isfinite(value).all() for value in weights(trainer).values())
+
+
+def test_a_residual_that_nobody_asked_for_is_no_trouble(tmp_path, caplog):
+    solver = {"type": "neumann", "damping": 3.0, "max_steps": 1, "measure_residual": False}
+    metrics = build(tmp_path, solver=solver).train()
+    assert not any("solver of the implicit gradient" in record.message for record in caplog.records)
+    assert "training_solver_residual" not in metrics and metrics["training_most_curvature"] > 0
+
+
+def test_products_that_are_not_finite(tmp_path, caplog, monkeypatch):
+    from seal.hypergradients.autograd_products import AutogradProducts
+
+    monkeypatch.setattr(AutogradProducts, "hessian", lambda self, vector: vector * float("nan"))
+    trainer = build(tmp_path)
+    trainer.train()
+    assert any("product is not finite at step 1" in record.message for record in caplog.records)
+    assert all(torch.isfinite(value).all() for value in weights(trainer).values())
+
+
+@pytest.mark.parametrize("activation, warned", [("relu", True), ("leaky_relu", True), ("tanh", False), ("gelu", False)])
+def test_kinked_activations_are_told(tmp_path, caplog, activation, warned):
+    task_net = copy.deepcopy(TASK_NET_PARAMS)
+    task_net["encoder"]["activation"] = activation
+    build(tmp_path, {**CD, "task_net": task_net})
+    told = [record.message for record in caplog.records if "second derivatives" in record.message]
+    assert len(told) == warned and all("in the task_net" in message for message in told)

@@ -37,4 +37,17 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   // SEAL-dynamic with the margin loss (Eq. 6).
   margin(energy_weight=0.1, cost='l1', share_encoder=false):
     dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),
+
+  // Bi-level training: contrastive divergence whose gradient counts what the loss-net does to the task-net.
+  implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1):
+    function(encoder, energies)
+      $.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)
+      {
+        energy_loss: { type: 'contrastive_divergence' },
+        // Not of the model: `experiment` puts it where it belongs.
+        trainer:: {
+          type: 'implicit_gradient',
+          solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },
+        },
+      },
 }

@@ -70,20 +70,35 @@ local draws(s) = { type: 'discrete', num_samples: s.num_samples };
 local noisy_output(s) =
   { type: 'gaussian_perturbation', num_samples: s.num_samples, std: s.noise, include_clean: true };
 
-local primary_loss = {
+local primary_loss(s) = {
   ssvm: { type: 'margin', cost: { type: 'one_minus', score: { type: 'soft_f1' } } },
   dvn: { type: 'regression' },
   cd: { type: 'contrastive_divergence' },
+  // One network in both hinges (Eq. 5).
+  compound: {
+    type: 'compound',
+    cost: { type: 'one_minus', score: { type: 'soft_f1' } },
+    perceptron_weight: s.perceptron_weight,
+  },
 };
 local implicit(loss, sampler) = function(s, task_net, loss_net) {
   model: {
     task_net: task_net,
     loss_net: loss_net,
     sampler: sampler(s),
-    energy_loss: primary_loss[loss],
+    energy_loss: primary_loss(s)[loss],
     task_loss: { energy_weight: s.energy_weight },
   },
-  trainer: { type: 'implicit_gradient', solver: { type: 'neumann', max_steps: s.solver_steps, damping: s.damping } },
+  trainer: {
+    type: 'implicit_gradient',
+    solver: {
+      type: 'neumann',
+      max_steps: s.solver_steps,
+      damping: s.damping,
+      // A product more a step.
+      measure_residual: false,
+    },
+  },
 };
 
 {
@@ -117,6 +132,18 @@ local implicit(loss, sampler) = function(s, task_net, loss_net) {
   implicit_ssvm: implicit('ssvm', output),
   implicit_dvn: implicit('dvn', output),
   implicit_cd: implicit('cd', draws),
+  implicit_compound: implicit('compound', output),
+  // The auxiliary loss with a margin, from before cost-augmented and test-time network are merged into one.
+  implicit_cd_margin: function(s, task_net, loss_net)
+    implicit('cd', draws)(s, task_net, loss_net) + {
+      model+: {
+        task_loss+: {
+          type: 'inference_network',
+          cost: { type: 'one_minus', score: { type: 'soft_f1' } },
+          test_time_weight: s.perceptron_weight,
+        },
+      },
+    },
 
   // Ablations. Without cross-entropy, only the energy trains the task-net.
   margin_no_ce: dynamic('margin', output, 0.0),

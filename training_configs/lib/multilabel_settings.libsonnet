@@ -26,6 +26,8 @@ local default = {
   // Of the implicit gradient.
   solver_steps: 5,
   damping: 0.1,
+  // Of the compound loss, and of the auxiliary loss with a margin.
+  perceptron_weight: 1.0,
   // null: the data set's.
   dropout: null,
   // Of the loss-net, and of cross-entropy before it, where one run trains both for a static method.

@@ -47,19 +47,22 @@ local sentences = import 'sentences.libsonnet';
     method=error 'set method: srl.method.nce() or another',
     training=$.training.default,
     energies=$.energies(),
-  ): sentences.experiment(
-    data,
-    encoder,
-    {
-      type: 'seal_srl',
-      output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
-      task_net: { encoder: encoder.settings },
-    } + method(encoder.settings, energies),
-    training,
-    validation_metric='+f1',
-  ) {
-    local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
-    dataset_reader: reader { fraction: training.fraction },
-    validation_dataset_reader: reader,
-  },
+  ):
+    local parts = method(encoder.settings, energies);
+    sentences.experiment(
+      data,
+      encoder,
+      {
+        type: 'seal_srl',
+        output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
+        task_net: { encoder: encoder.settings },
+      } + parts,
+      training,
+      validation_metric='+f1',
+    ) {
+      local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
+      dataset_reader: reader { fraction: training.fraction },
+      validation_dataset_reader: reader,
+      trainer+: if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
+    },
 }

@@ -29,6 +29,8 @@ METHODS = {
         "implicit_ssvm": "implicit SSVM",
         "implicit_dvn": "implicit DVN",
         "implicit_cd": "implicit CD",
+        "implicit_compound": "implicit compound",
+        "implicit_cd_margin": "implicit CD, margin in the task loss",
     },
     "Ablations": {
         "margin_no_ce": "margin, no cross-entropy",

@@ -1,0 +1,117 @@
+"""The benchmark of implicit gradients: what a step costs, how much of it is the solver, and the solvers alone."""
+
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+from tqdm import tqdm
+
+import seal  # noqa: F401
+from scripts.measure import bench_implicit_parts as parts
+from scripts.measure.bench_multilabel_memory import in_own_process
+from scripts.measure.bench_timing import Stopwatch, Timing, interleaved, median_ratio, spread, train_epoch
+
+CASES = {
+    "step": "seconds of a training step, one update of each net, against an alternating margin step's",
+    "solver": "seconds of one solve by each solver, against ours of the Neumann series",
+    "memory": "peak memory of training steps, against an alternating margin step's",
+}
+
+
+class Row(NamedTuple):
+    suite: str
+    case: str
+    method: str
+    metric: str
+    value: float
+    baseline: Optional[float]
+    ratio: Optional[float]
+
+
+class ImplicitBenchmark:
+    """
+    # Parameters
+
+    methods : `List[str]`
+        Of `bench_implicit_parts.VARIANTS`.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round of steps.
+    """
+
+    data = "random"
+
+    def __init__(self, methods: List[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+        torch.set_num_threads(threads)
+        self._threads, self._repeats = threads, repeats
+        self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
+        self._batches = parts.random_batches(num_batches)
+        rows = len(self._batches[0]["labels"])
+        self.description = f"batches of {rows} rows, {parts.FEATURES} features, {parts.LABELS} labels"
+
+    def run(self, cases: List[str]) -> List[Row]:
+        rows: List[Row] = []
+        for case in tqdm(cases, desc="cases"):
+            rows += getattr(self, case)()
+        return rows
+
+    def step(self) -> List[Row]:
+        """`solver_seconds` is the part of `seconds` inside the solver: the products, and its own sums."""
+        epochs, solving = {}, {}
+        for name in self._methods:
+            trainer = parts.build_trainer(name, self._batches)
+            solving[name] = []
+            epochs[name] = _measured_epoch(trainer, solving[name])
+        timings = interleaved(epochs, self._repeats)
+        count = len(self._batches)
+        rows = _seconds("step", timings, count, parts.BASELINE)
+        for name, seconds in solving.items():
+            # The first round is not counted.
+            value = median(seconds[1:]) / count
+            rows.append(Row("implicit", "step", name, "solver_seconds", value, None, None))
+        return rows
+
+    def solver(self) -> List[Row]:
+        problem = parts.LinearProblem(self._batches[0])
+        timings = interleaved(problem.solvers(), self._repeats)
+        return _seconds(f"solver, {parts.STEPS} products", timings, 1, "neumann")
+
+    def memory(self) -> List[Row]:
+        rows, base = [], None
+        for name in self._methods:
+            found = in_own_process("implicit", str(self._threads), name)
+            base = base or found
+            for kind, value in found.items():
+                ratio = value / base[kind] if base[kind] else None
+                rows.append(Row("implicit", "memory", name, f"{kind}_mib", value, base[kind], ratio))
+        return rows
+
+
+def _measured_epoch(trainer: Any, seconds: List[float]) -> Callable[[], None]:
+    """An epoch, whose seconds inside the solver are appended."""
+    watch = Stopwatch()
+    solver = getattr(trainer, "_solver", None)
+    if solver is not None:
+        solver.solve = watch.wrap(solver.solve)
+
+    def epoch() -> None:
+        before = watch.seconds
+        train_epoch(trainer)
+        seconds.append(watch.seconds - before)
+
+    return epoch
+
+
+def _seconds(case: str, timings: Dict[str, List[Timing]], steps: int, baseline: str) -> List[Row]:
+    """Of a step, and the ratio within rounds."""
+    rows = []
+    for name in timings:
+        for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
+            values, base = (
+                [getattr(timing, kind) / steps for timing in timings[key]] for key in (name, baseline)
+            )
+            ratio = median_ratio(values, base)
+            rows.append(Row("implicit", case, name, metric, median(values), median(base), ratio))
+            rows.append(Row("implicit", case, name, f"{metric}_spread", spread(values, base), None, None))
+    return rows
