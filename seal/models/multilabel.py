@@ -78,9 +78,11 @@ class MultilabelModel(SealModel):
         labels: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> TaskState:
-        inputs = {"features": features}
+        return self._task_state({"features": features}, len(features), labels)
+
+    def _task_state(self, inputs: Dict[str, Any], rows: int, labels: Optional[torch.Tensor]) -> TaskState:
         if self.task_net is None:
-            logits, hidden = features.new_zeros(len(features), self.output_space.num_labels), None
+            logits, hidden = self.label_thresholds.new_zeros(rows, self.output_space.num_labels), None
         else:
             logits, hidden = self.task_net(inputs)
         return TaskState(inputs, logits, hidden, gold=labels)
@@ -110,7 +112,10 @@ class MultilabelModel(SealModel):
             Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
             task-net predicts.
         """
-        state = self.task_state(features, labels)
+        return self._output(self.task_state(features, labels), labels)
+
+    def _output(self, state: TaskState, labels: Optional[torch.Tensor]) -> Dict[str, torch.Tensor]:
+        """What `forward` returns."""
         output: Dict[str, torch.Tensor] = {}
         if self.inference is None:
             output["probabilities"] = state.logits.sigmoid()

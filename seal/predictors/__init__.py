@@ -1,2 +1,3 @@
 from seal.predictors.multilabel import MultilabelPredictor
 from seal.predictors.srl import SrlPredictor
+from seal.predictors.text_multilabel import TextMultilabelPredictor

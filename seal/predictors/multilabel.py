@@ -2,9 +2,7 @@
 Labels of feature vectors.
 """
 
-import json
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, List, Optional
 
 import numpy
 import torch
@@ -14,24 +12,13 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.models.multilabel import DECISIONS, MultilabelModel
 from seal.predictors.features import FeatureRows, read_record
-from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
-
-
-class Line(dict):
-    """
-    A line of input: a mistake in it is told in its record, with its number; in other input it is raised.
-    """
-
-    def __init__(self, number: int, inputs: JsonDict, error: Optional[str] = None) -> None:
-        super().__init__(inputs)
-        self.number = number
-        self.error = error
+from seal.predictors.label_sets import LabelSetPredictor, Line, id_of
+from seal.predictors.line_predictor import wrong_line
 
 
 @Predictor.register("seal_multilabel")
-class MultilabelPredictor(LinePredictor):
+class MultilabelPredictor(LabelSetPredictor):
     """
     The labels of feature vectors: the predictor of `seal_multilabel` models.
 
@@ -86,6 +73,8 @@ class MultilabelPredictor(LinePredictor):
     loss-net, or tuned thresholds of a model that has none.
     """
 
+    registered_name = "seal_multilabel"
+
     def __init__(
         self,
         model: Model,
@@ -97,37 +86,8 @@ class MultilabelPredictor(LinePredictor):
         probabilities: bool = False,
         **unknown: Any,
     ) -> None:
-        # Without this `--predictor-args` with a misspelt key ends in a traceback.
-        if unknown:
-            raise ConfigurationError(
-                f"predictor argument {min(unknown)!r} is unknown; choose from: top_k, energy, decision, "
-                "probabilities."
-            )
-        if not isinstance(model, MultilabelModel):
-            raise ConfigurationError(
-                f"the predictor 'seal_multilabel' is for 'seal_multilabel' models, not {type(model).__name__}."
-            )
-        if top_k is not None and (type(top_k) is not int or top_k < 1):
-            raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")
-        for name, value in (("energy", energy), ("probabilities", probabilities)):
-            if not isinstance(value, bool):
-                raise ConfigurationError(f"{name} must be true or false, found {value!r}.")
-        if energy and model.loss_net is None:
-            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
-        if decision is not None and not (isinstance(decision, str) and decision in DECISIONS):
-            raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
-        if decision in ("tuned", "per_label") and not model.is_tuned:
-            raise ConfigurationError(
-                f"decision: '{decision}' needs thresholds that the trainer callback 'tune_thresholds' has tuned, "
-                "and this model was trained without it."
-            )
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, top_k, energy, decision, probabilities, unknown)
         self._rows = FeatureRows(model.vocab, dataset_reader)
-        self._names: List[str] = model.output_space.labels
-        self._top_k = top_k
-        self._energy = energy
-        self._decision = decision
-        self._probabilities = probabilities
 
     def predict(self, features: Any) -> JsonDict:
         """
@@ -189,14 +149,14 @@ class MultilabelPredictor(LinePredictor):
                 if isinstance(item, Line) and item.error is not None:
                     raise ConfigurationError(item.error)
                 self._rows.fill(item, matrix[place])
-                records.append(_id_of(item))
+                records.append(id_of(item))
                 good.append(place)
             except ConfigurationError as error:
                 if not isinstance(item, Line):
                     raise
                 records.append(wrong_line(item.number, error))
         rows = self._rows.standardized(matrix[good] if len(good) < len(inputs) else matrix)
-        for place, record in zip(good, self._predict(torch.from_numpy(rows))):
+        for place, record in zip(good, self._labelled(torch.from_numpy(rows))):
             records[place].update(record)
         return records
 
@@ -218,67 +178,11 @@ class MultilabelPredictor(LinePredictor):
             metadata = instance.fields.get("metadata")
             records.append({} if metadata is None else {"id": metadata.metadata["source"]})
         features = torch.stack([instance["features"].tensor for instance in instances])
-        for record, more in zip(records, self._predict(features)):
+        for record, more in zip(records, self._labelled(features)):
             record.update(more)
         return records
 
-    # Inference by the energy needs gradients, which `torch.inference_mode` would not let it switch on.
-    @torch.no_grad()
-    def _predict(self, features: torch.Tensor) -> List[JsonDict]:
+    def _labelled(self, features: torch.Tensor) -> List[JsonDict]:
         if not len(features):
             return []
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
-        with _deciding(self._model, self._decision):
-            output = self._model(features.to(self._model.tuned_threshold))
-        probabilities = output["probabilities"].cpu().numpy()
-        predicted = self._labels(probabilities, output["predicted"])
-        records: List[JsonDict] = [{"labels": labels} for labels in predicted]
-        if self._top_k is not None:
-            best = numpy.argsort(-probabilities, axis=1, kind="stable")[:, : self._top_k]
-            values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
-            for record, columns, row in zip(records, best.tolist(), values):
-                record["top"] = [
-                    {"label": self._names[column], "probability": finite(value)}
-                    for column, value in zip(columns, row)
-                ]
-        if self._energy:
-            for record, energy in zip(records, output["energy"].tolist()):
-                record["energy"] = finite(energy)
-        if self._probabilities:
-            for record, row in zip(records, probabilities.tolist()):
-                record["probabilities"] = dict(zip(self._names, map(finite, row)))
-        return records
-
-    def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[Dict[str, float]]:
-        """The predicted labels of each row, the likeliest first."""
-        rows, columns = predicted.cpu().numpy().nonzero()
-        values = probabilities[rows, columns]
-        order = numpy.lexsort((columns, -values, rows))
-        ends = numpy.bincount(rows, minlength=len(probabilities)).cumsum().tolist()
-        names = [self._names[column] for column in columns[order].tolist()]
-        likeliest = values[order].tolist()
-        for start, end in zip([0, *ends], ends):
-            yield dict(zip(names[start:end], likeliest[start:end]))
-
-
-@contextmanager
-def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]:
-    """Inside, the model decides by `decision`, unless that is `None`; other predictors of it are not disturbed."""
-    own = model.decision
-    model.decision = own if decision is None else decision
-    try:
-        yield
-    finally:
-        model.decision = own
-
-
-def _id_of(inputs: JsonDict) -> JsonDict:
-    if "id" not in inputs:
-        return {}
-    try:
-        json.dumps(inputs["id"], allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
-    return {"id": inputs["id"]}
+        return self._predict({"features": features.to(self._model.tuned_threshold)})

@@ -4,9 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.samplers import CostAugmentedOutputSampler, SamplingProblem
 from tests.models.test_tagging import ENCODER, LOSS_NET, NCE, batch_of, model_of
-from tests.spine import mask_of, tag_sequence
 
 NETS = {
     "separated": {"type": "separated", "encoder": ENCODER},
@@ -132,15 +130,6 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
     models = [model_of(**compound(kind)) for kind in NETS] + [model_of()]
     weights = [torch.cat([p.flatten() for p in model.task_net.parameters()]) for model in models]
     assert all(torch.equal(one, weights[0]) for one in weights)
-
-
-def test_its_output_is_a_candidate():
-    space, mask = tag_sequence(2), mask_of([2, 1])
-    logits, augmented = torch.zeros(2, 2, 2), torch.tensor([[[0.0, 1.0], [2.0, 0.0]], [[3.0, 0.0], [9.0, 9.0]]])
-    problem = SamplingProblem(logits, None, mask, space, cost_augmented=augmented)
-    found = CostAugmentedOutputSampler()(problem).outputs
-    wanted = torch.tensor([[[0.26894142, 0.73105858], [0.88079708, 0.11920292]], [[0.95257413, 0.04742587], [0, 0]]])
-    torch.testing.assert_close(found, wanted.unsqueeze(1))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import glob
 import shutil
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -20,6 +21,8 @@ CONFIGS = sorted(glob.glob(str(ROOT / "training_configs" / "**" / "*.jsonnet"), 
 FIXTURE = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
 SAMPLE = ROOT / "data" / "multilabel_sample"
 TAGGED = ROOT / "data" / "tagging_sample" / "train.tsv"
+LETTERS = ROOT / "data" / "text_sample"
+SHAPES = ROOT / "data" / "shapes_sample" / "train.npz"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +44,41 @@ def few_rows(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few_sentences(tmp_path_factory):
-    """The first sentences of the tagging sample: words and tags, as in the data sets with two columns."""
-    rows = [line.split("\t") for line in TAGGED.read_text(encoding="utf-8").splitlines()[:200]]
-    path = tmp_path_factory.mktemp("few_sentences") / "data.tsv"
-    path.write_text("".join("\t".join(row[::2]) + "\n" for row in rows), encoding="utf-8")
+    """The first sentences of the tagging sample, in the columns that a reader's settings name."""
+    # An empty line has an empty word.
+    rows = [line.split("\t") if line else ["", ""] for line in TAGGED.read_text(encoding="utf-8").splitlines()[:200]]
+    folder = tmp_path_factory.mktemp("few_sentences")
+
+    def written(reader):
+        columns = reader.get("columns", ["word", "tag"])
+        lines = []
+        for word, *_, label in rows:
+            if reader.get("encoding") == "IOB1":
+                label = label.replace("B-", "I-")
+            cells = {"word": word, reader.get("tag_column", "tag"): label}
+            lines.append("\t".join(cells.get(name, "X") for name in columns) if word else "")
+        path = folder / f"{'_'.join(columns)}.tsv"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def few_texts(tmp_path_factory):
+    """The first notes of the text sample."""
+    path = tmp_path_factory.mktemp("few_texts") / "data.jsonl"
+    lines = (LETTERS / "train.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:40]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def few_images(tmp_path_factory):
+    """The first images of the sample of shapes."""
+    path = tmp_path_factory.mktemp("few_images") / "data.npz"
+    with numpy.load(SHAPES) as arrays:
+        numpy.savez(path, **{name: arrays[name][:5] for name in arrays.files})
     return path
 
 
@@ -76,7 +110,8 @@ def few_epochs(trainer):
 def test_there_are_configs():
     assert len(CONFIGS) >= 126
     # Each is of one kind.
-    assert all(is_multilabel(path) + is_tagging(path) + is_srl(path) == 1 for path in CONFIGS)
+    kinds = (is_multilabel, is_tagging, is_srl, is_text, is_segmentation)
+    assert all(sum(is_kind(path) for is_kind in kinds) == 1 for path in CONFIGS)
 
 
 def is_multilabel(config):
@@ -85,6 +120,14 @@ def is_multilabel(config):
 
 def is_tagging(config):
     return "tagging.libsonnet" in Path(config).read_text(encoding="utf-8")
+
+
+def is_text(config):
+    return "/text.libsonnet" in Path(config).read_text(encoding="utf-8")
+
+
+def is_segmentation(config):
+    return "segmentation.libsonnet" in Path(config).read_text(encoding="utf-8")
 
 
 def is_srl(config):
@@ -130,10 +173,43 @@ def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, few_rows, tm
 @pytest.mark.parametrize("config", [path for path in CONFIGS if is_tagging(path)], ids=name)
 def test_a_tagging_config_trains_a_step_and_predicts(config, few_sentences, tiny_bert, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    params = shrink(Params.from_file(config).as_dict(quiet=True), few_sentences, str(tiny_bert))
+    params = Params.from_file(config).as_dict(quiet=True)
+    reader = params["dataset_reader"]
+    shrink(params, few_sentences(reader), str(tiny_bert))
     encoding = params["model"]["output_space"]["encoding"]
+    asked = {"words": ["Rose", "sells", "ginger"]}
+    if "feature_columns" in reader:
+        asked["features"] = {name: ["X"] * 3 for name in reader["feature_columns"]}
     metrics = trained(config, params, tmp_path / "run")
     assert "accuracy" in metrics and ("f1" in metrics) == (encoding is not None)
-    record = Predictor.from_path(tmp_path / "run").predict_json({"words": ["Rose", "sells", "ginger"]})
+    record = Predictor.from_path(tmp_path / "run").predict_json(asked)
     assert len(record["tags"]) == 3 and 0 < record["probability"] <= 1
     assert encoding is None or first_broken(record["tags"], encoding) is None
+
+
+@pytest.mark.parametrize("config", [path for path in CONFIGS if is_text(path)], ids=name)
+def test_a_text_config_trains_a_step_and_predicts(config, few_texts, tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = shrink(Params.from_file(config).as_dict(quiet=True), few_texts, str(tiny_bert))
+    # The data set's own reading is for its own files.
+    reader = params["dataset_reader"]
+    for option in ("labels", "text_keys"):
+        reader.pop(option, None)
+    reader.update(taxonomy=str(LETTERS / "taxonomy.tsv"), ancestors=True)
+    trained(config, params, tmp_path / "run")
+    metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", f"{few_texts}#valid")
+    assert set(metrics) >= {"micro_f1", "macro_f1", "micro_f1_tuned"}
+    record = Predictor.from_path(tmp_path / "run", overrides={"model.decision": "tuned"}).predict_json({"text": "Rats!"})
+    assert set(record) == {"labels"}
+
+
+@pytest.mark.parametrize("config", [path for path in CONFIGS if is_segmentation(path)], ids=name)
+def test_a_segmentation_config_trains_a_step_and_predicts(config, few_images, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = shrink(Params.from_file(config).as_dict(quiet=True), few_images)
+    # All crops of an image take as long as 36 images.
+    params["model"]["crops_per_side"] = 2
+    metrics = trained(config, params, tmp_path / "run")
+    assert 0 <= metrics["mean_iou"] <= 100
+    record = Predictor.from_path(tmp_path / "run").predict_json({"images": str(few_images), "row": 1})
+    assert record["size"] == [32, 32] and 0 <= record["foreground"] <= 1

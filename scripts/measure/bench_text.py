@@ -1,0 +1,154 @@
+"""The benchmark of texts with labels: what a training step costs with a transformer for each net, or one for both."""
+
+import json
+import tempfile
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import _jsonnet
+import torch
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+from allennlp.models import Model
+from allennlp.training import Trainer
+
+import seal  # noqa: F401
+from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_timing import interleaved, median_ratio, spread, train_epoch
+from scripts.measure.configs import library_value, text
+from scripts.measure.suite import ROOT
+from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
+
+BASELINE = "cross_entropy"
+METHODS = {
+    BASELINE: "text.method.cross_entropy()",
+    "margin": "text.method.margin()",
+    "nce_20": "text.method.nce(num_samples=20)",
+    "nce_20_shared": "text.method.nce(num_samples=20, share_encoder=true)",
+    "implicit_cd": "text.method.implicit_cd()",
+}
+CASES = {"step": "seconds of a training step, against cross-entropy's"}
+BATCH_SIZE = 32
+MAX_LENGTH = 128
+
+
+class Row(NamedTuple):
+    suite: str
+    case: str
+    method: str
+    metric: str
+    value: float
+    baseline: Optional[float]
+    ratio: Optional[float]
+
+
+class TextBenchmark:
+    """
+    # Parameters
+
+    methods : `List[str]`
+    encoder : `str`, optional
+        `None`: a BERT with random weights, of `layers` and `width`.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Of a round, all of the first texts of Reuters or, where that is not there, of the sample.
+    threads : `int`
+        Of torch.
+    """
+
+    def __init__(
+        self,
+        methods: List[str],
+        encoder: Optional[str],
+        repeats: int,
+        num_batches: int,
+        threads: int,
+        layers: int = 6,
+        width: int = 384,
+    ) -> None:
+        torch.set_num_threads(threads)
+        self._methods = list(dict.fromkeys([BASELINE, *methods]))
+        self._repeats, self._num_batches = repeats, num_batches
+        self._folder = tempfile.TemporaryDirectory(prefix="bench-text-")
+        self.data = next(name for name in ("reuters", "sample") if is_present(name))
+        self._paths = paths(self.data)
+        self.description = encoder or f"random BERT of {layers} layers, {width} wide"
+        self._encoder = encoder or save_random_bert(Path(self._folder.name) / "bert", self._words(), layers, width)
+        self._instances = self._read()
+        self._vocab = Vocabulary.from_instances(self._instances)
+
+    def run(self, cases: List[str]) -> List[Row]:
+        return self.step() if "step" in cases else []
+
+    def step(self) -> List[Row]:
+        trainers = {name: self._trainer(name) for name in self._methods}
+        timings = interleaved(
+            {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}, self._repeats
+        )
+        rows = []
+        for name in timings:
+            for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
+                values, base = ([getattr(timing, kind) for timing in timings[key]] for key in (name, BASELINE))
+                value, baseline = median(values) / self._num_batches, median(base) / self._num_batches
+                rows.append(Row("text", "step", name, metric, value, baseline, median_ratio(values, base)))
+                # A ratio says no more than its rounds agree on.
+                rows.append(Row("text", "step", name, f"{metric}_spread", spread(values, base), None, None))
+        return rows
+
+    def _words(self) -> List[str]:
+        path = str(ROOT / self._paths["train"].partition("#")[0])
+        options = TextOptions(text_keys=("title", "text") if self.data == "reuters" else None)
+        texts = islice(FORMATS[format_of(path)](path, options), 2000)
+        return [word for item in texts for word in item.words]
+
+    def _read(self) -> List[Instance]:
+        settings = self._experiment(BASELINE)["dataset_reader"]
+        for key in ("labels", "taxonomy"):
+            if key in settings:
+                settings[key] = str(ROOT / settings[key])
+        settings["max_instances"] = self._num_batches * BATCH_SIZE
+        reader = DatasetReader.from_params(Params(settings))
+        instances = list(reader.read(str(ROOT / self._paths["train"])))
+        for instance in instances:
+            reader.apply_token_indexers(instance)
+        # Of like length together, as in training.
+        return sorted(instances, key=lambda instance: len(instance["tokens"]))
+
+    def _trainer(self, method: str) -> Trainer:
+        """That of the config; its model stays what it is, since nothing is learnt at a rate of 0."""
+        config = self._experiment(method)
+        torch.manual_seed(0)
+        model = Model.from_params(Params(config["model"]), vocab=self._vocab)
+        settings = config["trainer"]
+        settings.update(
+            num_epochs=1, checkpointer=None, callbacks=[], enable_default_callbacks=False, run_confidence_checks=False
+        )
+        loader = SimpleDataLoader(self._instances, BATCH_SIZE, vocab=self._vocab)
+        trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
+        model.to(trainer.cuda_device)
+        loader.set_target_device(trainer.cuda_device)
+        return trainer
+
+    def _experiment(self, method: str) -> Dict[str, Any]:
+        library = (ROOT / "training_configs" / "lib" / "text.libsonnet").as_posix()
+        source = f"""
+            local text = import {text(library)};
+            text.experiment(
+              data=text.data.{self.data},
+              encoder=text.encoder.transformer({text(self._encoder)}, max_length={MAX_LENGTH}),
+              method={METHODS[method]},
+              training=text.training.default {{ task_net_lr: 0, loss_net_lr: 0, head_lr: null, scheduler: null }},
+            )"""
+        return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+
+
+def paths(dataset: str) -> Dict[str, str]:
+    return library_value("text.libsonnet", f"{{ train: lib.data.{dataset}.train }}")
+
+
+def is_present(dataset: str) -> bool:
+    return (ROOT / paths(dataset)["train"].partition("#")[0]).exists()

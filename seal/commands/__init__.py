@@ -1,0 +1,1 @@
+from seal.commands.label_interactions import LabelInteractions

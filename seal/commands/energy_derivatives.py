@@ -1,0 +1,88 @@
+"""
+What an energy of label sets makes of pairs of labels: its gradient and its Hessian in the outputs.
+"""
+
+from typing import Any, List
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.energies.local import LocalEnergy
+from seal.nets import LossNet
+
+
+def global_energy(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) -> torch.Tensor:
+    """
+    The terms of a loss-net that let labels interact, which are all but the local one: `(batch, samples)`.
+
+    # Parameters
+
+    features : `List[Any]`
+        What `loss_net.encode` returned.
+    outputs : `torch.Tensor`, `(batch, samples, labels)`
+
+    # Raises
+
+    `ConfigurationError` if the local term is all there is.
+    """
+    terms = [
+        energy(condition, outputs)
+        for energy, condition in zip(loss_net.energies, features)
+        if not isinstance(energy, LocalEnergy)
+    ]
+    if not terms:
+        raise ConfigurationError("the model's loss-net has a local energy alone, in which labels do not interact.")
+    return sum(terms)
+
+
+def mean_hessian(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) -> torch.Tensor:
+    """
+    `1/N sum_n d^2 E_global(x_n, y_n) / dy^2` (implicit-training paper, appendix C; AN2): `(labels, labels)`.
+
+    # Parameters
+
+    outputs : `torch.Tensor`, `(batch, labels)`
+        Where it is taken, one a row of the batch.
+    """
+    outputs = outputs.detach().requires_grad_()
+    with torch.enable_grad():
+        energy = global_energy(loss_net, features, outputs.unsqueeze(1)).sum()
+        (gradient,) = torch.autograd.grad(energy, outputs, create_graph=True)
+        rows = []
+        for label in range(outputs.shape[1]):
+            (row,) = torch.autograd.grad(gradient[:, label].sum(), outputs, retain_graph=True)
+            rows.append(row.mean(dim=0))
+    return torch.stack(rows)
+
+
+def pair_gradient(
+    loss_net: LossNet, features: List[Any], others: torch.Tensor, first: int, second: int, steps: int
+) -> torch.Tensor:
+    """
+    `dE_global / dy_k` where `y_i` and `y_k` run over a grid of [0, 1] and the other labels stay (SEAL, NeurIPS 2022,
+    Figure 2; AN1): `(steps, steps)`, a row a value of `y_i`, a column one of `y_k`.
+
+    # Parameters
+
+    features : `List[Any]`
+        Of one row.
+    others : `torch.Tensor`, `(labels,)`
+    first, second : `int`
+        `i` and `k`.
+    steps : `int`
+        Of the grid in each direction, ends included.
+    """
+    grid = torch.linspace(0, 1, steps, dtype=others.dtype, device=others.device)
+    outputs = others.detach().repeat(steps, steps, 1)
+    outputs[:, :, first] = grid.unsqueeze(1)
+    outputs[:, :, second] = grid
+    outputs.requires_grad_()
+    with torch.enable_grad():
+        energy = global_energy(loss_net, features, outputs.flatten(0, 1).unsqueeze(0)).sum()
+        (gradient,) = torch.autograd.grad(energy, outputs)
+    return gradient[:, :, second]
+
+
+def first_row(features: List[Any]) -> List[Any]:
+    """`features` of the first row of a batch alone."""
+    return [condition[:1] if isinstance(condition, torch.Tensor) else condition for condition in features]

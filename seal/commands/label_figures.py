@@ -1,0 +1,87 @@
+"""
+Figures of label sets and of how labels interact. matplotlib is imported when one is drawn: it takes its time.
+"""
+
+from typing import Any, Dict, List
+
+import numpy
+
+from seal.commands.label_statistics import LabelSets
+
+BLUE, PALE = "#2f5d8a", "#9db8d2"
+
+
+def figure(columns: int, width: float, height: float) -> Any:
+    """A figure without a window and its panels in a row."""
+    from matplotlib.figure import Figure
+
+    result = Figure(figsize=(width * columns, height), layout="constrained")
+    return result, numpy.atleast_1d(result.subplots(1, columns))
+
+
+def draw_label_sets(sets: LabelSets, path: str) -> None:
+    """How many labels rows have, and how often labels are had, alone and with others."""
+    drawing, (left, right) = figure(2, 5.2, 3.6)
+    left.bar(range(len(sets.sizes)), sets.sizes, color=BLUE)
+    left.set(xlabel="labels of a row", ylabel="rows", title=f"{sets.summary['different_sets']} different sets")
+    order = numpy.argsort(-sets.counts, kind="stable")
+    place = numpy.arange(len(order))
+    with_others = (sets.counts - sets.alone)[order]
+    right.bar(place, with_others, width=1, color=PALE, label="with others")
+    right.bar(place, sets.alone[order], width=1, bottom=with_others, color=BLUE, label="alone")
+    right.set(xlabel="label, by its rows", ylabel="rows", title=f"{sets.summary['labels']} labels")
+    right.legend(frameon=False, fontsize=8)
+    for panel in (left, right):
+        panel.spines[["top", "right"]].set_visible(False)
+    drawing.savefig(path, dpi=150)
+
+
+def draw_matrices(matrices: Dict[str, numpy.ndarray], names: List[str], path: str) -> None:
+    """
+    Heat maps in a row, each of its own scale, white at 0; what is NaN is grey.
+
+    # Parameters
+
+    matrices : `Dict[str, numpy.ndarray]`
+        By title; each `(labels, labels)`.
+    """
+    size = max(4.2, 0.16 * len(names) + 1.8)
+    drawing, panels = figure(len(matrices), size, size)
+    for panel, (title, matrix) in zip(panels, matrices.items()):
+        limit = numpy.nanmax(numpy.abs(matrix)) if numpy.isfinite(matrix).any() else 0
+        limit = limit or 1.0
+        panel.set_facecolor("#dddddd")
+        image = panel.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
+        panel.set_title(title, fontsize=9)
+        panel.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
+        panel.set_yticks(range(len(names)), names, fontsize=6)
+        drawing.colorbar(image, ax=panel, shrink=0.7)
+    drawing.savefig(path, dpi=150)
+
+
+def draw_surfaces(surfaces: Dict[str, numpy.ndarray], axes: Dict[str, List[str]], path: str) -> None:
+    """
+    Gradients over the two outputs of a pair; those of an energy, all but the first, have one scale.
+
+    # Parameters
+
+    surfaces : `Dict[str, numpy.ndarray]`
+        By title, cross-entropy's first: `(steps, steps)`, a row a value of the first output from 0 to 1, a
+        column one of the second.
+    axes : `Dict[str, List[str]]`
+        By title: the names of the two outputs.
+    """
+    drawing, panels = figure(len(surfaces), 4.4, 3.9)
+    energies = list(surfaces.values())[1:]
+    scale = dict(vmin=min(map(numpy.min, energies)), vmax=max(map(numpy.max, energies)))
+    for panel, (title, surface) in zip(panels, surfaces.items()):
+        image = panel.imshow(surface.T, origin="lower", extent=(0, 1, 0, 1), cmap="viridis", aspect="equal")
+        if panel is not panels[0]:
+            image.set_clim(**scale)
+        contours = panel.contour(surface.T, 6, extent=(0, 1, 0, 1), colors="white", linewidths=0.7)
+        panel.clabel(contours, fontsize=6)
+        first, second = axes[title]
+        panel.set(xlabel=f"$y_i$: {first}", ylabel=f"$y_k$: {second}")
+        panel.set_title(title, fontsize=9)
+        drawing.colorbar(image, ax=panel, shrink=0.8)
+    drawing.savefig(path, dpi=150)

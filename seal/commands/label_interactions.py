@@ -1,0 +1,274 @@
+"""
+The `label-interactions` sub-command: what a multi-label model's energy makes of pairs of labels, beside what the data
+say of them.
+"""
+
+import argparse
+import csv
+import json
+import os
+from copy import deepcopy
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+import torch
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.data import DataLoader, DatasetReader
+from allennlp.models.archival import Archive, load_archive
+from scipy.stats import spearmanr
+
+from seal.commands import energy_derivatives, label_figures, label_statistics
+from seal.common.taxonomy import Taxonomy
+from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.models.multilabel import MultilabelModel
+
+_OTHERS = ("zeros", "means")
+# Nearest to 0 where -1/y, which cross-entropy's gradient is, is drawn.
+_EDGE = 0.05
+
+
+@Subcommand.register("label-interactions")
+class LabelInteractions(Subcommand):
+    """
+    Writes, of a `seal_multilabel` or `seal_text_multilabel` model and a data set, tables (CSV) and figures (PNG):
+
+    - `label_sets`, `labels.csv`: how large and how varied the sets of labels are, and how often each label stands alone
+      (AN10).
+    - `negative_hessian.csv`, `co_occurrence.csv`, `mutual_information.csv`, `interactions.png`: the Hessian of the
+      global energy in the outputs, at what the model predicts and averaged over the rows, beside how often labels go
+      together (AN2). With the sign turned: low energy is good, so where two labels want each other the Hessian is
+      negative, and what is written positive.
+    - `pair_gradients`: the gradient of the global energy at one label of a pair, over the outputs of both, for a pair
+      that belongs together and one that does not, beside that of cross-entropy (AN1). A negative one raises the label.
+    - `summary.json`: the numbers of all of these, and Spearman's correlation of the Hessian with co-occurrence and with
+      mutual information over pairs of different labels.
+
+    Of a model without a loss-net there is the first alone, and the tables of co-occurrence.
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = parser.add_parser(
+            self.name,
+            description="Show which labels a multi-label model's energy wants together, beside the data.",
+            help="Show how the labels of a multi-label model interact.",
+        )
+        subparser.add_argument("archive_file", type=str, help="path to an archived trained model")
+        subparser.add_argument("input_file", type=str, help="path to the data, as the model's reader takes it")
+        subparser.add_argument("--output", type=str, required=True, help="the folder for tables and figures")
+        subparser.add_argument("--instances", type=int, default=1000, help="rows that the Hessian is averaged over")
+        subparser.add_argument("--labels", type=int, default=40, help="the most labels, by their rows, in a figure")
+        subparser.add_argument("--grid", type=int, default=51, help="steps of y_i and of y_k")
+        subparser.add_argument(
+            "--others", choices=_OTHERS, default="zeros", help="what the labels outside the pair are set to"
+        )
+        subparser.add_argument(
+            "--related",
+            nargs=2,
+            metavar=("LABEL", "LABEL"),
+            help="i and k, as a child and its parent (otherwise: an edge of the taxonomy, or the labels that are most "
+            "associated)",
+        )
+        subparser.add_argument(
+            "--unrelated",
+            nargs=2,
+            metavar=("LABEL", "LABEL"),
+            help="i and k (otherwise: the same k, and the label that is closest to independent of it)",
+        )
+        subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
+        subparser.add_argument("-o", "--overrides", type=str, default="", help="overrides of the model's config")
+        subparser.set_defaults(func=label_interactions_from_args)
+        return subparser
+
+
+def label_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
+    for option, least in (("instances", 1), ("labels", 2), ("grid", 2)):
+        if getattr(args, option) < least:
+            raise ConfigurationError(f"--{option} must be at least {least}, not {getattr(args, option)}.")
+    check_for_gpu(args.cuda_device)
+    archive = load_archive(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
+    if not isinstance(archive.model, MultilabelModel):
+        raise ConfigurationError(
+            f"{args.archive_file}: 'label-interactions' is for multi-label models, not {type(archive.model).__name__}."
+        )
+    os.makedirs(args.output, exist_ok=True)
+    summary = _Interactions(archive, args).write()
+    print(json.dumps(summary, indent=2))
+    return summary
+
+
+class _Data(NamedTuple):
+    """Of all rows `gold (rows, labels)`; of the loss-net, the mean Hessian and the features of the first row."""
+
+    gold: numpy.ndarray
+    hessian: Optional[torch.Tensor]
+    features: List[Any]
+
+
+class _Interactions:
+    def __init__(self, archive: Archive, args: argparse.Namespace) -> None:
+        self._model: MultilabelModel = archive.model.eval()
+        self._reader: DatasetReader = archive.validation_dataset_reader
+        self._names: List[str] = self._model.output_space.labels
+        self._args = args
+        self._known_taxonomy: Optional[Taxonomy] = None
+        settings = archive.config.as_dict(quiet=True)
+        settings = deepcopy(settings.get("validation_data_loader") or settings["data_loader"])
+        self._loader = DataLoader.from_params(Params(settings), reader=self._reader, data_path=args.input_file)
+        self._loader.index_with(self._model.vocab)
+        self._loader.set_target_device(self._model.tuned_threshold.device)
+
+    def write(self) -> Dict[str, Any]:
+        data = self._collect()
+        sets = label_statistics.label_sets(data.gold)
+        together = label_statistics.co_occurrence(data.gold)
+        information = label_statistics.mutual_information(data.gold)
+        self._table("label_sets.csv", ["statistic", "value"], sets.summary.items())
+        self._table("labels.csv", ["label", "rows", "alone"], zip(self._names, sets.counts, sets.alone))
+        label_figures.draw_label_sets(sets, self._path("label_sets.png"))
+        matrices = {"co-occurrence": together, "mutual information (nats; grey: never together)": information}
+        self._matrix("co_occurrence.csv", together)
+        self._matrix("mutual_information.csv", information)
+        summary: Dict[str, Any] = {"label_sets": sets.summary}
+        if data.hessian is not None:
+            negative = -data.hessian.double().cpu().numpy()
+            numpy.fill_diagonal(negative, 0)
+            self._matrix("negative_hessian.csv", negative)
+            matrices = {"- Hessian of the global energy": negative, **matrices}
+            summary["spearman"] = {
+                "co_occurrence": _spearman(negative, together),
+                "mutual_information": _spearman(negative, information),
+            }
+            summary["pairs"] = self._pairs(data)
+        most = numpy.argsort(-sets.counts, kind="stable")[: self._args.labels]
+        shown = {title: matrix[numpy.ix_(most, most)] for title, matrix in matrices.items()}
+        label_figures.draw_matrices(shown, [self._names[label] for label in most], self._path("interactions.png"))
+        with open(self._path("summary.json"), "w", encoding="utf-8") as file:
+            json.dump(summary, file, indent=2)
+        return summary
+
+    @torch.no_grad()
+    def _collect(self) -> _Data:
+        gold: List[torch.Tensor] = []
+        total, rows, features = None, 0, []  # type: Optional[torch.Tensor], int, List[Any]
+        for batch in self._loader:
+            if batch.get("labels") is None:
+                raise ConfigurationError(f"{self._args.input_file}: the data have no labels.")
+            gold.append(batch["labels"].bool().cpu())
+            room = self._args.instances - rows
+            if self._model.loss_net is None or room <= 0:
+                continue
+            state = self._model.task_state(**batch)
+            frozen = self._model.frozen_features(state)
+            outputs = self._model(**batch)["probabilities"]
+            features = features or energy_derivatives.first_row(frozen)
+            frozen = [part[:room] if isinstance(part, torch.Tensor) else part for part in frozen]
+            number = len(outputs[:room])
+            mean = energy_derivatives.mean_hessian(self._model.loss_net, frozen, outputs[:room])
+            total = mean * number if total is None else total + mean * number
+            rows += number
+        if not gold:
+            raise ConfigurationError(f"{self._args.input_file}: there is no row.")
+        return _Data(torch.cat(gold).numpy(), None if total is None else total / rows, features)
+
+    def _pairs(self, data: _Data) -> Dict[str, List[str]]:
+        """Writes the gradients at the pairs, and tells which they are."""
+        related = self._asked(self._args.related) or self._related(data.gold)
+        if related is None:
+            return {}
+        unrelated = self._asked(self._args.unrelated) or self._unrelated(data.gold, related)
+        pairs = {"related": related, **({} if unrelated is None else {"unrelated": unrelated})}
+        grid = numpy.linspace(0, 1, self._args.grid)
+        clipped = numpy.clip(grid, _EDGE, 1)
+        surfaces = {f"cross-entropy, true $y_k$ = 1 ($y_k \\geq$ {_EDGE})": numpy.tile(-1 / clipped, (len(grid), 1))}
+        axes = {title: ["any label", "the true label"] for title in surfaces}
+        others = torch.zeros(len(self._names), device=self._model.tuned_threshold.device)
+        if self._args.others == "means":
+            others += torch.from_numpy(data.gold.mean(axis=0)).to(others)
+        lines = []
+        for kind, (first, second) in pairs.items():
+            gradient = energy_derivatives.pair_gradient(
+                self._model.loss_net, data.features, others, first, second, len(grid)
+            ).cpu().numpy()
+            names = [self._names[first], self._names[second]]
+            title = f"{kind}: d E_global / d $y_k$"
+            surfaces[title], axes[title] = gradient, names
+            lines += [
+                [kind, *names, grid[i], grid[k], gradient[i, k]] for i in range(len(grid)) for k in range(len(grid))
+            ]
+        self._table("pair_gradients.csv", ["pair", "i", "k", "y_i", "y_k", "gradient_k"], lines)
+        label_figures.draw_surfaces(surfaces, axes, self._path("pair_gradients.png"))
+        return {kind: [self._names[label] for label in pair] for kind, pair in pairs.items()}
+
+    def _asked(self, names: Optional[Sequence[str]]) -> Optional[List[int]]:
+        for name in names or ():
+            if name not in self._names:
+                raise ConfigurationError(f"--related, --unrelated: the model has no label {name!r}.")
+        return [self._names.index(name) for name in names] if names else None
+
+    def _related(self, gold: numpy.ndarray) -> Optional[List[int]]:
+        """A child and its parent or, without a taxonomy, any two labels that tell much of each other."""
+        taxonomy = self._taxonomy()
+        edges = [] if taxonomy is None else taxonomy.edges
+        among = self._pairs_of(taxonomy, edges)
+        found = label_statistics.most_associated(gold, among) if among.any() else None
+        return found or label_statistics.most_associated(gold)
+
+    def _unrelated(self, gold: numpy.ndarray, related: List[int]) -> Optional[List[int]]:
+        """The same label `k`, and one that is neither above nor below it."""
+        taxonomy, excluded = self._taxonomy(), set(related)
+        if taxonomy is not None:
+            kin = self._pairs_of(taxonomy, zip(*taxonomy.closure.nonzero()))
+            excluded.update(numpy.flatnonzero(kin[related[1]]).tolist())
+        other = label_statistics.least_associated(gold, related[1], excluded)
+        return None if other is None else [other, related[1]]
+
+    def _pairs_of(self, taxonomy: Optional[Taxonomy], pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
+        """Pairs of the taxonomy's labels, either way round, as a table of the model's: `(labels, labels)`."""
+        columns = {name: column for column, name in enumerate(self._names)}
+        table = numpy.zeros((len(columns), len(columns)), dtype=bool)
+        for pair in pairs:
+            names = [taxonomy.labels[label] for label in pair]
+            if columns.keys() >= set(names):
+                one, other = (columns[name] for name in names)
+                table[one, other] = table[other, one] = True
+        return table
+
+    def _taxonomy(self) -> Optional[Taxonomy]:
+        if isinstance(self._reader, TextMultilabelReader):
+            return self._reader.taxonomy()
+        # Of a file of features it is read once more.
+        if isinstance(self._reader, MultilabelReader) and self._known_taxonomy is None:
+            self._known_taxonomy = self._reader.load(self._args.input_file).taxonomy
+        return self._known_taxonomy
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._args.output, name)
+
+    def _table(self, name: str, header: List[str], rows: Iterable[Iterable[Any]]) -> None:
+        with open(self._path(name), "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            writer.writerows([_cell(value) for value in row] for row in rows)
+
+    def _matrix(self, name: str, matrix: numpy.ndarray) -> None:
+        rows = ([label, *row] for label, row in zip(self._names, matrix.tolist()))
+        self._table(name, ["label", *self._names], rows)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (float, numpy.floating)):
+        return "" if numpy.isnan(value) else f"{value:.6g}"
+    return value
+
+
+def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
+    """Over the pairs of different labels where both have a value; `None` where one is constant."""
+    above = numpy.triu_indices(len(first), k=1)
+    left, right = first[above], second[above]
+    there = numpy.isfinite(left) & numpy.isfinite(right)
+    if there.sum() < 2 or min(numpy.ptp(left[there]), numpy.ptp(right[there])) == 0:
+        return None
+    return float(spearmanr(left[there], right[there]).statistic)

@@ -1,0 +1,40 @@
+from typing import Dict, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields import MultiLabelField
+
+
+class LabelSetField(MultiLabelField):
+    """
+    A `MultiLabelField` of names in floating point, that says where a label stands that the vocabulary lacks. Label
+    namespaces have no unknown entry, and AllenNLP's message is a `KeyError` without the file.
+
+    # Parameters
+
+    labels : `List[str]`
+    label_namespace : `str`
+    source : `str`, optional
+        Where the labels are from, `file:line`.
+    """
+
+    def __init__(self, labels: List[str], label_namespace: str, source: Optional[str] = None) -> None:
+        super().__init__(labels, label_namespace)
+        self._source = source
+
+    def index(self, vocab: Vocabulary) -> None:
+        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        for label in self.labels:
+            if label not in known:
+                where = f"{self._source}: " if self._source else ""
+                raise ConfigurationError(
+                    f"{where}the label '{label}' is not in the model's vocabulary ('{self._label_namespace}'), which "
+                    "comes from its training data: correct the label, or train with data that has it, or with all "
+                    "labels named in dataset_reader.labels."
+                )
+        super().index(vocab)
+
+    def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
+        """0 or 1: `(labels,)`."""
+        return super().as_tensor(padding_lengths).float()

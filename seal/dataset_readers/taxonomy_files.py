@@ -1,0 +1,62 @@
+"""
+Taxonomies in the files that text data sets come with.
+"""
+
+import re
+from typing import List, Sequence, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.taxonomy import Taxonomy
+from seal.common.text_lines import text_lines
+
+# How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
+_RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
+# What stands above all labels and is none.
+_ROOTS = {"root", "none"}
+
+
+def read_taxonomy_file(path: str, labels: Sequence[str] = ()) -> Taxonomy:
+    """
+    A taxonomy, a forest or a graph, from one of
+
+    - lines `parent<TAB>child<TAB>child...`, one child (BGC's `hierarchy.txt`) or more (the `.taxonomy` files of
+      hierarchical classification);
+    - lines `parent: C15 child: C151 child-description: ...`, RCV1's own.
+
+    Blank lines are skipped. A parent or child `Root` or `None`, however spelt, is what stands above all labels, and
+    no label.
+
+    # Parameters
+
+    path : `str`
+    labels : `Sequence[str]`, optional
+        Labels that are there whether or not an edge names them.
+
+    # Raises
+
+    `ConfigurationError` at a line that is no edge, and if the edges go round in a circle.
+    """
+    names, edges = dict.fromkeys(labels), []
+    for number, line in text_lines(path):
+        if line.isspace():
+            continue
+        parent, children = _edge(line, f"{path}:{number}")
+        names.update((name, None) for name in (parent, *children) if name.lower() not in _ROOTS)
+        if parent.lower() not in _ROOTS:
+            edges += [(parent, child) for child in children]
+    try:
+        return Taxonomy(list(names), edges)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error.message}") from error
+
+
+def _edge(line: str, where: str) -> Tuple[str, List[str]]:
+    match = _RCV1.match(line.strip())
+    if match:
+        return match[1], [] if match[2].lower() in _ROOTS else [match[2]]
+    cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
+    if len(cells) < 2 or not all(cells):
+        found = line[:60].strip()
+        raise ConfigurationError(f"{where}: expected a parent and its children with tabs between, found {found!r}.")
+    return cells[0], cells[1:]

@@ -1,0 +1,52 @@
+"""
+Files of texts with labels: a module a format, and which a file is.
+"""
+
+import os
+from typing import Callable, Dict, Iterator
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.text_formats.blurbs import read_blurbs
+from seal.dataset_readers.text_formats.indexed_tsv import read_indexed_tsv
+from seal.dataset_readers.text_formats.json_lines import read_json_lines
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.line_pairs import read_line_pairs
+from seal.dataset_readers.text_formats.lyrl import read_lyrl
+
+#: Each takes a path and what the format may have to be told.
+FORMATS: Dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
+    "json_lines": read_json_lines,
+    "indexed_tsv": read_indexed_tsv,
+    "line_pairs": read_line_pairs,
+    "lyrl": read_lyrl,
+    "blurbs": read_blurbs,
+}
+_ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "indexed_tsv", ".dat": "lyrl"}
+
+
+def format_of(path: str) -> str:
+    """
+    Which of `FORMATS` a file is, by its name or else by how its first line that is not blank begins.
+
+    # Raises
+
+    `ConfigurationError` if that cannot be told.
+    """
+    name = os.path.basename(path)
+    name = name[: -len(".gz")] if name.endswith(".gz") else name
+    ending = os.path.splitext(name)[1]
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    if name.startswith("text_"):
+        return "line_pairs"
+    first = next((line for _, line in text_lines(path) if not line.isspace()), "")
+    if first.startswith("{"):
+        return "json_lines"
+    if first.startswith("<book"):
+        return "blurbs"
+    raise ConfigurationError(
+        f"{path}: neither its name nor its first line tells the format; set dataset_reader.format to one of "
+        f"{', '.join(FORMATS)}."
+    )

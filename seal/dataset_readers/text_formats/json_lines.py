@@ -1,0 +1,84 @@
+"""
+A text a line as JSON.
+"""
+
+import json
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+
+# The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
+_TEXT_KEYS = ("text", "token", "tokens", "doc_token")
+_LABEL_KEYS = ("labels", "label", "doc_label")
+
+
+def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of
+    words, under `text`, `token`, `tokens` or `doc_token`; the labels a list of names under `labels`, `label` or
+    `doc_label`. The versions of NYT, RCV1 and WOS that hierarchical classification uses are such files
+    (`{"token": [...], "label": [...]}`). Other keys are ignored; blank lines are skipped.
+
+    # Parameters
+
+    path : `str`
+    options : `TextOptions`
+        `text_keys`: all of these, joined by a space, in the place of the first key that is there.
+
+    # Raises
+
+    `ConfigurationError` at a line that is none of this.
+    """
+    for number, line in text_lines(path):
+        if line.isspace():
+            continue
+        where = f"{path}:{number}"
+        record = _record(line, where)
+        text = " ".join(_text(record, key, where) for key in _keys(record, options.text_keys, where))
+        yield LabelledText(text, _labels(record, where), where)
+
+
+def _record(line: str, where: str) -> Dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where}: the line is not JSON ({error}).") from error
+    if not isinstance(record, dict):
+        raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {line[:40]!r}.")
+    return record
+
+
+def _keys(record: Dict[str, Any], asked: Optional[Tuple[str, ...]], where: str) -> Tuple[str, ...]:
+    if asked is not None:
+        for key in asked:
+            if key not in record:
+                raise ConfigurationError(f"{where}: the object has no {key!r}, which the reader's text_keys name.")
+        return asked
+    for key in _TEXT_KEYS:
+        if key in record:
+            return (key,)
+    raise ConfigurationError(
+        f"{where}: the object has none of {', '.join(_TEXT_KEYS)}; name the keys of its text in the reader's text_keys."
+    )
+
+
+def _text(record: Dict[str, Any], key: str, where: str) -> str:
+    text = record[key]
+    if isinstance(text, list) and all(isinstance(word, str) for word in text):
+        return " ".join(text)
+    if not isinstance(text, str):
+        raise ConfigurationError(f"{where}: {key!r} must be a string or a list of words, found {str(text)[:40]!r}.")
+    return text
+
+
+def _labels(record: Dict[str, Any], where: str) -> List[str]:
+    key = next((key for key in _LABEL_KEYS if key in record), None)
+    if key is None:
+        raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
+    labels = record[key]
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {str(labels)[:40]!r}.")
+    return list(dict.fromkeys(labels))

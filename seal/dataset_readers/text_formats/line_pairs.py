@@ -1,0 +1,44 @@
+"""
+Texts in one file, their labels in another.
+"""
+
+import os
+from itertools import zip_longest
+from typing import Iterator
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+
+_TEXT, _LABEL = "text_", "label_"
+
+
+def read_line_pairs(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    AAPD as SGM's authors publish it (Yang et al. 2018): `text_train` has a text a line, and `label_train` beside it
+    the text's labels in the same line, with white space between; and so for `text_val` and `text_test`.
+
+    # Parameters
+
+    path : `str`
+        That of the texts; its name starts with `text_`.
+    options : `TextOptions`
+        Nothing of it is used.
+
+    # Raises
+
+    `ConfigurationError` if the name is another, or the two files differ in their number of lines.
+    """
+    folder, name = os.path.split(path)
+    if not name.startswith(_TEXT):
+        raise ConfigurationError(
+            f"{path}: the name of a file of texts starts with '{_TEXT}', that of its labels with '{_LABEL}'."
+        )
+    labels_path = os.path.join(folder, _LABEL + name[len(_TEXT) :])
+    for text, labels in zip_longest(text_lines(path), text_lines(labels_path)):
+        if text is None or labels is None:
+            number = (text or labels)[0]
+            has, lacks = (labels_path, path) if text is None else (path, labels_path)
+            raise ConfigurationError(f"{has}:{number}: {lacks} has no such line; texts and labels go line by line.")
+        yield LabelledText(text[1].strip(), list(dict.fromkeys(labels[1].split())), f"{path}:{text[0]}")

@@ -1,0 +1,86 @@
+"""
+RCV1-v2 in the token files of Lewis et al. 2004.
+"""
+
+import glob
+import os
+from collections import defaultdict
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+
+_QRELS = "rcv1-v2.topics.qrels*"
+
+
+def read_lyrl(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    RCV1-v2 as its authors publish it (Lewis et al. 2004): `lyrl2004_tokens_train.dat` and its like, in which `.I 2286`
+    starts document 2286 and `.W` its stemmed words, over several lines; and `rcv1-v2.topics.qrels`, whose lines
+    `E11 2286 1` give the documents their topics.
+
+    # Parameters
+
+    path : `str`
+        That of the token file.
+    options : `TextOptions`
+        `topics`: the file of topics. `None`: `rcv1-v2.topics.qrels`, or that with `.gz`, beside the token file.
+
+    # Raises
+
+    `ConfigurationError` at a line that is none of this, or a document without a topic.
+    """
+    topics_path = options.topics or _beside(path)
+    topics = _topics(topics_path)
+    for number, document, words in _documents(path):
+        if document not in topics:
+            raise ConfigurationError(f"{path}:{number}: the document {document} has no topic in {topics_path}.")
+        yield LabelledText(" ".join(words), topics[document], f"{path}:{number}")
+
+
+def _beside(path: str) -> str:
+    found = sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(path)), _QRELS)))
+    if not found:
+        raise ConfigurationError(
+            f"{path}: there is no rcv1-v2.topics.qrels beside it; name that file in dataset_reader.topics."
+        )
+    return found[0]
+
+
+def _topics(path: str) -> Dict[str, List[str]]:
+    topics: Dict[str, Dict[str, None]] = defaultdict(dict)
+    for number, line in text_lines(path):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) != 3:
+            raise _unexpected(path, number, "a topic, a document and 1", line)
+        topics[cells[1]][cells[0]] = None
+    return {document: list(labels) for document, labels in topics.items()}
+
+
+def _documents(path: str) -> Iterator[Tuple[int, str, List[str]]]:
+    """Each with the number of its first line."""
+    start, document, words, in_words = 0, None, [], False  # type: int, Optional[str], List[str], bool
+    for number, line in text_lines(path):
+        cells = line.split()
+        if cells[:1] == [".I"]:
+            if document is not None:
+                yield start, document, words
+            if len(cells) != 2:
+                raise _unexpected(path, number, "'.I' and a document's number", line)
+            start, document, words, in_words = number, cells[1], [], False
+        elif cells == [".W"] and document is not None:
+            in_words = True
+        elif cells:
+            if not in_words:
+                raise _unexpected(path, number, "'.I' or '.W' before words", line)
+            words += cells
+    if document is not None:
+        yield start, document, words
+
+
+def _unexpected(path: str, number: int, expected: str, line: str) -> ConfigurationError:
+    return ConfigurationError(f"{path}:{number}: expected {expected}, found {line[:40].strip()!r}.")

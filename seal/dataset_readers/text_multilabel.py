@@ -1,0 +1,261 @@
+"""
+The dataset reader for multi-label classification of texts.
+"""
+
+import glob
+import logging
+import zlib
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data.fields import TextField
+from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
+
+from seal.common.taxonomy import Taxonomy
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.label_set_field import LabelSetField
+from seal.dataset_readers.multilabel import LABELS
+from seal.dataset_readers.named_columns import NamedColumns, NamesField
+from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.taxonomy_files import read_taxonomy_file
+from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of
+
+logger = logging.getLogger(__name__)
+
+_PARTS = ("train", "valid")
+
+
+@DatasetReader.register("seal_text_multilabel")
+class TextMultilabelReader(SentenceReader):
+    """
+    Texts, each with any number of labels: JSON lines, TSV with numbers for labels, and the published files of AAPD,
+    RCV1-v2, the Blurb Genre Collection and NYT; see [`text_formats`](./text_formats/). The fields of an instance:
+
+    - `tokens`: the text's words or wordpieces.
+    - `labels`: 0 or 1 for each label of the vocabulary's namespace `labels`; absent without gold.
+    - `metadata`: a dictionary of `source`, `file:line` of the text or `None`.
+
+    A path is a file, `.gz` or not, or a pattern with `*`. Where a data set has no validation split, `FILE#train` and
+    `FILE#valid` are two parts of one file: the choice is fixed, text `i` (counted from 0 over all files of the path)
+    being of `valid` where `crc32(str(i)) % valid_every == 0`.
+
+    For a transformer, which is given the ids of wordpieces:
+
+        {type: 'seal_text_multilabel', max_tokens: 128,
+         tokenizer: {type: 'pretrained_transformer', model_name: 'NAME', add_special_tokens: false},
+         token_indexers: {tokens: {type: 'pretrained_transformer', model_name: 'NAME'}}}
+
+    Registered as a `DatasetReader` with name "seal_text_multilabel".
+
+    # Parameters
+
+    format : `Optional[str]`, optional (default = `None`)
+        `"json_lines"`, `"indexed_tsv"`, `"line_pairs"` (AAPD), `"lyrl"` (RCV1) or `"blurbs"` (BGC). `None`: by the
+        file's name, or its first line.
+    labels : `Optional[str]`, optional (default = `None`)
+        A file with the name of a label a line. All of them are labels of the model, whether or not a text has them,
+        and no others may stand in the data. Numbers in place of names need it.
+    taxonomy : `Optional[str]`, optional (default = `None`)
+        A file that says which label is below which ([`read_taxonomy_file`](./taxonomy_files.md)).
+    ancestors : `bool`, optional (default = `False`)
+        Give a text all ancestors of its labels in the `taxonomy`.
+    text_keys : `Optional[List[str]]`, optional (default = `None`)
+        Of JSON: the keys whose texts are joined, such as `["title", "text"]`.
+    topics : `Optional[str]`, optional (default = `None`)
+        Of RCV1: the file of topics, where it does not lie beside the texts.
+    valid_every : `int`, optional (default = `10`)
+        Of `FILE#train` and `FILE#valid`: about one in so many texts is of the latter.
+    tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
+        That of a transformer has `add_special_tokens: false` and no `max_length`: the reader sees to both.
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    max_tokens : `Optional[int]`, optional (default = `None`)
+        A text is cut after so many tokens, special ones included; how many are is logged.
+    max_words : `Optional[int]`, optional (default = `None`)
+        Texts with more words are skipped, and their number is logged: the 500 of Yang et al. 2018, for one. For
+        training data only: a test score without the long texts is another score.
+    max_instances : `Optional[int]`, optional (default = `None`)
+        Stop after this many texts, over all processes together.
+    serialization_dir : `Optional[str]`, optional (default = `None`)
+        The folder of the training run, given by AllenNLP.
+
+    # Raises
+
+    `ConfigurationError`
+        Where an option is out of range, or a file is malformed.
+    """
+
+    def __init__(
+        self,
+        format: Optional[str] = None,
+        labels: Optional[str] = None,
+        taxonomy: Optional[str] = None,
+        ancestors: bool = False,
+        text_keys: Optional[List[str]] = None,
+        topics: Optional[str] = None,
+        valid_every: int = 10,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        max_tokens: Optional[int] = None,
+        max_words: Optional[int] = None,
+        max_instances: Optional[int] = None,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
+        if format is not None and format not in FORMATS:
+            raise ConfigurationError(f"dataset_reader.format: one of {', '.join(FORMATS)}, not '{format}'.")
+        if ancestors and taxonomy is None:
+            raise ConfigurationError("dataset_reader.ancestors: set 'taxonomy' too, which says what they are.")
+        if valid_every < 2:
+            raise ConfigurationError(f"dataset_reader.valid_every must be at least 2, found {valid_every}.")
+        self._format = format
+        self._tokenizer = tokenizer or WhitespaceTokenizer()
+        self._max_tokens = max_tokens
+        _check_limit(self._tokenizer, max_tokens)
+        self._labels_path, self._taxonomy_path = labels, taxonomy
+        self._ancestors = ancestors
+        self._text_keys = None if text_keys is None else tuple(text_keys)
+        self._topics = topics
+        self._valid_every = valid_every
+        # Read when needed: a model that predicts may be where its training data are not.
+        self._label_names: Optional[Dict[str, None]] = None
+        self._taxonomy: Optional[Taxonomy] = None
+        self._ancestors_of: Dict[str, List[str]] = {}
+
+    def label_names(self) -> Optional[List[str]]:
+        """Those that `labels` lists; `None` where it names no file."""
+        if self._labels_path is not None and self._label_names is None:
+            names = [line.strip() for _, line in text_lines(self._labels_path) if not line.isspace()]
+            if not names or len(set(names)) < len(names):
+                wrong = next((name for i, name in enumerate(names) if name in names[:i]), None)
+                what = "it lists no label" if wrong is None else f"the label {wrong!r} comes a second time"
+                raise ConfigurationError(f"{self._labels_path}: {what}.")
+            self._label_names = dict.fromkeys(names)
+        return None if self._label_names is None else list(self._label_names)
+
+    def taxonomy(self) -> Optional[Taxonomy]:
+        """That of the file `taxonomy`; `None` where none is named."""
+        if self._taxonomy_path is not None and self._taxonomy is None:
+            self._taxonomy = read_taxonomy_file(self._taxonomy_path, self.label_names() or ())
+        return self._taxonomy
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        names, cut, count = self.label_names(), 0, 0
+        self.taxonomy()
+        # The first text names the labels for all, so that they are in the vocabulary.
+        columns = [NamedColumns(names, LABELS, "label", self._labels_path)] if names else []
+        try:
+            for text in self._shard(self._short_enough(file_path, self._texts(file_path))):
+                tokens, is_cut = self._tokens(text.text, text.source)
+                cut, count = cut + is_cut, count + 1
+                yield self._instance(tokens, self._closed(text), text.source, columns)
+                columns = []
+        finally:
+            # Also where `max_instances` ends it.
+            if cut:
+                logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
+
+    def _texts(self, file_path: str) -> Iterator[LabelledText]:
+        path, part = _split_off_part(file_path)
+        options = TextOptions(self.label_names(), self._text_keys, self._topics)
+        index = 0
+        for file in _files(path):
+            for text in FORMATS[self._format or format_of(file)](file, options):
+                held_out = zlib.crc32(str(index).encode()) % self._valid_every == 0
+                if part is None or held_out == (part == "valid"):
+                    yield text
+                index += 1
+
+    def _closed(self, text: LabelledText) -> List[str]:
+        """Its labels, and their ancestors where those are asked for."""
+        if self._label_names is not None:
+            for label in text.labels:
+                if label not in self._label_names:
+                    raise ConfigurationError(f"{text.source}: the label '{label}' is not in {self._labels_path}.")
+        if not self._ancestors:
+            return text.labels
+        closed = dict.fromkeys(text.labels)
+        for label in text.labels:
+            if label not in self._ancestors_of:
+                known = label in self._taxonomy.labels
+                self._ancestors_of[label] = self._taxonomy.ancestors(label) if known else []
+            closed.update(dict.fromkeys(self._ancestors_of[label]))
+        return list(closed)
+
+    def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:
+        """With special ones, and whether the text was cut."""
+        where = f"{source}: " if source else ""
+        if not text.strip():
+            raise ConfigurationError(f"{where}the text is empty.")
+        tokens = self._tokenizer.tokenize(text)
+        if not tokens:
+            raise ConfigurationError(f"{where}the tokenizer makes no token of the text {text[:40]!r}.")
+        cut = False
+        if self._max_tokens is not None:
+            room = self._max_tokens - self._tokenizer.num_special_tokens_for_sequence()
+            cut = len(tokens) > room
+            tokens = tokens[:room]
+        return self._tokenizer.add_special_tokens(tokens), cut
+
+    def text_to_instance(  # type: ignore[override]
+        self, text: str, labels: Optional[List[str]] = None, source: Optional[str] = None
+    ) -> Instance:
+        """
+        One instance, without token indexers ([`apply_token_indexers`](#apply_token_indexers) adds them).
+
+        # Parameters
+
+        text : `str`
+        labels : `Optional[List[str]]`
+            `None` where there is no gold.
+        source : `Optional[str]`
+            Where the text is from, for messages.
+
+        # Raises
+
+        `ConfigurationError` if the text is empty.
+        """
+        return self._instance(self._tokens(text, source)[0], labels, source)
+
+    def _instance(
+        self,
+        tokens: List[Token],
+        labels: Optional[List[str]],
+        source: Optional[str],
+        columns: List[NamedColumns] = [],
+    ) -> Instance:
+        fields: Dict[str, Field] = {"tokens": TextField(tokens)}
+        if labels is not None:
+            fields["labels"] = LabelSetField(labels, LABELS, source)
+        fields["metadata"] = NamesField(source, columns)
+        return Instance(fields)
+
+
+def _split_off_part(path: str) -> Tuple[str, Optional[str]]:
+    file, mark, part = path.rpartition("#")
+    if not mark:
+        return path, None
+    if part not in _PARTS:
+        raise ConfigurationError(f"{path}: the part of a file after '#' is one of {', '.join(_PARTS)}, not '{part}'.")
+    return file, part
+
+
+def _files(path: str) -> List[str]:
+    if "*" not in path:
+        return [path]
+    found = sorted(glob.glob(path))
+    if not found:
+        raise ConfigurationError(f"{path}: no file matches the pattern.")
+    return found
+
+
+def _check_limit(tokenizer: Tokenizer, max_tokens: Optional[int]) -> None:
+    if isinstance(tokenizer, PretrainedTransformerTokenizer):
+        if tokenizer._add_special_tokens or tokenizer._max_length is not None:
+            raise ConfigurationError(
+                "dataset_reader.tokenizer: set its add_special_tokens to false and leave out its max_length; the "
+                "reader adds the tokens, and cuts texts at its own max_tokens."
+            )
+    least = 1 + tokenizer.num_special_tokens_for_sequence()
+    if max_tokens is not None and max_tokens < least:
+        raise ConfigurationError(f"dataset_reader.max_tokens must be at least {least}, found {max_tokens}.")

@@ -1,0 +1,97 @@
+from typing import List, Tuple
+
+import torch
+from allennlp.common import FromParams
+from allennlp.common.checks import ConfigurationError
+from torch.nn import functional as F
+
+#: Behind which sublayers of a transformer's layer an adapter stands.
+PLACEMENTS = ("houlsby", "pfeiffer")
+
+
+class AdaptedLayer(torch.nn.Module):
+    """
+    A linear layer and a bottleneck adapter behind it, `h + U gelu(D h + d) + u` of its outputs `h` (Houlsby et al.
+    2019, section 2.1). `U` and `u` start at 0, so that at first nothing changes.
+
+    # Parameters
+
+    layer : `torch.nn.Linear`
+    dim : `int`
+        The rows of `D`.
+    """
+
+    def __init__(self, layer: torch.nn.Linear, dim: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.down = torch.nn.Linear(layer.out_features, dim)
+        self.up = torch.nn.Linear(dim, layer.out_features)
+        torch.nn.init.zeros_(self.up.weight)
+        torch.nn.init.zeros_(self.up.bias)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """`(..., inputs)` to `(..., outputs)`."""
+        hidden = self.layer(inputs)
+        return hidden + self.up(F.gelu(self.down(hidden)))
+
+
+class Adapters(FromParams):
+    """
+    Bottleneck adapters in a transformer that is otherwise not trained (SEAL, ICLR 2022 submission, section 4.2; EN13):
+    `2 width dim + width + dim` parameters each.
+
+    # Parameters
+
+    dim : `int`, optional (default = `64`)
+    placement : `str`, optional (default = `"houlsby"`)
+        `"houlsby"`: behind the attention's output and behind the feed-forward one, two a layer. `"pfeiffer"`: behind
+        the latter alone, as Pfeiffer et al. 2021 found to be enough. Both stand before the sum with what the
+        sublayer was given.
+
+    # Raises
+
+    `ConfigurationError` if `dim` is less than 1 or there is no such placement.
+    """
+
+    def __init__(self, dim: int = 64, placement: str = "houlsby") -> None:
+        if dim < 1:
+            raise ConfigurationError(f"encoder.adapters.dim: at least 1, not {dim}.")
+        if placement not in PLACEMENTS:
+            raise ConfigurationError(f"encoder.adapters.placement: one of {', '.join(PLACEMENTS)}, not '{placement}'.")
+        self._dim = dim
+        self._placement = placement
+
+    def insert(self, transformer: torch.nn.Module) -> None:
+        """
+        Freezes the transformer's parameters and puts the adapters in.
+
+        # Parameters
+
+        transformer : `torch.nn.Module`
+            One of transformers' models whose layers are BERT's: BERT, RoBERTa, ELECTRA, MiniLM and so on. Changed
+            in place.
+
+        # Raises
+
+        `ConfigurationError` if its layers are others.
+        """
+        blocks = self._blocks(transformer)
+        for parameter in transformer.parameters():
+            parameter.requires_grad_(False)
+        for block in blocks:
+            block.dense = AdaptedLayer(block.dense, self._dim)
+
+    def _blocks(self, transformer: torch.nn.Module) -> List[torch.nn.Module]:
+        names: Tuple[str, ...] = ("output",) if self._placement == "pfeiffer" else ("attention.output", "output")
+        try:
+            layers = list(transformer.encoder.layer)
+            blocks = [layer.get_submodule(name) for layer in layers for name in names]
+            found = bool(blocks) and all(isinstance(block.dense, torch.nn.Linear) for block in blocks)
+        except AttributeError:
+            found = False
+        if not found:
+            raise ConfigurationError(
+                f"encoder.adapters: there is no place for them in a {type(transformer).__name__}; take a transformer "
+                "with BERT's layers (BERT, RoBERTa, ELECTRA), or leave adapters out."
+            )
+        return blocks

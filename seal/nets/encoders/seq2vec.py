@@ -1,0 +1,37 @@
+from typing import Any, Dict
+
+import torch
+from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
+from allennlp.nn.util import get_text_field_mask
+
+from seal.nets.encoders.encoder import Encoder
+
+
+@Encoder.register("seq2vec")
+class Seq2VecTextEncoder(Encoder):
+    """
+    Word embeddings and one of AllenNLP's encoders of a sequence as one vector, a BiLSTM for one; nothing is downloaded.
+
+    Reads `tokens`.
+
+    # Parameters
+
+    embedder : `TextFieldEmbedder`
+    encoder : `Seq2VecEncoder`
+        Its input size is the embedder's output size.
+    dropout : `float`, optional (default = `0.0`)
+        On the embeddings and on the vector.
+    """
+
+    def __init__(self, embedder: TextFieldEmbedder, encoder: Seq2VecEncoder, dropout: float = 0.0) -> None:
+        super().__init__()
+        self._embedder = embedder
+        self._encoder = encoder
+        self._dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+        embedded = self._dropout(self._embedder(inputs["tokens"]))
+        return self._dropout(self._encoder(embedded, get_text_field_mask(inputs["tokens"])))
+
+    def get_output_dim(self) -> int:
+        return self._encoder.get_output_dim()

@@ -1,0 +1,98 @@
+from typing import Any, Dict, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
+
+from seal.nets.encoders.adapters import Adapters
+from seal.nets.encoders.encoder import Encoder
+
+_POOLINGS = ("cls", "mean")
+
+
+@Encoder.register("text_transformer")
+class TextTransformer(Encoder):
+    """
+    A pretrained transformer over the wordpieces of a text, one vector a text: fine-tuned, frozen, or with adapters.
+
+    Reads `tokens`: a text field of wordpieces with one `pretrained_transformer` indexer of the same `model_name`,
+    without a `max_length`; the `seal_text_multilabel` reader cuts texts.
+
+    # Parameters
+
+    model_name : `str`
+        A model of the hub, or a local folder.
+    pooling : `str`, optional (default = `"mean"`)
+        `"cls"`: the vector of the first piece, as BERT's classifiers take it. `"mean"`: that of all pieces, special
+        ones included, as models of sentence embeddings are trained.
+    train_parameters : `bool`, optional (default = `True`)
+        `False`: it stays as it is, without dropout.
+    adapters : `Adapters`, optional (default = `None`)
+        Only these are trained.
+    gradient_checkpointing : `bool`, optional (default = `None`)
+
+    # Raises
+
+    `ConfigurationError` if there is no such transformer or pooling, `adapters` are put into what is to stay as it is,
+    or a text is longer than the transformer has positions.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        pooling: str = "mean",
+        train_parameters: bool = True,
+        adapters: Optional[Adapters] = None,
+        gradient_checkpointing: Optional[bool] = None,
+    ) -> None:
+        super().__init__()
+        if pooling not in _POOLINGS:
+            raise ConfigurationError(f"encoder.pooling: one of {', '.join(_POOLINGS)}, not '{pooling}'.")
+        if adapters is not None and not train_parameters:
+            raise ConfigurationError("encoder.train_parameters: with adapters, leave it out; only they are trained.")
+        try:
+            self._embedder = PretrainedTransformerEmbedder(
+                model_name,
+                train_parameters=train_parameters,
+                eval_mode=not train_parameters,
+                gradient_checkpointing=gradient_checkpointing,
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
+                f"can be had from the hub here ({str(error).splitlines()[0]})"
+            ) from error
+        self._pooling = pooling
+        if adapters is not None:
+            adapters.insert(self._embedder.transformer_model)
+
+    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+        (pieces,) = inputs["tokens"].values()
+        if "segment_concat_mask" in pieces:
+            raise ConfigurationError(
+                "encoder: the reader's token indexer 'pretrained_transformer' must have no max_length; set the "
+                "reader's max_tokens."
+            )
+        self._check_length(pieces["token_ids"].shape[1])
+        # shape: (texts, pieces, size)
+        vectors = self._embedder(pieces["token_ids"], pieces["mask"])
+        if self._pooling == "cls":
+            return vectors[:, 0]
+        mask = pieces["mask"].unsqueeze(-1)
+        return (vectors * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+
+    def get_output_dim(self) -> int:
+        return self._embedder.get_output_dim()
+
+    def _check_length(self, length: int) -> None:
+        positions = getattr(self._embedder.config, "max_position_embeddings", None)
+        embeddings = getattr(self._embedder.transformer_model, "embeddings", None)
+        padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+        if padding is not None and positions is not None:
+            # RoBERTa counts from behind the padding's position.
+            positions -= padding + 1
+        if positions is not None and length > positions:
+            raise ConfigurationError(
+                f"encoder: a text has {length} pieces, and the transformer takes {positions}; set "
+                f"dataset_reader.max_tokens to {positions} or less."
+            )

@@ -1,0 +1,158 @@
+"""
+What predictors of label sets share.
+"""
+
+import json
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Type
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader
+from allennlp.models import Model
+
+from seal.models.multilabel import DECISIONS, MultilabelModel
+from seal.predictors.line_predictor import LinePredictor, finite
+
+
+class Line(dict):
+    """
+    A line of input: a mistake in it is told in its record, with its number; in other input it is raised.
+    """
+
+    def __init__(self, number: int, inputs: JsonDict, error: Optional[str] = None) -> None:
+        super().__init__(inputs)
+        self.number = number
+        self.error = error
+
+
+class LabelSetPredictor(LinePredictor):
+    """
+    The labels that a `MultilabelModel` predicts, as records.
+
+    # Parameters
+
+    model : `MultilabelModel`
+    dataset_reader : `DatasetReader`
+    frozen : `bool`
+    top_k : `int`, optional
+    energy : `bool`
+    decision : `str`, optional
+    probabilities : `bool`
+        As for `MultilabelPredictor`.
+    unknown : `Dict[str, Any]`
+        Arguments that there are none of.
+
+    # Raises
+
+    `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
+    loss-net, or tuned thresholds of a model that has none.
+    """
+
+    #: The name of predictor and model in messages, and the model's class.
+    registered_name: str
+    model_class: Type[MultilabelModel] = MultilabelModel
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool,
+        top_k: Optional[int],
+        energy: bool,
+        decision: Optional[str],
+        probabilities: bool,
+        unknown: Dict[str, Any],
+    ) -> None:
+        # Without this `--predictor-args` with a misspelt key ends in a traceback.
+        if unknown:
+            raise ConfigurationError(
+                f"predictor argument {min(unknown)!r} is unknown; choose from: top_k, energy, decision, "
+                "probabilities."
+            )
+        if not isinstance(model, self.model_class):
+            name = self.registered_name
+            raise ConfigurationError(f"the predictor '{name}' is for '{name}' models, not {type(model).__name__}.")
+        if top_k is not None and (type(top_k) is not int or top_k < 1):
+            raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")
+        for name, value in (("energy", energy), ("probabilities", probabilities)):
+            if not isinstance(value, bool):
+                raise ConfigurationError(f"{name} must be true or false, found {value!r}.")
+        if energy and model.loss_net is None:
+            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
+        if decision is not None and not (isinstance(decision, str) and decision in DECISIONS):
+            raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
+        if decision in ("tuned", "per_label") and not model.is_tuned:
+            raise ConfigurationError(
+                f"decision: '{decision}' needs thresholds that the trainer callback 'tune_thresholds' has tuned, "
+                "and this model was trained without it."
+            )
+        super().__init__(model, dataset_reader, frozen)
+        self._names: List[str] = model.output_space.labels
+        self._top_k = top_k
+        self._energy = energy
+        self._decision = decision
+        self._probabilities = probabilities
+
+    # Inference by the energy needs gradients, which `torch.inference_mode` would not let it switch on.
+    @torch.no_grad()
+    def _predict(self, inputs: Dict[str, Any]) -> List[JsonDict]:
+        """The records of a batch: the model's input tensors, on its device."""
+        if self._model.training:
+            self._model.eval()
+        self._model.with_energy = self._energy
+        with _deciding(self._model, self._decision):
+            output = self._model(**inputs)
+        probabilities = output["probabilities"].cpu().numpy()
+        predicted = self._labels(probabilities, output["predicted"])
+        records: List[JsonDict] = [{"labels": labels} for labels in predicted]
+        if self._top_k is not None:
+            best = numpy.argsort(-probabilities, axis=1, kind="stable")[:, : self._top_k]
+            values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
+            for record, columns, row in zip(records, best.tolist(), values):
+                record["top"] = [
+                    {"label": self._names[column], "probability": finite(value)}
+                    for column, value in zip(columns, row)
+                ]
+        if self._energy:
+            for record, energy in zip(records, output["energy"].tolist()):
+                record["energy"] = finite(energy)
+        if self._probabilities:
+            for record, row in zip(records, probabilities.tolist()):
+                record["probabilities"] = dict(zip(self._names, map(finite, row)))
+        return records
+
+    def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[Dict[str, float]]:
+        """The predicted labels of each row, the likeliest first."""
+        rows, columns = predicted.cpu().numpy().nonzero()
+        values = probabilities[rows, columns]
+        order = numpy.lexsort((columns, -values, rows))
+        ends = numpy.bincount(rows, minlength=len(probabilities)).cumsum().tolist()
+        names = [self._names[column] for column in columns[order].tolist()]
+        likeliest = values[order].tolist()
+        for start, end in zip([0, *ends], ends):
+            yield dict(zip(names[start:end], likeliest[start:end]))
+
+
+@contextmanager
+def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]:
+    """Inside, the model decides by `decision`, unless that is `None`; other predictors of it are not disturbed."""
+    own = model.decision
+    model.decision = own if decision is None else decision
+    try:
+        yield
+    finally:
+        model.decision = own
+
+
+def id_of(inputs: JsonDict) -> JsonDict:
+    """The `id` of a line's object, where it has one, for its record."""
+    if "id" not in inputs:
+        return {}
+    try:
+        json.dumps(inputs["id"], allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
+    return {"id": inputs["id"]}

@@ -1,0 +1,180 @@
+"""
+Labels of raw text.
+"""
+
+from typing import Any, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import Batch, DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.nn.util import move_to_device
+from allennlp.predictors import Predictor
+
+from seal.models.text_multilabel import TextMultilabelModel
+from seal.predictors.label_sets import LabelSetPredictor, Line, id_of
+from seal.predictors.line_predictor import wrong_line
+from seal.predictors.lines import decodable, read_json, short
+
+
+@Predictor.register("seal_text_multilabel")
+class TextMultilabelPredictor(LabelSetPredictor):
+    """
+    The labels of raw text: the predictor of `seal_text_multilabel` models.
+
+    ```python
+    predictor = Predictor.from_path("model.tar.gz", predictor_name="seal_text_multilabel")
+    predictor.predict("Cocoa exports fell by a third")["labels"]  # {"cocoa": 0.97, "trade": 0.61}
+    ```
+
+    A line of `allennlp predict`'s input is a text as it stands or, where it starts with `{`, a JSON object with `text`
+    and perhaps `id`. Its record has
+
+    - `id`: the line's, if it has one; with `--use-dataset-reader`, the text's `file:line`.
+    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
+      (`model.inference`), the relaxed labels that it found, in [0, 1], are told as probabilities.
+    - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
+    - `energy`: of the predicted labels together, the loss-net's; low is good.
+    - `probabilities`: of every label, in the order of the model's vocabulary.
+
+    The last three are given on request. Each line has a record, in order; that of a line that is wrong has only
+    `error`, a sentence. A number that is not finite is `null`.
+
+    # Parameters
+
+    model : `TextMultilabelModel`
+    dataset_reader : `TextMultilabelReader`
+    frozen : `bool`, optional (default = `True`)
+        As for `Predictor`; predicting always puts the model in evaluation mode.
+    top_k : `int`, optional (default = `None`)
+        Also give so many of the likeliest labels.
+    energy : `bool`, optional (default = `False`)
+        Also give the energy.
+    decision : `str`, optional (default = `None`)
+        In the place of the model's: `"half"`, `"tuned"` or `"per_label"`.
+    probabilities : `bool`, optional (default = `False`)
+        Also give the probabilities of all labels.
+
+    # Raises
+
+    `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
+    loss-net, or tuned thresholds of a model that has none.
+    """
+
+    registered_name = "seal_text_multilabel"
+    model_class = TextMultilabelModel
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        top_k: Optional[int] = None,
+        energy: bool = False,
+        decision: Optional[str] = None,
+        probabilities: bool = False,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(model, dataset_reader, frozen, top_k, energy, decision, probabilities, unknown)
+
+    def predict(self, text: str) -> JsonDict:
+        """
+        # Parameters
+
+        text : `str`
+
+        # Returns
+
+        `JsonDict`
+            The record, as above.
+        """
+        return self.predict_json({"text": text})
+
+    def load_line(self, line: str) -> JsonDict:
+        """
+        # Parameters
+
+        line : `str`
+            `allennlp predict` leaves blank ones out.
+
+        # Returns
+
+        `JsonDict`
+            For `predict_json`, which gives the `error` of a line that is wrong in its record.
+        """
+        self.lines += 1
+        try:
+            return Line(self.lines, _read(line))
+        except ConfigurationError as error:
+            return Line(self.lines, {}, str(error))
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """
+        All in one pass of the model.
+
+        # Parameters
+
+        inputs : `List[JsonDict]`
+            Each with `text`, and perhaps `id`; or what `load_line` gave.
+
+        # Returns
+
+        `List[JsonDict]`
+            Their records, in order.
+
+        # Raises
+
+        `ConfigurationError` if an input that is no line is wrong.
+        """
+        records: List[JsonDict] = []
+        good: List[int] = []
+        instances: List[Instance] = []
+        for place, item in enumerate(inputs):
+            try:
+                if isinstance(item, Line) and item.error is not None:
+                    raise ConfigurationError(item.error)
+                instances.append(self._instance(item))
+                records.append(id_of(item))
+                good.append(place)
+            except ConfigurationError as error:
+                if not isinstance(item, Line):
+                    raise
+                records.append(wrong_line(item.number, error))
+        for place, record in zip(good, self._labelled(instances)):
+            records[place].update(record)
+        return records
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """The records of a reader's instances (`--use-dataset-reader`)."""
+        records = []
+        for instance, record in zip(instances, self._labelled(instances)):
+            records.append({"id": instance["metadata"].metadata["source"], **record})  # type: ignore[attr-defined]
+        return records
+
+    def _instance(self, inputs: Any) -> Instance:
+        if not isinstance(inputs, dict):
+            raise ConfigurationError(f"expected an object with 'text', found {short(inputs)}.")
+        if "text" not in inputs:
+            found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
+            raise ConfigurationError(f"the object needs 'text', found {found}.")
+        text = inputs["text"]
+        if not isinstance(text, str):
+            raise ConfigurationError(f"'text' must be a string, found {short(text)}.")
+        instance = self._dataset_reader.text_to_instance(text)
+        self._dataset_reader.apply_token_indexers(instance)
+        return instance
+
+    def _labelled(self, instances: List[Instance]) -> List[JsonDict]:
+        if not instances:
+            return []
+        batch = Batch(instances)
+        batch.index_instances(self._model.vocab)
+        tokens = batch.as_tensor_dict()["tokens"]
+        return self._predict({"tokens": move_to_device(tokens, self._model.tuned_threshold.device)})
+
+
+def _read(line: str) -> JsonDict:
+    line = decodable(line)
+    if not line.lstrip().startswith("{"):
+        return {"text": line}
+    return read_json(line, "the line starts with '{' and is not JSON")

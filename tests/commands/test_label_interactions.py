@@ -1,0 +1,100 @@
+"""The sub-command as a user runs it: on a model of features with a taxonomy-less data set, and on one of texts."""
+
+import csv
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+from allennlp.commands import main
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from seal.dataset_readers.text_multilabel import TextMultilabelReader
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "data" / "text_sample"
+TABLES = ("label_sets", "labels", "co_occurrence", "mutual_information", "negative_hessian", "pair_gradients")
+FIGURES = ("label_sets", "interactions", "pair_gradients")
+
+
+def trained(name, folder, data):
+    params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
+    params["trainer"]["num_epochs"] = 1
+    params["train_data_path"] = params["validation_data_path"] = str(data)
+    train_model(Params(params), str(folder))
+    return folder / "model.tar.gz"
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["allennlp", "label-interactions", *map(str, arguments)])
+    main()
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def matrix_of(path):
+    head, *rows = rows_of(path)
+    assert head[1:] == [row[0] for row in rows]
+    return head[1:], numpy.array([[float(cell or "nan") for cell in row[1:]] for row in rows])
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    path = tmp_path_factory.mktemp("few") / "few.jsonl"
+    path.write_text("".join((SAMPLE / "train.jsonl").read_text().splitlines(keepends=True)[:60]))
+    return path
+
+
+def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
+    monkeypatch.chdir(ROOT)
+    archive = trained("text_nce", tmp_path / "run", few)
+    run(monkeypatch, archive, few, "--output", tmp_path / "out", "--grid", 5, "--labels", 8, "--instances", 40)
+    for name in TABLES:
+        assert (tmp_path / "out" / f"{name}.csv").is_file()
+    for name in FIGURES:
+        assert (tmp_path / "out" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+    reader = TextMultilabelReader(taxonomy=str(SAMPLE / "taxonomy.tsv"), ancestors=True)
+    sets = [set(instance["labels"].labels) for instance in reader.read(str(few))]
+    names, together = matrix_of(tmp_path / "out" / "co_occurrence.csv")
+    assert set(names) == set().union(*sets)
+    for i, one in enumerate(names):
+        for k, other in enumerate(names):
+            expected = 0 if i == k else sum({one, other} <= found for found in sets) / len(sets)
+            assert together[i, k] == pytest.approx(expected, abs=1e-5)
+    _, hessian = matrix_of(tmp_path / "out" / "negative_hessian.csv")
+    assert numpy.allclose(hessian, hessian.T, atol=1e-6) and not hessian.diagonal().any() and hessian.any()
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    child, parent = summary["pairs"]["related"]
+    assert parent in reader.taxonomy().ancestors(child) or child in reader.taxonomy().ancestors(parent)
+    assert -1 <= summary["spearman"]["co_occurrence"] <= 1
+    head, *rows = rows_of(tmp_path / "out" / "pair_gradients.csv")
+    assert len(rows) == 2 * 5 * 5 and all(math.isfinite(float(row[-1])) for row in rows)
+    assert summary["label_sets"]["rows"] == 60
+
+    run(
+        monkeypatch, archive, few, "--output", tmp_path / "asked", "--grid", 3, "--others", "means",
+        "--related", "rats", "bins", "--unrelated", "snow", "bins",
+    )
+    assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
+        "related": ["rats", "bins"], "unrelated": ["snow", "bins"]
+    }
+    with pytest.raises(ConfigurationError, match="the model has no label 'cats'"):
+        run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--related", "cats", "bins")
+    with pytest.raises(ConfigurationError, match="--grid must be at least 2, not 1"):
+        run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--grid", 1)
+
+
+def test_features_without_a_loss_net(tmp_path, monkeypatch, allennlp_logging):
+    monkeypatch.chdir(ROOT)
+    data = ROOT / "data" / "multilabel_sample" / "valid.arff"
+    archive = trained("multilabel_cross_entropy", tmp_path / "run", data)
+    run(monkeypatch, archive, data, "--output", tmp_path / "out")
+    found = {path.name for path in (tmp_path / "out").iterdir()}
+    assert "negative_hessian.csv" not in found and {"label_sets.csv", "interactions.png", "summary.json"} <= found

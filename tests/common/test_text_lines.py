@@ -1,0 +1,41 @@
+import gzip
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
+
+TEXT = "first\n\nthird\u2028still third\r\nlast, without an end"
+LINES = [(1, "first\n"), (2, "\n"), (3, "third\u2028still third\r\n"), (4, "last, without an end")]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name, write", [("a.txt", open), ("a.txt.gz", gzip.open)])
+def test_lines_with_their_numbers(tmp_path, name, write, mark):
+    """Only a line feed ends a line, and a byte order mark is no part of the first."""
+    path = str(tmp_path / name)
+    with write(path, "wb") as file:
+        file.write(mark + TEXT.encode())
+    assert list(text_lines(path)) == LINES
+
+
+def test_mistakes_name_the_line(tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(ConfigurationError, match="a.txt: there is no such file"):
+        next(text_lines(str(path)))
+    path.write_bytes(b"good\nbad \xe9\nnever read\n")
+    read = text_lines(str(path))
+    assert next(read) == (1, "good\n")
+    with pytest.raises(ConfigurationError, match="a.txt:2: byte 0xe9 is not UTF-8"):
+        next(read)
+
+
+def test_a_broken_archive(tmp_path):
+    path = tmp_path / "a.gz"
+    whole = gzip.compress(b"line\n" * 10_000)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ConfigurationError, match=r"a.gz:\d+: the file cannot be read from here on"):
+        list(text_lines(str(path)))
+    path.write_bytes(b"no archive")
+    with pytest.raises(ConfigurationError, match=r"a.gz:1: the file cannot be read"):
+        list(text_lines(str(path)))

@@ -1,0 +1,48 @@
+import tarfile
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.trained_models import trained_weights
+from tests.spine import LABELS, vocabulary
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run's folder: the best epoch's weights beside the last's."""
+    folder = tmp_path / "run"
+    vocabulary(namespace="my_tags").save_to_files(str(folder / "vocabulary"))
+    torch.save({"a": torch.ones(2)}, folder / "best.th")
+    torch.save({"a": torch.zeros(2)}, folder / "weights.th")
+    return folder
+
+
+def archive_of(run):
+    path = run.parent / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        # As AllenNLP names them; an archive has no best.th.
+        archive.add(run / "best.th", "weights.th")
+        archive.add(run / "vocabulary", "vocabulary")
+    return path
+
+
+@pytest.mark.parametrize("place", [lambda run: run, archive_of])
+def test_the_best_weights_of_a_folder_or_an_archive(run, place):
+    found = trained_weights(str(place(run)), "key", "my_tags", LABELS)
+    assert found.keys() == {"a"} and torch.equal(found["a"], torch.ones(2))
+
+
+def test_other_labels_are_refused(run):
+    for labels in (LABELS[::-1], LABELS[:-1]):
+        with pytest.raises(ConfigurationError, match="^model.x: the labels of '.*run' are not those of this data"):
+            trained_weights(str(run), "model.x", "my_tags", labels)
+
+
+def test_what_is_no_model(run, tmp_path):
+    (tmp_path / "text.tar.gz").write_text("no archive")
+    (run / "best.th").unlink()
+    (run / "weights.th").unlink()
+    for path in (tmp_path / "nowhere", tmp_path / "text.tar.gz", run):
+        with pytest.raises(ConfigurationError, match="^model.x: '.*' is no trained model: "):
+            trained_weights(str(path), "model.x", "my_tags", LABELS)

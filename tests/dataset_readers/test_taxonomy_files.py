@@ -1,0 +1,38 @@
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal.dataset_readers.taxonomy_files import read_taxonomy_file
+
+
+def read(tmp_path, content, labels=()):
+    (tmp_path / "taxonomy.txt").write_text(content)
+    return read_taxonomy_file(str(tmp_path / "taxonomy.txt"), labels)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Root\tanimal\nanimal\tbird\tfish\n\nbird\towl\n",
+        "animal\tbird\nanimal\tfish\nbird\towl\n",
+        "parent: None child: Root child-description: -\n"
+        "parent: Root child: animal child-description: ANIMALS: ALL\n"
+        "parent: animal           child: bird         child-description: BIRDS\n"
+        "parent: animal child: fish child-description: FISH\nparent: bird child: owl child-description: OWLS\n",
+    ],
+)
+def test_three_ways_to_write_it(tmp_path, content):
+    taxonomy = read(tmp_path, content)
+    assert sorted(taxonomy.labels) == ["animal", "bird", "fish", "owl"]
+    assert taxonomy.ancestors("owl") == ["animal", "bird"] and taxonomy.ancestors("animal") == []
+
+
+def test_labels_without_an_edge(tmp_path):
+    taxonomy = read(tmp_path, "a\tb\n", ["c", "a"])
+    assert taxonomy.labels == ["c", "a", "b"] and taxonomy.ancestors("c") == []
+
+
+def test_wrong_files(tmp_path):
+    with pytest.raises(ConfigurationError, match="taxonomy.txt:2: expected a parent and its children"):
+        read(tmp_path, "a\tb\nc\n")
+    with pytest.raises(ConfigurationError, match="taxonomy.txt: The taxonomy goes .* a circle: 'a' -> 'b' -> 'a'"):
+        read(tmp_path, "a\tb\nb\ta\n")

@@ -1,0 +1,25 @@
+import torch
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+
+from seal.nets.encoders import Encoder
+
+
+def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
+    vocab = Vocabulary({"tokens": {word: 1 for word in "abcdef"}})
+    settings = {
+        "type": "seq2vec",
+        "dropout": 0.5,
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
+        "encoder": {"type": "lstm", "bidirectional": True, "input_size": 4, "hidden_size": 3},
+    }
+    net = Encoder.from_params(Params(settings), vocab=vocab).eval()
+    assert net.get_output_dim() == 6
+    ids = torch.tensor([[2, 3, 0, 0], [4, 5, 6, 7]])
+    found = net({"tokens": {"tokens": {"tokens": ids}}})
+    table = net._embedder.token_embedder_tokens.weight
+    for row, length in ((0, 2), (1, 4)):
+        _, (last, _) = net._encoder._module(table[ids[row : row + 1, :length]])
+        assert torch.allclose(found[row], last[:, 0].flatten(), atol=1e-6)
+    net.train()
+    assert not torch.equal(net({"tokens": {"tokens": {"tokens": ids}}}), found)

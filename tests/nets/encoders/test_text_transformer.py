@@ -1,0 +1,80 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from transformers import AutoModel
+
+from seal.nets.encoders import Encoder
+from tests.tiny_bert import save_tiny_bert
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    torch.manual_seed(0)
+    return str(save_tiny_bert(tmp_path_factory.mktemp("bert"), ["a", "b"]))
+
+
+def encoder(folder, **settings):
+    return Encoder.from_params(Params({"type": "text_transformer", "model_name": folder, **settings}))
+
+
+def pieces(length=6, rows=3):
+    ids = torch.randint(5, 20, (rows, length))
+    mask = torch.ones_like(ids).bool()
+    mask[0, 3:] = False
+    return {"tokens": {"tokens": {"token_ids": ids, "mask": mask, "type_ids": torch.zeros_like(ids)}}}
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_the_vector_is_that_of_transformers_and_padding_says_nothing(folder, pooling):
+    net, inputs = encoder(folder, pooling=pooling).eval(), pieces()
+    found = net(inputs)
+    assert found.shape == (3, net.get_output_dim()) == (3, 16)
+    ids, mask = inputs["tokens"]["tokens"]["token_ids"], inputs["tokens"]["tokens"]["mask"]
+    plain = AutoModel.from_pretrained(folder).eval()
+    for row, length in enumerate(mask.sum(dim=1).tolist()):
+        vectors = plain(ids[row : row + 1, :length]).last_hidden_state[0]
+        expected = vectors[0] if pooling == "cls" else vectors.mean(dim=0)
+        assert torch.allclose(found[row], expected, atol=1e-6)
+
+
+def test_what_is_trained(folder):
+    inputs = pieces()
+    full, frozen = encoder(folder), encoder(folder, train_parameters=False)
+    adapted = encoder(folder, adapters={"dim": 4})
+    assert all(parameter.requires_grad for parameter in full.parameters())
+    assert not any(parameter.requires_grad for parameter in frozen.parameters())
+    trained = [name for name, parameter in adapted.named_parameters() if parameter.requires_grad]
+    assert {name.split(".")[-2] for name in trained} == {"down", "up"}
+    # A frozen one has no dropout in training either.
+    assert torch.equal(frozen.train()(inputs), full.eval()(inputs))
+    assert torch.equal(adapted.eval()(inputs), full(inputs))
+    adapted.train()(inputs).sum().backward()
+
+
+def test_two_encoders_of_a_model_share_no_weights(folder):
+    one, other = encoder(folder), encoder(folder)
+    assert not {id(p) for p in one.parameters()} & {id(p) for p in other.parameters()}
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"pooling": "max"}, "encoder.pooling: one of cls, mean, not 'max'"),
+        ({"train_parameters": False, "adapters": {}}, "encoder.train_parameters: with adapters, leave it out"),
+        ({"model_name": "/no/such/folder"}, "encoder.model_name: '/no/such/folder' is neither"),
+    ],
+)
+def test_wrong_settings(folder, settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        encoder(folder, **settings)
+
+
+def test_wrong_inputs(folder):
+    net = encoder(folder)
+    with pytest.raises(ConfigurationError, match="a text has 513 pieces, and the transformer takes 512; set dataset_"):
+        net(pieces(513))
+    inputs = pieces()
+    inputs["tokens"]["tokens"]["segment_concat_mask"] = None
+    with pytest.raises(ConfigurationError, match="must have no max_length"):
+        net(inputs)

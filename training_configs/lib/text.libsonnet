@@ -1,0 +1,66 @@
+// Multi-label classification of texts: `experiment` puts data, encoder, method and training together.
+local methods = import 'methods.libsonnet';
+local sentences = import 'sentences.libsonnet';
+local tagging_methods = import 'tagging_methods.libsonnet';
+local data = import 'text_data.libsonnet';
+local encoders = import 'text_encoders.libsonnet';
+
+{
+  data: data,
+  encoder: encoders,
+  method: {
+    cross_entropy: methods.cross_entropy,
+    margin: methods.margin,
+    nce: methods.nce,
+    ranking: methods.ranking,
+    implicit_cd: tagging_methods.implicit_cd,
+  },
+
+  // The energy of a set of labels: each with the text, and all together. `patterns` are the rows of the latter's
+  // matrix.
+  energies(patterns=200): [{ type: 'local' }, { type: 'label_interaction', hidden_dim: patterns }],
+
+  // Settings of training. Change one with `text.training.sample { epochs: 30 }`.
+  training: {
+    default: sentences.training {
+      epochs: 5,
+      // Of BERT; adapters take 1e-4.
+      task_net_lr: 5e-5,
+      loss_net_lr: 5e-5,
+      head_lr: 1e-3,
+      scheduler: { type: 'linear_with_warmup', warmup_steps: 100 },
+      // By micro F1, as the papers report texts; 'f1' is the mean over texts.
+      metric: 'micro_f1',
+    },
+    sample: self.default { epochs: 20, task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
+    reuters: self.default { epochs: 8 },
+    goemotions: self.default { epochs: 4 },
+    aapd: self.default { epochs: 8, patience: 3 },
+    rcv1: self.default { epochs: 8, patience: 3 },
+    bgc: self.default { epochs: 8, patience: 3 },
+    nyt: self.default { epochs: 4 },
+  },
+
+  experiment(
+    data=error 'set data: text.data.sample or { train, dev, test, reader }',
+    encoder=error "set encoder: text.encoder.bilstm() or text.encoder.transformer('NAME')",
+    method=error 'set method: text.method.nce() or another',
+    training=$.training.default,
+    energies=$.energies(),
+  ):
+    local parts = method(encoder.settings, energies);
+    sentences.experiment(
+      data,
+      encoder,
+      {
+        type: 'seal_text_multilabel',
+        output_space: { type: 'label_set' },
+        task_net: { encoder: encoder.settings },
+      } + parts,
+      training,
+      validation_metric='+' + training.metric,
+    ) {
+      dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + data.reader,
+      trainer+: { callbacks: ['tune_thresholds'] } + if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
+    },
+}

@@ -1,0 +1,53 @@
+// Texts with labels, relative to the working directory. To add a set: an entry here. `reader` is what the reader must
+// know of the files. `#train` and `#valid` are two parts of one file, always the same ones.
+{
+  // Made up, kept in this repository.
+  sample: {
+    train: 'data/text_sample/train.jsonl',
+    dev: 'data/text_sample/valid.jsonl',
+    test: 'data/text_sample/test.jsonl',
+    reader: { taxonomy: 'data/text_sample/taxonomy.tsv', ancestors: true },
+  },
+  // Reuters-21578, ModApte split, the topics with a text in train and in test.
+  reuters: {
+    train: 'data/reuters21578/train.jsonl#train',
+    dev: 'data/reuters21578/train.jsonl#valid',
+    test: 'data/reuters21578/test.jsonl',
+    reader: { labels: 'data/reuters21578/labels.txt', text_keys: ['title', 'text'] },
+  },
+  // Demszky et al. 2020.
+  goemotions: {
+    train: 'data/goemotions/train.tsv',
+    dev: 'data/goemotions/dev.tsv',
+    test: 'data/goemotions/test.tsv',
+    reader: { labels: 'data/goemotions/labels.txt' },
+  },
+  // Yang et al. 2018. `max_words` drops long texts, as they do: of training data alone.
+  aapd: {
+    train: 'data/aapd/text_train',
+    dev: 'data/aapd/text_val',
+    test: 'data/aapd/text_test',
+    reader: {},
+  },
+  // Lewis et al. 2004: the official training documents, of which a tenth validates, and the four test files.
+  rcv1: {
+    train: 'data/rcv1/lyrl2004_tokens_train.dat#train',
+    dev: 'data/rcv1/lyrl2004_tokens_train.dat#valid',
+    test: 'data/rcv1/lyrl2004_tokens_test_pt*.dat',
+    reader: { taxonomy: 'data/rcv1/rcv1.topics.hier.orig' },
+  },
+  // Aly, Remus & Biemann 2019.
+  bgc: {
+    train: 'data/bgc/BlurbGenreCollection_EN_train.txt',
+    dev: 'data/bgc/BlurbGenreCollection_EN_dev.txt',
+    test: 'data/bgc/BlurbGenreCollection_EN_test.txt',
+    reader: { format: 'blurbs', taxonomy: 'data/bgc/hierarchy.txt' },
+  },
+  // The JSON lines of hierarchical classification (`token`, `label`).
+  nyt: {
+    train: 'data/nyt/nyt_train.json',
+    dev: 'data/nyt/nyt_val.json',
+    test: 'data/nyt/nyt_test.json',
+    reader: { taxonomy: 'data/nyt/nyt.taxonomy' },
+  },
+}

@@ -1,0 +1,62 @@
+// Feature networks for texts, one vector a text. Each has the tokenizer and token indexers that the reader needs, and
+// the settings of `Encoder`.
+local words(word_dim, dropout, max_length, encoder, indexer={}) = {
+  reader: {
+    tokenizer: { type: 'letters_digits' },
+    token_indexers: { tokens: { type: 'single_id', lowercase_tokens: true } + indexer },
+    max_tokens: max_length,
+  },
+  // The words that stand once train the vector of unknown ones.
+  vocabulary: { min_count: { tokens: 2 } },
+  // A word that only dev has must stay unknown.
+  vocabulary_from: ['train'],
+  settings: {
+    type: 'seq2vec',
+    dropout: dropout,
+    embedder: { token_embedders: { tokens: { type: 'embedding', embedding_dim: word_dim } } },
+    encoder: encoder,
+  },
+};
+
+{
+  // Words of random vectors and a BiLSTM, of which the last states are taken; nothing is downloaded.
+  bilstm(word_dim=64, hidden=64, layers=1, dropout=0.3, max_length=200):
+    words(
+      word_dim,
+      dropout,
+      max_length,
+      { type: 'lstm', bidirectional: true, input_size: word_dim, hidden_size: hidden, num_layers: layers },
+    ),
+
+  // The same words, and the strongest of each filter over runs of one to three (Kim 2014): cheap, and better on little
+  // data.
+  cnn(word_dim=64, filters=48, dropout=0.3, max_length=200):
+    words(
+      word_dim,
+      dropout,
+      max_length,
+      { type: 'cnn', embedding_dim: word_dim, num_filters: filters, ngram_filter_sizes: [1, 2, 3] },
+      // A filter needs as many words as it is long, also of a short text.
+      { token_min_padding_length: 3 },
+    ),
+
+  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `adapters`: null for full
+  // fine-tuning, or {} or { dim: 64, placement: 'houlsby' }; `frozen`: it stays as it is.
+  transformer(model_name, max_length=128, pooling='mean', adapters=null, frozen=false): {
+    reader: {
+      tokenizer: { type: 'pretrained_transformer', model_name: model_name, add_special_tokens: false },
+      token_indexers: { tokens: { type: 'pretrained_transformer', model_name: model_name } },
+      max_tokens: max_length,
+    },
+    vocabulary: {},
+    // Wordpieces have no vocabulary here; a label that only dev has is known and scored, not an error.
+    vocabulary_from: ['train', 'validation'],
+    settings: {
+      type: 'text_transformer',
+      model_name: model_name,
+      pooling: pooling,
+      [if adapters != null then 'adapters']: adapters,
+      [if frozen then 'train_parameters']: false,
+    },
+  },
+}

@@ -1,0 +1,8 @@
+local text = import 'lib/text.libsonnet';
+
+text.experiment(
+  data=text.data.sample,
+  encoder=text.encoder.cnn(),
+  method=text.method.ranking(num_samples=20, energy_weight=0.1),
+  training=text.training.sample,
+)
