@@ -69,6 +69,7 @@ class TensorLoader(DataLoader):
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]
+        self._table.start_pass()
         for part in rows.split(self._batch_size)[: len(self)]:
             batch = self._table.batch(part.numpy())
             yield batch if self._device is None else move_to_device(batch, self._device)

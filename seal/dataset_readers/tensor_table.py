@@ -47,6 +47,9 @@ class TensorTable:
                 self._matrices[name] = matrix[:, order]
                 self.columns[name] = columns.ordered(order)
 
+    def start_pass(self) -> None:
+        """Called before every pass over the rows, for what a subclass draws anew in each."""
+
     def batch(self, rows: numpy.ndarray) -> TensorDict:
         """The given rows of every matrix, in float32."""
         return {name: _rows(matrix, rows) for name, matrix in self._matrices.items()}

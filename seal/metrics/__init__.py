@@ -1,3 +1,4 @@
+from seal.metrics.mask_score import MaskScore
 from seal.metrics.monitors import Monitors
 from seal.metrics.multilabel_score import MultilabelScore
 from seal.metrics.srl_score import SrlScore

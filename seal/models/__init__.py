@@ -1,5 +1,6 @@
 from seal.models.multilabel import MultilabelModel
 from seal.models.seal_model import SealModel, TaskState
+from seal.models.segmentation import SegmentationModel
 from seal.models.srl import SrlModel
 from seal.models.tagging import TaggingModel
 from seal.models.text_multilabel import TextMultilabelModel

@@ -2,4 +2,6 @@ from seal.output_spaces.candidates import Candidates
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence
 from seal.output_spaces.crf_tag_sequence import CrfTagSequence
+from seal.output_spaces.binary_variables import BinaryVariables
+from seal.output_spaces.binary_mask import BinaryMask
 from seal.output_spaces.label_set import LabelSet

@@ -1,9 +1,11 @@
 from seal.samplers.cost_augmented_output import CostAugmentedOutputSampler
+from seal.samplers.correlated_draws import CorrelatedDraws
 from seal.samplers.discrete import DiscreteSampler
 from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.gold import GoldSampler
 from seal.samplers.gradient_based_inference import GradientBasedInference
 from seal.samplers.gradient_paths import PATHS, check_path, with_gradient
 from seal.samplers.sampler import Sampler, SamplingProblem
+from seal.samplers.smooth_perturbation import SmoothPerturbation
 from seal.samplers.stack import StackedSampler
 from seal.samplers.task_net_output import TaskNetOutputSampler

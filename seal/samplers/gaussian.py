@@ -34,8 +34,7 @@ class GaussianPerturbation(Sampler):
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         logits, samples = problem.logits, self.num_samples
-        # shape: (batch, samples, *structure)
-        noise = torch.randn(logits.shape[0], samples, *logits.shape[1:], dtype=logits.dtype, device=logits.device)
+        noise = self._noise(logits)
         if self.include_clean:
             noise[:, 0] = 0
         noisy = (logits.unsqueeze(1) + self.std * noise).flatten(0, 1)
@@ -44,3 +43,8 @@ class GaussianPerturbation(Sampler):
             mask = mask.repeat_interleave(samples, dim=0)
         outputs = problem.output_space.relax(noisy, mask).squeeze(1)
         return Candidates(outputs.unflatten(0, (-1, samples)))
+
+    def _noise(self, logits: torch.Tensor) -> torch.Tensor:
+        """Standard normal, `(batch, samples, *structure)`."""
+        shape = logits.shape[0], self.num_samples, *logits.shape[1:]
+        return torch.randn(shape, dtype=logits.dtype, device=logits.device)

@@ -1,0 +1,45 @@
+"""
+Scores a trained segmentation run: the metrics of a split, and the IoU and pixels of each image, for tests of
+significance.
+"""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator, Tuple
+
+import pandas
+
+from scripts.measure.suite import Scores
+from scripts.measure.trained_run import TrainedRun
+
+KEY = ("row",)
+"""An image by its number in the split, from 0: files are read in their order."""
+
+
+def score(
+    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
+) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+    """The best model of a run, in one pass over each split."""
+    run = TrainedRun(folder, packages)
+    scores, images, seconds = {}, 0, 0.0
+    for split, path in splits.items():
+        scores[split], elapsed = score_split(run, path)
+        images, seconds = images + len(scores[split].examples), seconds + elapsed
+    return scores, {**run.facts(), "examples_per_second": images / seconds}
+
+
+def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+    """The scores, and the seconds of predicting and scoring, reading the file left out."""
+    from seal.metrics.mask_score import image_iou, overlap_of
+
+    empty_iou = run.settings["model"].get("empty_iou", 1.0)
+
+    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        intersection, union = overlap_of(output["predicted"], batch["mask"].bool())
+        columns = {"iou": image_iou(intersection, union, empty_iou), "intersection": intersection, "union": union}
+        for row in zip(*(column.tolist() for column in columns.values())):
+            yield {**dict(zip(columns, row)), "images": 1}
+
+    rows, metrics, seconds = run.pass_over(path, see)
+    examples = pandas.DataFrame(rows)
+    examples.insert(0, "row", range(len(examples)))
+    return Scores(metrics, examples), seconds

@@ -1,0 +1,25 @@
+"""Convolutions of images, as nets and energies of ours have them."""
+
+from typing import List
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+
+def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) -> torch.nn.Conv2d:
+    """Of an image of `n` pixels a side to one of `n / stride`, rounded up."""
+    return started(torch.nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2))
+
+
+def started(layer: torch.nn.Module) -> torch.nn.Module:
+    """Weights Kaiming-uniform, biases 0, as in the other encoders."""
+    torch.nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+    torch.nn.init.zeros_(layer.bias)
+    return layer
+
+
+def check_convolutions(key: str, channels: List[int], kernel_size: int) -> None:
+    if min(channels) < 1:
+        raise ConfigurationError(f"{key}: every convolution has at least 1 channel, not {min(channels)}.")
+    if kernel_size < 1 or kernel_size % 2 == 0:
+        raise ConfigurationError(f"{key}.kernel_size: an odd number, not {kernel_size}.")

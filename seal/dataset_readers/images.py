@@ -1,0 +1,234 @@
+"""
+Images and masks from files.
+"""
+
+import os
+import zipfile
+import zlib
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from PIL import Image, UnidentifiedImageError
+
+#: Pillow's names of what has no more than eight bits a colour, and no transparency.
+_MODES = ("1", "L", "P", "RGB")
+_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+
+
+class MaskedImages(NamedTuple):
+    """
+    # Parameters
+
+    images : `numpy.ndarray`, `(N, H, W, 3)`
+        Red, green and blue, 0 to 255, `uint8`.
+    masks : `numpy.ndarray`, `(N, H, W)`
+        0 or 1, `uint8`.
+    source : `List[str]`
+        Where each is from: the image's file, or `file:row` of an archive, from 0.
+    """
+
+    images: numpy.ndarray
+    masks: numpy.ndarray
+    source: List[str]
+
+
+def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> MaskedImages:
+    """
+    # Parameters
+
+    path : `str`
+        An `.npz` with `images` and `masks`; or a folder with the folders `images` and `masks`, in which an image and
+        its mask have the same name but for the ending.
+    size : `Tuple[int, int]`, optional (default = `None`)
+        Height and width to bring everything to.
+
+    # Raises
+
+    `ConfigurationError`, one sentence with the file, for whatever is wrong.
+    """
+    if os.path.isdir(path):
+        return _read_folder(path, size)
+    images, masks = read_images(path), read_array(path, "masks")
+    if masks.shape != images.shape[:3]:
+        raise ConfigurationError(
+            f"{path}: 'masks' must be of the shape {images.shape[:3]}, one for each image, found {masks.shape}."
+        )
+    if masks.dtype != bool and not numpy.issubdtype(masks.dtype, numpy.integer):
+        raise ConfigurationError(f"{path}: 'masks' must be whole numbers, 0 or 1, found {masks.dtype}.")
+    wrong = numpy.argwhere((masks != 0) & (masks != 1))
+    if len(wrong):
+        row, y, x = wrong[0].tolist()
+        raise ConfigurationError(
+            f"{path}:{row}: the mask has the value {masks[row, y, x]} at row {y}, column {x}; a mask is 0 or 1."
+        )
+    if not len(images):
+        raise ConfigurationError(f"{path}: there are no images in it.")
+    masks = masks.astype(numpy.uint8)
+    if size is not None and images.shape[1:3] != size:
+        images = numpy.stack([_resized(Image.fromarray(image), size, smooth=True) for image in images])
+        masks = numpy.stack([_resized(Image.fromarray(mask), size, smooth=False) for mask in masks])
+    return MaskedImages(images, masks, [f"{path}:{row}" for row in range(len(images))])
+
+
+def read_images(path: str) -> numpy.ndarray:
+    """
+    The array `images` of an `.npz`, `(N, H, W, 3)`, `uint8`.
+
+    # Raises
+
+    `ConfigurationError` if it is not there, or another one.
+    """
+    images = read_array(path, "images")
+    if images.dtype != numpy.uint8 or images.ndim != 4 or images.shape[3] != 3:
+        raise ConfigurationError(
+            f"{path}: 'images' must be uint8 of the shape (N, H, W, 3), found {images.dtype} {images.shape}."
+        )
+    return images
+
+
+def read_array(path: str, name: str) -> numpy.ndarray:
+    """
+    An array of an `.npz`; pickled objects are refused.
+
+    # Raises
+
+    `ConfigurationError` if there is no such file or array, or it cannot be read.
+    """
+    if not os.path.isfile(path):
+        raise ConfigurationError(
+            f"{path}: there is no such file or folder; put the data there, or set the data path of the config to "
+            "where it is."
+        )
+    try:
+        archive = numpy.load(path, allow_pickle=False)
+        if isinstance(archive, numpy.ndarray):
+            raise ConfigurationError(f"{path}: one array (.npy); an .npz with '{name}' is needed.")
+        with archive:
+            if name not in archive.files:
+                found = ", ".join(f"'{key}'" for key in archive.files) or "nothing"
+                raise ConfigurationError(f"{path}: there is no '{name}' in it, but {found}.")
+            return archive[name]
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ConfigurationError(f"{path}: it cannot be read as an .npz of plain arrays ({error}).") from error
+
+
+def read_image(path: str) -> Image.Image:
+    """
+    An image in red, green and blue.
+
+    # Raises
+
+    `ConfigurationError` if there is none, it cannot be read, or it has more than eight bits a colour or a
+    transparency.
+    """
+    image = _open(path)
+    if image.mode not in _MODES:
+        raise ConfigurationError(
+            f"{path}: an image of the kind '{image.mode}' (Pillow's name); save it as RGB or grey, eight bits a colour "
+            "and without transparency."
+        )
+    return image.convert("RGB")
+
+
+def read_mask(path: str) -> Image.Image:
+    """
+    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255.
+
+    # Raises
+
+    `ConfigurationError` if there is none, it cannot be read, or it has another value.
+    """
+    image = _open(path)
+    if image.mode not in ("1", "L", "P"):
+        raise ConfigurationError(
+            f"{path}: a mask of the kind '{image.mode}' (Pillow's name); save it as a grey image of 0 and 255."
+        )
+    # Of a palette's image the numbers are meant, not the colours.
+    values = numpy.asarray(image.convert("L") if image.mode == "1" else image)
+    foreground = 255 if values.max() == 255 else 1
+    wrong = numpy.argwhere((values != 0) & (values != foreground))
+    if len(wrong):
+        y, x = wrong[0].tolist()
+        raise ConfigurationError(
+            f"{path}: the mask has the value {values[y, x]} at row {y}, column {x}; a mask is 0 and 1, or 0 and 255."
+        )
+    return Image.fromarray((values == foreground).astype(numpy.uint8))
+
+
+def resized_image(image: Image.Image, size: Optional[Tuple[int, int]]) -> numpy.ndarray:
+    """`(H, W, 3)`, brought to height and width where these are given."""
+    return numpy.asarray(image) if size is None else _resized(image, size, smooth=True)
+
+
+def _open(path: str) -> Image.Image:
+    try:
+        with Image.open(path) as image:
+            # Only now are its pixels read.
+            image.load()
+            return image
+    except UnidentifiedImageError as error:
+        raise ConfigurationError(f"{path}: this is no image that can be read.") from error
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise ConfigurationError(f"{path}: the image cannot be read ({reason}).") from error
+
+
+def _resized(image: Image.Image, size: Tuple[int, int], smooth: bool) -> numpy.ndarray:
+    height, width = size
+    how = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
+    return numpy.asarray(image.resize((width, height), how))
+
+
+def _read_folder(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
+    images, masks = (_files_of(os.path.join(path, name)) for name in ("images", "masks"))
+    if not images:
+        raise ConfigurationError(f"{os.path.join(path, 'images')}: there are no images in it.")
+    for one, other, what in ((images, masks, "mask"), (masks, images, "image")):
+        for stem, file in one:
+            if stem not in dict(other):
+                folder = os.path.join(path, f"{what}s")
+                raise ConfigurationError(f"{file}: there is no {what} '{stem}' in {folder}.")
+    pairs = [(file, dict(masks)[stem]) for stem, file in images]
+    pixels, of_masks = [], []
+    for file, mask_file in pairs:
+        image, mask = read_image(file), read_mask(mask_file)
+        if image.size != mask.size:
+            raise ConfigurationError(
+                f"{mask_file}: the mask is of {_size_of(mask)} pixels, and its image of {_size_of(image)}."
+            )
+        if size is not None:
+            pixels.append(_resized(image, size, smooth=True))
+            of_masks.append(_resized(mask, size, smooth=False))
+            continue
+        pixels.append(numpy.asarray(image))
+        of_masks.append(numpy.asarray(mask))
+        if pixels[-1].shape != pixels[0].shape:
+            raise ConfigurationError(
+                f"{file}: an image of {_size_of(image)} pixels after others of "
+                f"{pixels[0].shape[1]} x {pixels[0].shape[0]}; set dataset_reader.resize to bring all to one size."
+            )
+    return MaskedImages(numpy.stack(pixels), numpy.stack(of_masks), [file for file, _ in pairs])
+
+
+def _files_of(folder: str) -> Sequence[Tuple[str, str]]:
+    """The name without its ending, and the path, of each image in a folder; sorted."""
+    if not os.path.isdir(folder):
+        raise ConfigurationError(
+            f"{folder}: there is no such folder; a folder of data has the folders 'images' and 'masks'."
+        )
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        stem, ending = os.path.splitext(name)
+        if ending.lower() not in _ENDINGS or name.startswith("."):
+            continue
+        if stem in found:
+            raise ConfigurationError(
+                f"{os.path.join(folder, name)}: {os.path.basename(found[stem])} has the same name but for its ending."
+            )
+        found[stem] = os.path.join(folder, name)
+    return sorted(found.items())
+
+
+def _size_of(image: Image.Image) -> str:
+    return f"{image.width} x {image.height}"

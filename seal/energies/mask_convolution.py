@@ -1,0 +1,99 @@
+from typing import List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.nn import Activation
+
+from seal.common.convolutions import check_convolutions, convolution
+from seal.energies.energy import Energy
+from seal.output_spaces import BinaryMask, OutputSpace
+
+
+@Energy.register("mask_convolution")
+class MaskConvolutionEnergy(Energy):
+    """
+    The energy of an image with a mask (Gygli et al. 2017; SEAL, NeurIPS 2022, section 4; EN5): convolutions that
+    read both, and fully connected layers to one number.
+
+        h_0 = f( hidden + K y )      hidden = T_E(x), the encoder `image_convolution`
+        h_n = f( conv_n(h_{n-1}) )   each halves the size
+        E   = w^T f( W_2 f( W_1 h_N ) )
+
+    A convolution of an image and a mask together is the sum of one of each, so the image's is computed once for all
+    its candidates. Batch and candidates go through the others as one batch.
+
+    # Parameters
+
+    input_dim, output_space : given by the loss-net.
+    channels : `List[int]`, optional (default = `[128, 128]`)
+        Of the convolutions behind the first.
+    hidden_dims : `List[int]`, optional (default = `[384, 192]`)
+        Of the fully connected layers before the last.
+    kernel_size : `int`, optional (default = `5`)
+        Odd.
+    dropout : `float`, optional (default = `0.0`)
+        Before each fully connected layer but the last.
+    activation : `Activation`, optional (default = `swish`)
+        Smooth: gradient-based inference follows its slopes, and implicit gradients need their slopes. Not `softplus`:
+        of what is above 0 everywhere, thousands of inputs add up to a sum in which a mask does not show.
+
+    # Raises
+
+    `ConfigurationError` if the outputs are not masks, a size is below 1, or the kernel has no middle.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_space: OutputSpace,
+        channels: Optional[List[int]] = None,
+        hidden_dims: Optional[List[int]] = None,
+        kernel_size: int = 5,
+        dropout: float = 0.0,
+        activation: Optional[Activation] = None,
+    ) -> None:
+        super().__init__()
+        key = "loss_net.energies.mask_convolution"
+        if not isinstance(output_space, BinaryMask):
+            raise ConfigurationError(
+                f"loss_net.energies: 'mask_convolution' is an energy of masks; model.output_space is a "
+                f"{type(output_space).__name__}."
+            )
+        channels = [128, 128] if channels is None else channels
+        hidden_dims = [384, 192] if hidden_dims is None else hidden_dims
+        check_convolutions(key, [input_dim, *channels], kernel_size)
+        if min([*hidden_dims, 1]) < 1:
+            raise ConfigurationError(f"{key}.hidden_dims: at least 1, not {min(hidden_dims)}.")
+        # The encoder's half has the bias.
+        self._first = torch.nn.Conv2d(1, input_dim, kernel_size, padding=kernel_size // 2, bias=False)
+        sizes = [input_dim, *channels]
+        self._convolutions = torch.nn.ModuleList(
+            convolution(*pair, kernel_size, stride=2) for pair in zip(sizes, sizes[1:])
+        )
+        height, width = output_space.height, output_space.width
+        for _ in channels:
+            height, width = -(-height // 2), -(-width // 2)
+        sizes = [sizes[-1] * height * width, *hidden_dims]
+        self._layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
+        self._last = torch.nn.Linear(sizes[-1], 1)
+        self._dropout = torch.nn.Dropout(dropout)
+        self._activation = activation or Activation.by_name("swish")()
+
+    def condition(self, hidden: torch.Tensor, mask=None, inputs=None) -> torch.Tensor:
+        # shape: (batch, 1, channels, height, width), in memory as the mask's half is
+        return hidden.permute(0, 3, 1, 2).contiguous().unsqueeze(1)
+
+    def forward(
+        self, condition: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        samples = outputs.shape[1]
+        # Gold may be integer.
+        masks = outputs.flatten(0, 1).unsqueeze(1).to(self._first.weight.dtype)
+        # shape: (batch * samples, channels, height, width)
+        hidden = self._activation((self._first(masks).unflatten(0, (-1, samples)) + condition).flatten(0, 1))
+        for layer in self._convolutions:
+            hidden = self._activation(layer(hidden))
+        hidden = hidden.flatten(1)
+        for layer in self._layers:
+            hidden = self._activation(layer(self._dropout(hidden)))
+        return self._last(hidden).squeeze(1).unflatten(0, (-1, samples))

@@ -1,0 +1,103 @@
+"""How well predicted masks cover what they should."""
+
+from typing import Dict, List, Tuple
+
+import torch
+import torch.distributed as dist
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.training.metrics import Metric
+
+
+@Metric.register("mask_score")
+class MaskScore(Metric):
+    """
+    Intersection over union of masks, from the probabilities of their pixels; those of at least 0.5 are foreground.
+
+    - `mean_iou`: of each image, averaged over images (the mean image IoU that SEAL reports; ME3).
+    - `global_iou`: of all images together, in which large objects count more.
+    - `pixel_accuracy`: of all pixels.
+
+    Registered as a `Metric` with name "mask_score".
+
+    # Parameters
+
+    empty_iou : `float`, optional (default = `1.0`)
+        The IoU, 0 to 1, of an image without foreground in which none is predicted.
+
+    # Raises
+
+    `ConfigurationError` if `empty_iou` is not in [0, 1].
+    """
+
+    supports_distributed = True
+
+    def __init__(self, empty_iou: float = 1.0) -> None:
+        if not 0 <= empty_iou <= 1:
+            raise ConfigurationError(f"mask_score.empty_iou: from 0 to 1, not {empty_iou}.")
+        self._empty_iou = empty_iou
+        self.reset()
+
+    def reset(self) -> None:
+        # Images and the sum of their IoU; intersection and union; right pixels and all.
+        self._sums = torch.zeros(6, dtype=torch.double)
+
+    @torch.no_grad()
+    def __call__(self, probabilities: torch.Tensor, gold: torch.Tensor) -> None:  # type: ignore[override]
+        """
+        # Parameters
+
+        probabilities : `torch.Tensor`, `(batch, H, W)`
+            In [0, 1].
+        gold : `torch.Tensor`, `(batch, H, W)`
+            0 or 1 of any type.
+
+        # Raises
+
+        `ConfigurationError` if the shapes differ.
+        """
+        if probabilities.dim() != 3 or probabilities.shape != gold.shape:
+            raise ConfigurationError(
+                "MaskScore needs probabilities and gold of the same shape (batch, H, W), found "
+                f"{tuple(probabilities.shape)} and {tuple(gold.shape)}."
+            )
+        predicted, gold = probabilities.detach() >= 0.5, gold.detach().bool()
+        intersection, union = overlap_of(predicted, gold)
+        shares = image_iou(intersection, union, self._empty_iou)
+        right = (predicted == gold).sum()
+        counts = [len(gold), shares.sum(), intersection.sum(), union.sum(), right, gold.numel()]
+        self._sums += torch.tensor([float(count) for count in counts], dtype=torch.double)
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """
+        # Returns
+
+        `Dict[str, float]`
+            In percent, of all images since the last reset, with `reset` on all distributed workers together; 0
+            where there were none.
+        """
+        sums = self._sums
+        if reset and is_distributed():
+            workers: List = [None] * dist.get_world_size()
+            dist.all_gather_object(workers, self._sums)
+            sums = torch.stack(workers).sum(dim=0)
+        images, shares, intersection, union, right, pixels = sums.tolist()
+        if reset:
+            self.reset()
+        if not images:
+            return {"mean_iou": 0.0, "global_iou": 0.0, "pixel_accuracy": 0.0}
+        return {
+            "mean_iou": 100 * shares / images,
+            "global_iou": 100 * (intersection / union if union else self._empty_iou),
+            "pixel_accuracy": 100 * right / pixels,
+        }
+
+
+def overlap_of(predicted: torch.Tensor, gold: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Of boolean masks `(batch, H, W)`: the pixels that both have, and that one of them has; `(batch,)` each."""
+    return (predicted & gold).flatten(1).sum(dim=1), (predicted | gold).flatten(1).sum(dim=1)
+
+
+def image_iou(intersection: torch.Tensor, union: torch.Tensor, empty_iou: float) -> torch.Tensor:
+    """`(batch,)`, in [0, 1], in double precision; `empty_iou` where there is neither."""
+    return (intersection.double() / union.clamp(min=1)).masked_fill(union == 0, empty_iou)

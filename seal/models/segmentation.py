@@ -1,0 +1,155 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+
+from seal.common.crops import CropGrid
+from seal.losses import EnergyLoss, TaskLoss
+from seal.metrics import MaskScore
+from seal.models.seal_model import SealModel, TaskState
+from seal.nets import LossNet, TaskNet
+from seal.output_spaces import BinaryMask, OutputSpace
+from seal.samplers import Sampler
+
+
+@Model.register("seal_segmentation")
+class SegmentationModel(SealModel):
+    """
+    The foreground of images (`seal_segmentation` reader). It trains on images, or crops of them, of the size of its
+    output space. An image that is larger is predicted by parts, whose probabilities are averaged where they overlap
+    (the protocol of Gygli et al. 2017, which SEAL follows).
+
+    # Parameters
+
+    As for `SealModel`, and
+
+    crops_per_side : `int`, optional (default = `6`)
+        The parts in a row and in a column of a larger image: 36 crops of 24 x 24 pixels in the protocol.
+    empty_iou : `float`, optional (default = `1.0`)
+        The IoU, 0 to 1, of an image that neither has nor is given foreground.
+
+    # Raises
+
+    `ConfigurationError` if the output space is no `binary_mask`, or an image is smaller than it.
+    """
+
+    default_predictor = "seal_segmentation"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        task_net: Optional[Lazy[TaskNet]] = None,
+        loss_net: Optional[Lazy[LossNet]] = None,
+        sampler: Optional[Sampler] = None,
+        energy_loss: Optional[EnergyLoss] = None,
+        task_loss: Optional[TaskLoss] = None,
+        inference: Optional[Sampler] = None,
+        crops_per_side: int = 6,
+        empty_iou: float = 1.0,
+    ) -> None:
+        if not isinstance(output_space, BinaryMask):
+            raise ConfigurationError("model.output_space.type: 'seal_segmentation' predicts a 'binary_mask'.")
+        if crops_per_side < 1:
+            raise ConfigurationError(f"model.crops_per_side: at least 1, not {crops_per_side}.")
+        super().__init__(
+            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
+        )
+        self._crops_per_side = crops_per_side
+        self._score = MaskScore(empty_iou)
+        #: Set to also give the energy of the prediction.
+        self.with_energy = False
+
+    def task_state(
+        self,
+        image: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> TaskState:
+        size = self.output_space.height, self.output_space.width
+        if tuple(image.shape[-2:]) != size:
+            raise ConfigurationError(
+                f"model.output_space.size: {size[0]} x {size[1]}, and training images are of {image.shape[-2]} x "
+                f"{image.shape[-1]}; set dataset_reader.crop to the one, or the size to the other."
+            )
+        inputs = {"image": image}
+        if self.task_net is None:
+            logits, hidden = image.new_zeros(len(image), *size), None
+        else:
+            logits, hidden = self.task_net(inputs)
+            # One logit a pixel.
+            logits = logits.squeeze(-1)
+        return TaskState(inputs, logits, hidden, gold=mask)
+
+    def forward(
+        self,
+        image: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        image : `torch.FloatTensor`, `(images, 3, H, W)`
+            As `seal.dataset_readers.segmentation.as_input` gives it.
+        mask : `torch.FloatTensor`, `(images, H, W)`, optional
+            0 or 1.
+        metadata : `List[Dict[str, Any]]`, optional
+
+        # Returns
+
+        probabilities : `torch.FloatTensor`, `(images, H, W)`
+            Of the foreground, by the task-net; or the relaxed mask that `inference` found.
+        predicted : `torch.BoolTensor`, `(images, H, W)`
+        energy : `torch.FloatTensor`, `(images,)`
+            Of the predicted mask, the mean over the parts of an image, where `with_energy` is set and there is a
+            loss-net.
+        loss : `torch.Tensor`, a scalar
+            Cross-entropy of the task-net, summed over pixels, averaged over the parts of images, where gold is given
+            and the task-net predicts.
+        """
+        self.check_size(image)
+        size = self.output_space.height, self.output_space.width
+        grid = CropGrid(tuple(image.shape[-2:]), size, self._crops_per_side)
+        state = self.task_state(grid.cut(image), None if mask is None else grid.cut(mask))
+        output: Dict[str, torch.Tensor] = {}
+        if self.inference is None:
+            output["probabilities"] = grid.mean(state.logits.sigmoid())
+            if mask is not None:
+                output["loss"] = self.output_space.cross_entropy(state.logits, state.gold).mean()
+        else:
+            output["probabilities"] = grid.mean(self.infer(state))
+        if not self.training:
+            output["predicted"] = output["probabilities"] >= 0.5
+            if self.with_energy and self.loss_net is not None:
+                outputs = grid.cut(output["predicted"].to(state.logits)).unsqueeze(1)
+                energy = self.loss_net(self.frozen_features(state), outputs)
+                output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)
+            if mask is not None:
+                self._score(output["probabilities"], mask)
+        return output
+
+    def check_size(self, image: torch.Tensor) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if `image (..., H, W)` is smaller than what the model reads.
+        """
+        size, found = (self.output_space.height, self.output_space.width), tuple(image.shape[-2:])
+        if found[0] < size[0] or found[1] < size[1]:
+            raise ConfigurationError(
+                f"an image of {found[0]} x {found[1]} pixels is smaller than the {size[0]} x {size[1]} that the model "
+                "reads; set dataset_reader.resize, and validation_dataset_reader.resize, to what it was trained on."
+            )
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """
+        `mean_iou`, `global_iou` and `pixel_accuracy` in percent, and the means of the training losses.
+        """
+        metrics = super().get_metrics(reset)
+        if not self.training:
+            metrics.update(self._score.get_metric(reset))
+        return metrics

@@ -1,0 +1,143 @@
+from typing import Optional, Tuple
+
+import torch
+from torch.nn import functional as F
+
+from seal.output_spaces.distinct import merge_equal
+from seal.output_spaces.output_space import OutputSpace
+
+
+class BinaryVariables(OutputSpace):
+    """
+    Independent binary variables, `P(y | x) = prod_i Bernoulli(y_i; sigmoid(logits_i))` (SEAL, NeurIPS 2022,
+    section 2), in whatever arrangement: the labels of a set, the pixels of a mask. A subclass says what they are.
+
+    `logits` is `(batch, *structure)`. Every output is floating, `(batch, samples, *structure)`, in [0, 1] where
+    relaxed and 0 or 1 where discrete. Gold, `(batch, *structure)`, is 0 or 1 of any type. All instances have the
+    same size, so there is no mask.
+    """
+
+    l1_per_error = 1.0
+    #: Why a mask of real positions makes no sense here, for messages.
+    no_mask_because = "every instance has all variables"
+
+    def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        return logits.sigmoid().unsqueeze(1)
+
+    def straight_through(self, relaxed: torch.Tensor) -> torch.Tensor:
+        nearest = (relaxed >= 0.5).to(relaxed.dtype)
+        return nearest + relaxed - relaxed.detach()
+
+    @torch.no_grad()
+    def sample(
+        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        probabilities = _at_least_float(logits).sigmoid().unsqueeze(1)
+        # shape: (batch, samples, *structure)
+        drawn = torch.bernoulli(probabilities.expand(-1, num_samples, *logits.shape[1:]))
+        return drawn.to(logits.dtype)
+
+    def relaxed_sample(
+        self,
+        logits: torch.Tensor,
+        num_samples: int,
+        mask: Optional[torch.Tensor] = None,
+        temperature: float = 0.5,
+    ) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        logits = _at_least_float(logits).unsqueeze(1)
+        uniform = torch.rand(
+            logits.shape[0], num_samples, *logits.shape[2:], dtype=logits.dtype, device=logits.device
+        )
+        # The logistic noise that makes a Bernoulli draw of a comparison with 0.
+        noise = uniform.clamp(min=torch.finfo(logits.dtype).tiny).logit(eps=torch.finfo(logits.dtype).eps)
+        return ((logits + noise) / temperature).sigmoid()
+
+    def log_prob(
+        self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        logits = _at_least_float(logits)
+        outputs = outputs.to(logits)
+        # Two sums of terms of one sign: `y z - softplus(z)` would lose what is left of a sure label.
+        return _dot(outputs, F.logsigmoid(logits)) + _dot(1 - outputs, F.logsigmoid(-logits))
+
+    def inner(
+        self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        return _dot(outputs, scores)
+
+    def overlap(
+        self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        self._ensure_no_mask(mask)
+        # Gold is 0 or 1, so the minimum is the product. Where the two are equal its gradient is that of the
+        # only way into [0, 1]; that of `min` and `max` is halved there, and inference often starts at 0.
+        intersection = _dot(outputs, gold)
+        total = _at_least_float(outputs).flatten(2).sum(dim=-1) + gold.flatten(1).sum(dim=-1, keepdim=True)
+        return intersection, total - intersection
+
+    def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        return (logits >= 0).to(logits.dtype)
+
+    def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
+        dtype = torch.get_default_dtype()
+        floating = [candidates.dtype for candidates in outputs if candidates.is_floating_point()]
+        if floating:
+            dtype = floating[0]
+            for other in floating[1:]:
+                dtype = torch.promote_types(dtype, other)
+        return super().stack(*(candidates.to(dtype) for candidates in outputs))
+
+    @torch.no_grad()
+    def distinct(
+        self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        self._ensure_no_mask(mask)
+        present = outputs.to(torch.bool)
+        if not torch.equal(present.to(outputs.dtype), outputs):
+            raise TypeError(f"{type(self).__name__}.distinct merges discrete outputs; these are relaxed.")
+        chosen, log_count = merge_equal(packed(present.flatten(0, 1).flatten(1)).unflatten(0, outputs.shape[:2]))
+        return outputs.flatten(0, 1)[chosen], log_count
+
+    def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        self._ensure_no_mask(mask)
+        return outputs.clamp(0, 1)
+
+    def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
+        # 0.001 and 0.999 for 0 and 1: a sigmoid still has a slope there.
+        return relaxed.logit(eps=1e-3)
+
+    def _ensure_no_mask(self, mask: Optional[torch.Tensor]) -> None:
+        if mask is not None:
+            raise TypeError(f"{type(self).__name__} takes no mask: {self.no_mask_because}.")
+
+
+def packed(bits: torch.Tensor) -> torch.Tensor:
+    """
+    `(rows, variables)` booleans, 64 of them in an integer: `(rows, words)`. Rows are equal where their words
+    are, and sorting words takes a fraction of the time and the memory.
+    """
+    padded = F.pad(bits.to(torch.uint8), (0, -bits.shape[1] % 64)).contiguous()
+    # Eight variables in an integer, each the lowest bit of a byte; eight such integers fit into each other's
+    # gaps.
+    eights = padded.view(torch.int64).unflatten(1, (-1, 8))
+    return (eights << torch.arange(8, device=bits.device)).sum(dim=-1)
+
+
+def _dot(outputs: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """
+    `sum_i outputs[b, k, i] vectors[b, i]` over the variables: `(batch, samples)`. At least in single precision, also
+    in mixed precision: in half, a log-probability or a count of thousands of variables is off by whole units.
+    """
+    dtype = torch.promote_types(torch.promote_types(outputs.dtype, vectors.dtype), torch.float)
+    with torch.autocast(outputs.device.type, enabled=False):
+        return torch.einsum("bki,bi->bk", outputs.flatten(2).to(dtype), vectors.flatten(1).to(dtype))
+
+
+def _at_least_float(values: torch.Tensor) -> torch.Tensor:
+    return values.to(torch.promote_types(values.dtype, torch.float))

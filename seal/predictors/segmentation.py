@@ -1,0 +1,290 @@
+"""
+Masks of images.
+"""
+
+import os
+from functools import lru_cache
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from PIL import Image
+
+from seal.dataset_readers.images import read_image, read_images, resized_image
+from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
+from seal.models.segmentation import SegmentationModel
+from seal.predictors.line_predictor import LinePredictor, finite
+from seal.predictors.lines import decodable, read_json, short
+
+#: The colour of the foreground in an overlay, and how much of it.
+TINT, SHARE = numpy.array([255, 0, 80]), 0.5
+
+
+class Picture(NamedTuple):
+    """
+    # Parameters
+
+    name : `str`
+        What its records and files are called by.
+    pixels : `numpy.ndarray`, `(H, W, 3)`, `uint8`
+        As it came.
+    image : `torch.Tensor`, `(3, H', W')`
+        As the model reads it, perhaps of another size.
+    """
+
+    name: str
+    pixels: numpy.ndarray
+    image: torch.Tensor
+
+
+class Line(dict):
+    """A line of input with its picture, which is read once."""
+
+    def __init__(self, inputs: JsonDict, picture: Picture) -> None:
+        super().__init__(inputs)
+        self.picture = picture
+
+
+@Predictor.register("seal_segmentation")
+class SegmentationPredictor(LinePredictor):
+    """
+    The foreground of images: the predictor of `seal_segmentation` models.
+
+    ```python
+    predictor = Predictor.from_path("model.tar.gz", predictor_name="seal_segmentation")
+    predictor.predict("horse.png")["description"]  # 27.4 % of 32 x 32 pixels, in columns 3 to 29 and rows 4 to 30
+    ```
+
+    A line of `allennlp predict`'s input is a JSON object with `image`, the path of an image file, or with `images`, the
+    path of an `.npz` with the array `images`, and `row`, which of them, from 0. Other keys are ignored. An image may be
+    of another size than those of training: it is brought to `dataset_reader.resize` where that is set, else predicted
+    as it is, by parts. The line's record has
+
+    - `image`: the file, with `:row` of an `.npz`.
+    - `size`: width and height, in pixels.
+    - `foreground`: its share of the pixels, in [0, 1].
+    - `box`: the first and the last column and row with foreground, `[left, top, right, bottom]`, inclusive, from 0;
+      `null` where there is none.
+    - `description`: these in one line to read.
+    - `energy`: of the mask, the loss-net's; low is good; where it was asked for.
+    - `mask_file`, `overlay_file`: where a `folder` was given: PNGs of the image's size, the mask 0 and 255 in grey, and
+      the image with the foreground in red.
+
+    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that is not
+    finite is `null`.
+
+    # Parameters
+
+    model : `SegmentationModel`
+    dataset_reader : `SegmentationReader`
+    frozen : `bool`, optional (default = `True`)
+        As for `Predictor`; predicting always puts the model in evaluation mode.
+    folder : `str`, optional (default = `None`)
+        Where masks and overlays are written; made where it is missing. `None`: nowhere.
+    energy : `bool`, optional (default = `False`)
+        Also give the energy.
+
+    # Raises
+
+    `ConfigurationError` if an argument is unknown or out of range, or the energy is asked of a model without a
+    loss-net.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        folder: Optional[str] = None,
+        energy: bool = False,
+        **unknown: Any,
+    ) -> None:
+        # Without this `--predictor-args` with a misspelt key ends in a traceback.
+        if unknown:
+            raise ConfigurationError(
+                f"predictor argument {min(unknown)!r} is unknown; choose from: folder, energy."
+            )
+        if not isinstance(model, SegmentationModel):
+            raise ConfigurationError(
+                f"the predictor 'seal_segmentation' is for 'seal_segmentation' models, not {type(model).__name__}."
+            )
+        if folder is not None and (not isinstance(folder, str) or not folder):
+            raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
+        if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
+            raise ConfigurationError(f"folder: {folder} is a file.")
+        if not isinstance(energy, bool):
+            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
+        if energy and model.loss_net is None:
+            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
+        super().__init__(model, dataset_reader, frozen)
+        self._folder = folder
+        self._energy = energy
+        # How often a name has been written.
+        self._written: Dict[str, int] = {}
+
+    def predict(self, image: str) -> JsonDict:
+        """
+        # Parameters
+
+        image : `str`
+            The path of an image file.
+
+        # Returns
+
+        `JsonDict`
+            The record, as above.
+        """
+        return self.predict_json({"image": image})
+
+    def read(self, line: str) -> JsonDict:
+        inputs = read_json(decodable(line), "the line is not JSON")
+        return Line(inputs, self._picture(inputs))
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """
+        Images of one size in one pass of the model.
+
+        # Parameters
+
+        inputs : `List[JsonDict]`
+            Each with `image`, or with `images` and `row`; or what `load_line` gave.
+
+        # Returns
+
+        `List[JsonDict]`
+            Their records, in order.
+
+        # Raises
+
+        `ConfigurationError` if an input is wrong.
+        """
+        wrong = [isinstance(item, dict) and item.keys() == {"error"} for item in inputs]
+        pictures = [
+            item.picture if isinstance(item, Line) else self._picture(item)
+            for item, is_wrong in zip(inputs, wrong)
+            if not is_wrong
+        ]
+        records = iter(self._records(pictures))
+        return [item if is_wrong else next(records) for item, is_wrong in zip(inputs, wrong)]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """The records of a reader's instances (`--use-dataset-reader`)."""
+        pictures = []
+        for instance in instances:
+            image = instance["image"].tensor  # type: ignore[attr-defined]
+            source = instance.fields.get("metadata")
+            name = "image" if source is None else source.metadata["source"]  # type: ignore[attr-defined]
+            pictures.append(Picture(name, as_pixels(image).numpy(), image))
+        return self._records(pictures)
+
+    def _picture(self, inputs: Any) -> Picture:
+        if not isinstance(inputs, dict):
+            raise ConfigurationError(f"expected an object with 'image', found {short(inputs)}.")
+        file, archive = inputs.get("image"), inputs.get("images")
+        if (file is None) == (archive is None):
+            raise ConfigurationError("the object needs 'image', or 'images' and 'row'.")
+        path = archive if file is None else file
+        if not isinstance(path, str) or not path:
+            name = "images" if file is None else "image"
+            raise ConfigurationError(f"'{name}' must be the path of a file, found {short(path)}.")
+        if file is None:
+            name, image = f"{path}:{inputs.get('row')}", Image.fromarray(_row(path, inputs.get("row")))
+        else:
+            name, image = path, read_image(path)
+        reader = self._dataset_reader
+        size = reader.resize if isinstance(reader, SegmentationReader) else None
+        picture = Picture(
+            name, numpy.array(image), as_input(torch.from_numpy(resized_image(image, size).copy()))
+        )
+        try:
+            self._model.check_size(picture.image)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{name}: {error}") from error
+        return picture
+
+    # Inference by the energy needs gradients, which `torch.inference_mode` would not let it switch on.
+    @torch.no_grad()
+    def _records(self, pictures: List[Picture]) -> List[JsonDict]:
+        if self._model.training:
+            self._model.eval()
+        self._model.with_energy = self._energy
+        by_size: Dict[torch.Size, List[int]] = {}
+        for place, picture in enumerate(pictures):
+            by_size.setdefault(picture.image.shape, []).append(place)
+        records: List[JsonDict] = [{} for _ in pictures]
+        some = next(self._model.parameters())
+        for places in by_size.values():
+            output = self._model(torch.stack([pictures[place].image for place in places]).to(some))
+            for number, place in enumerate(places):
+                mask = _of_size(output["probabilities"][number], pictures[place].pixels)
+                records[place] = self._record(pictures[place], mask)
+                if self._energy:
+                    records[place]["energy"] = finite(float(output["energy"][number]))
+        if self._folder is not None:
+            # In the order of the input, whatever the sizes, so that equal names are numbered by it.
+            for picture, record in zip(pictures, records):
+                record.update(self._write(picture, record.pop("mask")))
+        return records
+
+    def _record(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
+        height, width = mask.shape
+        rows, columns = mask.any(axis=1).nonzero()[0], mask.any(axis=0).nonzero()[0]
+        record: JsonDict = {"image": picture.name, "size": [width, height], "foreground": float(mask.mean())}
+        record["box"] = None
+        record["description"] = f"no foreground in {width} x {height} pixels"
+        if len(rows):
+            left, top, right, bottom = (int(columns[0]), int(rows[0]), int(columns[-1]), int(rows[-1]))
+            record["box"] = [left, top, right, bottom]
+            record["description"] = (
+                f"{100 * mask.mean():.1f} % of {width} x {height} pixels, in columns {left} to {right} and rows {top} "
+                f"to {bottom}"
+            )
+        if self._folder is not None:
+            record["mask"] = mask
+        return record
+
+    def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
+        """Both files, under a name that no earlier image of this predictor has."""
+        file, _, row = picture.name.rpartition(":")
+        stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
+        name = os.path.splitext(os.path.basename(stem))[0] + row
+        times = self._written[name] = self._written.get(name, 0) + 1
+        if times > 1:
+            name = f"{name}.{times}"
+        os.makedirs(self._folder, exist_ok=True)
+        overlay = picture.pixels.copy()
+        overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
+        files = {
+            kind: os.path.join(self._folder, f"{name}.{kind[:-5]}.png") for kind in ("mask_file", "overlay_file")
+        }
+        Image.fromarray(mask.astype(numpy.uint8) * 255).save(files["mask_file"])
+        Image.fromarray(overlay).save(files["overlay_file"])
+        return files
+
+
+def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarray:
+    """The mask, `(H, W)` booleans, of an image that came in another size perhaps."""
+    if probabilities.shape != pixels.shape[:2]:
+        probabilities = torch.nn.functional.interpolate(
+            probabilities[None, None], size=pixels.shape[:2], mode="bilinear", align_corners=False
+        )[0, 0]
+    return (probabilities >= 0.5).cpu().numpy()
+
+
+@lru_cache(maxsize=2)
+def _images(path: str, changed: float) -> numpy.ndarray:
+    """Of the archive, kept until it changes: one line after the other names an image of it."""
+    return read_images(path)
+
+
+def _row(path: str, row: Any) -> numpy.ndarray:
+    images = _images(path, os.path.getmtime(path) if os.path.exists(path) else 0.0)
+    # `True` is an `int`, and no row.
+    if type(row) is not int or not 0 <= row < len(images):
+        raise ConfigurationError(f"{path}: 'row' must be a number from 0 to {len(images) - 1}, found {short(row)}.")
+    return images[row]

@@ -1,0 +1,102 @@
+import math
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import Candidates
+from seal.samplers.sampler import Sampler, SamplingProblem
+from seal.samplers.smooth_noise import smooth_noise
+from seal.samplers.smooth_perturbation import check_masks, check_width
+
+
+@Sampler.register("correlated_draws")
+class CorrelatedDraws(Sampler):
+    """
+    Discrete masks whose neighbouring pixels err together, with their exact log-probability, for noise-contrastive
+    estimation. Independent draws of pixels make masks that no one would take for gold (SEAL, NeurIPS 2022, section
+    4.4). For an instance with logits `z`:
+
+        n_1, ..., n_M              smooth noise, anew for each batch
+        z_m = (z + std * n_m) / temperature
+        m ~ uniform                y_i ~ Bernoulli(sigmoid(z_mi)) for each pixel i
+
+        log P_N(y) = logsumexp_m sum_i log Bernoulli(y_i; sigmoid(z_mi)) - log M
+
+    Given the fields `n`, which owe nothing to the draws or to gold, `P_N` is a mixture of `M` known distributions:
+    it sums to 1 and none of its terms is 0, so that gold always has a log-probability. NCE is consistent under any
+    such noise, hence under each batch's. With one field and `std` 0 it is `discrete`.
+
+    The farther the fields lead away (`std`) and the surer they are (a low `temperature`), the more alike is what a
+    draw gets wrong, and the less probable is gold: NCE's loss goes to 0 where gold is told apart by `log P_N` alone.
+
+    # Parameters
+
+    num_samples : `int`, optional (default = `20`)
+    std : `float`, optional (default = `1.0`)
+        Of the noise, in units of the logits; at least 0.
+    width : `float`, optional (default = `2.0`)
+        Of the blur that makes it smooth, in pixels.
+    num_fields : `int`, optional (default = `20`)
+        `M`, of each instance.
+    temperature : `float`, optional (default = `1.0`)
+        Below 1, pixels of a draw follow its field more closely; above 0.
+
+    # Raises
+
+    `ConfigurationError` if a number is out of range. Where outputs are no masks, at the first batch.
+    """
+
+    gives_log_prob = True
+
+    def __init__(
+        self,
+        num_samples: int = 20,
+        std: float = 1.0,
+        width: float = 2.0,
+        num_fields: int = 20,
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if min(num_samples, num_fields) < 1 or std < 0 or temperature <= 0:
+            raise ConfigurationError(
+                f"sampler: num_samples ({num_samples}) and num_fields ({num_fields}) must be at least 1, std ({std}) "
+                f"at least 0 and temperature ({temperature}) above 0."
+            )
+        check_width(width)
+        self.num_samples, self.num_fields = num_samples, num_fields
+        self.std, self.width, self.temperature = std, width, temperature
+
+    @torch.no_grad()
+    def forward(self, problem: SamplingProblem) -> Candidates:
+        check_masks(problem, "correlated_draws")
+        space, logits = problem.output_space, problem.logits
+        # shape: (batch, fields, height, width)
+        fields = logits.unsqueeze(1) + self.std * smooth_noise(logits, self.num_fields, self.width)
+        fields = fields / self.temperature
+        chosen = torch.randint(self.num_fields, (len(logits), self.num_samples), device=logits.device)
+        of_draw = fields[torch.arange(len(logits), device=logits.device).unsqueeze(1), chosen]
+        # shape: (batch, samples, height, width)
+        draws = space.sample(of_draw.flatten(0, 1), 1).squeeze(1).unflatten(0, chosen.shape)
+        log_prob = mixture_log_prob(space, fields, space.stack(problem.gold.unsqueeze(1), draws))
+        return Candidates(draws, noise_log_prob=log_prob[:, 1:], gold_noise_log_prob=log_prob[:, 0])
+
+
+def mixture_log_prob(space, fields: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
+    """
+    # Parameters
+
+    space : `BinaryMask`
+    fields : `torch.Tensor`, `(batch, fields, H, W)`
+        The logits of each part of the mixture; parts have equal weights.
+    outputs : `torch.Tensor`, `(batch, samples, H, W)`
+
+    # Returns
+
+    `torch.Tensor`, `(batch, samples)`, in nats.
+    """
+    num_fields = fields.shape[1]
+    # Every output under every field: the space sees a field as an instance.
+    repeated = outputs.unsqueeze(1).expand(-1, num_fields, *[-1] * (outputs.dim() - 1)).flatten(0, 1)
+    # shape: (batch, fields, samples)
+    parts = space.log_prob(fields.flatten(0, 1), repeated).unflatten(0, (-1, num_fields))
+    return parts.logsumexp(dim=1) - math.log(num_fields)

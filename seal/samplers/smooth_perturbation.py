@@ -1,0 +1,64 @@
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import BinaryMask, Candidates
+from seal.samplers.gaussian import GaussianPerturbation
+from seal.samplers.sampler import Sampler, SamplingProblem
+from seal.samplers.smooth_noise import smooth_noise
+
+
+@Sampler.register("smooth_perturbation")
+class SmoothPerturbation(GaussianPerturbation):
+    """
+    The task-net's mask with smooth Gaussian noise on its logits, relaxed: `sigmoid(z + std * blur(eps))`. Where
+    `gaussian_perturbation` sprinkles pixels, this moves the outline and adds and takes away patches, which are the
+    mistakes that a task-net makes (SEAL, NeurIPS 2022, section 4.4, leaves it open how to draw masks).
+
+    # Parameters
+
+    num_samples, std, include_clean : as for `gaussian_perturbation`.
+    width : `float`, optional (default = `2.0`)
+        Of the blur, in pixels; `std` is the noise's after it.
+    discrete : `bool`, optional (default = `False`)
+        Give the masks of the perturbed logits' signs, 0 or 1, in place of their relaxation.
+
+    # Raises
+
+    `ConfigurationError` if a number is out of range. Where outputs are no masks, at the first batch.
+    """
+
+    def __init__(
+        self,
+        num_samples: int = 20,
+        std: float = 1.0,
+        width: float = 2.0,
+        include_clean: bool = False,
+        discrete: bool = False,
+    ) -> None:
+        super().__init__(num_samples, std, include_clean)
+        check_width(width)
+        self.width = width
+        self.discrete = discrete
+
+    @torch.no_grad()
+    def forward(self, problem: SamplingProblem) -> Candidates:
+        check_masks(problem, "smooth_perturbation")
+        candidates = super().forward(problem)
+        if self.discrete:
+            candidates.outputs = (candidates.outputs >= 0.5).to(candidates.outputs.dtype)
+        return candidates
+
+    def _noise(self, logits: torch.Tensor) -> torch.Tensor:
+        return smooth_noise(logits, self.num_samples, self.width)
+
+
+def check_width(width: float) -> None:
+    if width < 0:
+        raise ConfigurationError(f"sampler.width: at least 0 pixels, not {width}.")
+
+
+def check_masks(problem: SamplingProblem, name: str) -> None:
+    if not isinstance(problem.output_space, BinaryMask):
+        raise ConfigurationError(
+            f"sampler: '{name}' draws masks of images; model.output_space is a {type(problem.output_space).__name__}."
+        )

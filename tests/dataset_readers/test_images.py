@@ -1,0 +1,142 @@
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+from PIL import Image
+
+from seal.dataset_readers.images import read_array, read_image, read_mask, read_masked_images
+from tests.segmentation import arrays, write_folder, write_npz
+
+
+def wrong(path, message):
+    with pytest.raises(ConfigurationError) as error:
+        read_masked_images(str(path))
+    assert message in str(error.value) and str(error.value).startswith(str(path)), str(error.value)
+
+
+def save(array, path, mode=None):
+    Image.fromarray(array, mode).save(path)
+    return str(path)
+
+
+def test_an_archive(tmp_path):
+    data, path = read_masked_images(write_npz(tmp_path)), tmp_path / "data.npz"
+    assert numpy.array_equal(data.images, arrays()["images"]) and numpy.array_equal(data.masks, arrays()["masks"])
+    assert data.source[2] == f"{path}:2"
+    as_booleans = read_masked_images(write_npz(tmp_path, masks=arrays()["masks"].astype(bool)))
+    assert as_booleans.masks.dtype == numpy.uint8 and numpy.array_equal(as_booleans.masks, data.masks)
+
+
+def test_a_folder(tmp_path):
+    data = read_masked_images(write_folder(tmp_path / "d"))
+    assert numpy.array_equal(data.images, arrays(3)["images"]) and numpy.array_equal(data.masks, arrays(3)["masks"])
+    assert data.source[1] == str(tmp_path / "d" / "images" / "1.png")
+
+
+def test_another_size(tmp_path):
+    for path in (write_npz(tmp_path), write_folder(tmp_path / "d")):
+        data = read_masked_images(path, (5, 6))
+        assert data.images.shape[1:] == (5, 6, 3) and data.masks.shape[1:] == (5, 6)
+        assert set(numpy.unique(data.masks)) <= {0, 1}
+    # The two ways give the same.
+    same = read_masked_images(write_npz(tmp_path, **arrays(3)), (5, 6))
+    assert numpy.array_equal(data.images, same.images) and numpy.array_equal(data.masks, same.masks)
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"images": numpy.zeros((5, 10, 12), dtype=numpy.uint8)}, "'images' must be uint8 of the shape (N, H, W, 3)"),
+        ({"images": numpy.zeros((5, 10, 12, 3))}, "found float64 (5, 10, 12, 3)"),
+        ({"images": numpy.zeros((5, 10, 12, 4), dtype=numpy.uint8)}, "found uint8 (5, 10, 12, 4)"),
+        ({"masks": numpy.zeros((4, 10, 12), dtype=numpy.uint8)}, "'masks' must be of the shape (5, 10, 12)"),
+        ({"masks": numpy.zeros((5, 10, 12))}, "'masks' must be whole numbers, 0 or 1, found float64"),
+        ({"images": numpy.array([{}])}, "it cannot be read as an .npz of plain arrays"),
+        (
+            {"images": numpy.zeros((0, 2, 2, 3), dtype=numpy.uint8), "masks": numpy.zeros((0, 2, 2), dtype=int)},
+            "there are no images in it",
+        ),
+    ],
+)
+def test_archives_that_are_wrong(tmp_path, more, message):
+    wrong(write_npz(tmp_path, **more), message)
+
+
+def test_a_mask_in_an_archive_that_is_none(tmp_path):
+    masks = arrays()["masks"]
+    masks[3, 2, 1] = 7
+    wrong(write_npz(tmp_path, masks=masks), "data.npz:3: the mask has the value 7 at row 2, column 1")
+
+
+def test_files_that_are_no_archive(tmp_path):
+    wrong(tmp_path / "none.npz", "there is no such file or folder")
+    numpy.save(tmp_path / "one.npy", numpy.zeros(3))
+    wrong(tmp_path / "one.npy", "one array (.npy)")
+    numpy.savez(tmp_path / "other.npz", images=arrays()["images"])
+    wrong(tmp_path / "other.npz", "there is no 'masks' in it, but 'images'")
+    (tmp_path / "text.npz").write_text("hello")
+    wrong(tmp_path / "text.npz", "cannot be read")
+    whole = (tmp_path / "other.npz").read_bytes()
+    (tmp_path / "torn.npz").write_bytes(whole[: len(whole) // 2])
+    wrong(tmp_path / "torn.npz", "cannot be read")
+    with pytest.raises(ConfigurationError, match="there is no 'x'"):
+        read_array(str(tmp_path / "other.npz"), "x")
+
+
+def test_folders_that_are_wrong(tmp_path):
+    wrong(tmp_path / "images", "there is no such file or folder")
+    (tmp_path / "empty").mkdir()
+    wrong(tmp_path / "empty", "there is no such folder; a folder of data has the folders 'images' and 'masks'")
+    folder = tmp_path / "d"
+    write_folder(folder)
+    (folder / "masks" / "1.png").unlink()
+    wrong(folder, f"images/1.png: there is no mask '1' in {folder / 'masks'}")
+    (folder / "images" / "1.png").unlink()
+    save(arrays()["masks"][0], folder / "masks" / "7.png")
+    wrong(folder, f"masks/7.png: there is no image '7' in {folder / 'images'}")
+    (folder / "masks" / "7.png").unlink()
+    save(arrays()["images"][0][:8], folder / "images" / "2.png")
+    wrong(folder, "masks/2.png: the mask is of 12 x 10 pixels, and its image of 12 x 8")
+    save(arrays()["masks"][0][:8], folder / "masks" / "2.png")
+    wrong(folder, "images/2.png: an image of 12 x 8 pixels after others of 12 x 10; set dataset_reader.resize")
+    assert read_masked_images(str(folder), (9, 9)).masks.shape == (2, 9, 9)
+    save(arrays()["images"][0], folder / "images" / "0.jpg")
+    wrong(folder, "images/0.png: 0.jpg has the same name but for its ending")
+
+
+def test_kinds_of_images(tmp_path):
+    pixels = arrays()["images"][0]
+    grey = save(pixels[..., 0], tmp_path / "grey.png")
+    assert numpy.asarray(read_image(grey)).shape == pixels.shape
+    alpha = save(numpy.dstack([pixels, pixels[..., 0]]), tmp_path / "alpha.png")
+    deep = save(pixels[..., 0].astype(numpy.uint16) * 256, tmp_path / "deep.png")
+    for path, kind in ((alpha, "RGBA"), (deep, "I;16")):
+        with pytest.raises(ConfigurationError) as error:
+            read_image(path)
+        assert f"{path}: an image of the kind '{kind}'" in str(error.value)
+
+
+def test_images_that_cannot_be_read(tmp_path):
+    (tmp_path / "text.png").write_text("hello")
+    whole = tmp_path / "whole.png"
+    save(numpy.random.default_rng(0).integers(0, 255, (50, 50, 3)).astype(numpy.uint8), whole)
+    (tmp_path / "torn.png").write_bytes(whole.read_bytes()[:3000])
+    for name in ("text.png", "torn.png", "none.png"):
+        with pytest.raises(ConfigurationError, match=f"{name}: .* read"):
+            read_image(str(tmp_path / name))
+
+
+def test_kinds_of_masks(tmp_path):
+    mask = arrays()["masks"][1]
+    for name, kind in (("ones", mask), ("full", mask * 255), ("bits", mask.astype(bool))):
+        assert numpy.array_equal(numpy.asarray(read_mask(save(kind, tmp_path / f"{name}.png"))), mask)
+    palette = Image.fromarray(mask, "P")
+    palette.putpalette([10, 20, 30, 200, 100, 0])
+    palette.save(tmp_path / "palette.png")
+    assert numpy.array_equal(numpy.asarray(read_mask(str(tmp_path / "palette.png"))), mask)
+    assert not numpy.asarray(read_mask(save(mask * 0, tmp_path / "none.png"))).any()
+    soft = (mask * 255).copy()
+    soft[4, 5] = 128
+    with pytest.raises(ConfigurationError, match="the mask has the value 128 at row 4, column 5; a mask is 0 and 1"):
+        read_mask(save(soft, tmp_path / "soft.png"))
+    with pytest.raises(ConfigurationError, match="a mask of the kind 'RGB'"):
+        read_mask(save(arrays()["images"][0], tmp_path / "colour.png"))

@@ -1,0 +1,113 @@
+import json
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from PIL import Image
+
+from seal.dataset_readers.segmentation import SegmentationReader, as_input
+from seal.predictors import SegmentationPredictor
+from tests.multilabel import model as multilabel_model
+from tests.segmentation import arrays, model, seal_parts, write_npz
+
+
+def predictor(reader=None, **settings):
+    return SegmentationPredictor(model(**seal_parts()), reader or SegmentationReader(), **settings)
+
+
+def test_the_record_and_the_files_of_an_image(tmp_path):
+    pixels = arrays()["images"][2]
+    Image.fromarray(pixels).save(tmp_path / "horse.png")
+    ours = predictor(folder=str(tmp_path / "out"), energy=True)
+    record = ours.predict(str(tmp_path / "horse.png"))
+    with torch.no_grad():
+        output = ours._model(as_input(torch.from_numpy(pixels)).double().unsqueeze(0))
+    mask = output["predicted"][0].numpy()
+    assert 0 < mask.mean() < 1
+    assert record["size"] == [12, 10] and record["foreground"] == pytest.approx(mask.mean())
+    left, top, right, bottom = record["box"]
+    assert mask[top : bottom + 1, left : right + 1].sum() == mask.sum()
+    assert mask[top].any() and mask[bottom].any() and mask[:, left].any() and mask[:, right].any()
+    assert f"of 12 x 10 pixels, in columns {left} to {right} and rows {top} to {bottom}" in record["description"]
+    assert record["energy"] == pytest.approx(output["energy"].item())
+    written = numpy.asarray(Image.open(record["mask_file"]))
+    assert numpy.array_equal(written, mask * 255) and record["mask_file"].endswith("horse.mask.png")
+    overlay = numpy.asarray(Image.open(record["overlay_file"]))
+    assert numpy.array_equal(overlay[~mask], pixels[~mask]) and (overlay[mask] != pixels[mask]).any(axis=1).all()
+    json.loads(ours.dump_line(record))
+
+
+def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
+    path = write_npz(tmp_path)
+    ours = predictor(folder=str(tmp_path / "out"))
+    lines = [json.dumps({"images": path, "row": row}) for row in (3, 0, 3)]
+    records = ours.predict_batch_json([ours.load_line(line) for line in lines])
+    assert [record["image"] for record in records] == [f"{path}:{row}" for row in (3, 0, 3)]
+    names = [record["mask_file"].rpartition("/")[2] for record in records]
+    assert names == ["data_3.mask.png", "data_0.mask.png", "data_3.2.mask.png"]
+    by_reader = predictor().predict_batch_instance(list(SegmentationReader().read(path)))
+    assert by_reader[3] == {key: value for key, value in records[0].items() if not key.endswith("_file")}
+
+
+def test_images_of_several_sizes(tmp_path):
+    paths = []
+    for number, size in enumerate(((12, 10), (9, 8), (12, 10))):
+        paths.append(str(tmp_path / f"{number}.png"))
+        Image.fromarray(arrays()["images"][number]).resize(size).save(paths[-1])
+    together = predictor().predict_batch_json([{"image": path} for path in paths])
+    assert [record["size"] for record in together] == [[12, 10], [9, 8], [12, 10]]
+    assert together == [predictor().predict(path) for path in paths]
+    # Brought to one size; the mask comes in the image's own.
+    resized = predictor(SegmentationReader(resize=8), folder=str(tmp_path / "out")).predict(paths[0])
+    assert Image.open(resized["mask_file"]).size == (12, 10) and resized["size"] == [12, 10]
+
+
+def test_no_foreground():
+    ours = predictor()
+    mask = numpy.zeros((4, 5), dtype=bool)
+    record = ours._record(type("Picture", (), {"name": "x"}), mask)
+    assert record["box"] is None and record["description"] == "no foreground in 5 x 4 pixels"
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("nothing", "the line is not JSON"),
+        ("[1]", "expected an object with 'image', found [1]"),
+        ("{}", "the object needs 'image', or 'images' and 'row'"),
+        ('{"image": "a", "images": "b"}', "the object needs 'image', or 'images' and 'row'"),
+        ('{"image": 3}', "'image' must be the path of a file, found 3"),
+        ('{"image": "none.png"}', "none.png: the image cannot be read (No such file or directory)"),
+        ('{"images": "none.npz", "row": 1}', "none.npz: there is no such file"),
+        ('{"images": "DATA", "row": 5}', "'row' must be a number from 0 to 4, found 5"),
+        ('{"images": "DATA", "row": true}', "found True"),
+        ('{"images": "DATA"}', "found None"),
+        ('{"image": "SMALL"}', "small.png: an image of 4 x 5 pixels is smaller than the 8 x 8 that the model reads"),
+    ],
+)
+def test_a_line_that_is_wrong_has_a_record_of_its_own(tmp_path, line, message):
+    path = write_npz(tmp_path)
+    Image.fromarray(arrays()["images"][0][:4, :5]).save(tmp_path / "small.png")
+    line = line.replace("DATA", path).replace("SMALL", str(tmp_path / "small.png"))
+    ours = predictor()
+    good = json.dumps({"images": path, "row": 1})
+    before, wrong, after = ours.predict_batch_json([ours.load_line(each) for each in (good, line, good)])
+    assert before == after and "size" in before
+    assert wrong.keys() == {"error"} and wrong["error"].startswith("line 2 ") and message in wrong["error"]
+
+
+def test_arguments(tmp_path):
+    (tmp_path / "file").write_text("")
+    for settings, message in (
+        ({"fodler": "x"}, "predictor argument 'fodler' is unknown; choose from: folder, energy"),
+        ({"folder": 3}, "folder must be the path of a folder, found 3"),
+        ({"folder": str(tmp_path / "file")}, "is a file"),
+        ({"energy": "yes"}, "energy must be true or false"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            predictor(**settings)
+    with pytest.raises(ConfigurationError, match="energy: this model was trained without a loss-net"):
+        SegmentationPredictor(model(), SegmentationReader(), energy=True)
+    with pytest.raises(ConfigurationError, match="for 'seal_segmentation' models, not MultilabelModel"):
+        SegmentationPredictor(multilabel_model(), SegmentationReader())

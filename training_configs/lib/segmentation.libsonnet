@@ -1,0 +1,61 @@
+// Binary segmentation of images: `experiment` puts a data set and a method together.
+//
+//   segmentation.experiment('weizmann', 'nce')
+//   segmentation.experiment('weizmann', 'nce', settings={ energy_weight: 1, crops: false })
+local data = import 'segmentation_data.libsonnet';
+local methods = import 'segmentation_methods.libsonnet';
+local settings_of = import 'segmentation_settings.libsonnet';
+
+local choose(choices, name, what) =
+  if std.objectHas(choices, name) then choices[name]
+  else error 'no %s %s; choose from: %s' % [what, name, std.join(', ', std.objectFields(choices))];
+
+{
+  datasets: std.objectFields(data),
+  methods: std.objectFields(methods),
+  dataset(name): choose(data, name, 'data set'),
+  method(name): choose(methods, name, 'method'),
+  settings: settings_of,
+
+  experiment(dataset, method, settings={}): {
+    local d = $.dataset(dataset),
+    local s = settings_of(dataset, method) + settings,
+    local reader = { type: 'seal_segmentation' },
+    local player(lr, steps) = {
+      optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },
+      learning_rate_scheduler: { type: 'reduce_on_plateau', mode: 'max', factor: 0.5, patience: 10 },
+      grad_norm: s.grad_norm,
+      steps: steps,
+    },
+    local parts = $.method(method)(
+      s,
+      { encoder: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation } },
+      {
+        encoder: { type: 'image_convolution' },
+        energies: [{ type: 'mask_convolution', dropout: s.loss_net_dropout, activation: s.loss_net_activation }],
+      },
+    ),
+    random_seed: s.seed,
+    numpy_seed: s.seed,
+    pytorch_seed: s.seed,
+    dataset_reader: reader { [if s.crops then 'crop']: d.crop, mirror: s.mirror },
+    validation_dataset_reader: reader,
+    train_data_path: d.train,
+    validation_data_path: d.valid,
+    model: {
+      type: 'seal_segmentation',
+      output_space: { type: 'binary_mask', size: if s.crops then d.crop else d.size },
+      crops_per_side: s.crops_per_side,
+    } + parts.model,
+    data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },
+    validation_data_loader: { type: 'tensors', batch_size: 8 },
+    trainer: {
+      type: 'alternating',
+      num_epochs: s.epochs,
+      patience: s.patience,
+      validation_metric: '+mean_iou',
+      [if std.objectHas(parts.model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
+      [if std.objectHas(parts.model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
+    } + (if std.objectHas(parts, 'trainer') then parts.trainer else {}),
+  },
+}
