@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-SUITES = ("srl", "multilabel", "implicit", "text")
+SUITES = ("srl", "multilabel", "implicit", "text", "tagging")
 
 EPILOG = """\
 Every timing is taken in rounds, one measurement of each method a round; a ratio is the median over rounds of
@@ -25,6 +25,10 @@ Of implicit, the nets are bibtex's and the data random; the ratios are to an alt
 `solver_seconds` is the part of a step inside the solver. Solvers of TorchOpt and hypertorch are measured where
 they are installed.
 
+Of tagging, nets and sizes are those of Twitter's parts of speech and the data random: steps of each method against
+cross-entropy's at two sizes of the batch, of each energy against the linear chain's, training examples a second
+of the three compound networks, and predictions.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
@@ -32,6 +36,7 @@ examples:
   python scripts/benchmark.py --suite multilabel --dataset bibtex --out results/benchmark_multilabel
   python scripts/benchmark.py --suite implicit --out results/benchmark_implicit
   python scripts/benchmark.py --suite text --out results/benchmark_text --methods nce_20,nce_20_shared --batches 3
+  python scripts/benchmark.py --suite tagging --out results/benchmark_tagging
 """
 
 
@@ -45,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
         "--cases",
         help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
         "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
-        "of text, step",
+        "of text, step; of tagging, step, energies, speed, prediction",
     )
     result.add_argument(
         "--dataset", help="of multilabel: whose rows and nets (default: sample, the embedded one)"
@@ -161,6 +166,20 @@ def text(arguments: argparse.Namespace) -> Any:
     )
 
 
+def tagging(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_tagging import CASES, TaggingBenchmark
+    from scripts.measure.bench_tagging_parts import METHODS
+    from scripts.measure.suite import UserError
+
+    for option in ("encoder", "dataset"):
+        if getattr(arguments, option) is not None:
+            raise UserError(f"--{option}: the suite tagging takes none.")
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, METHODS)
+    return cases, TaggingBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
+
+
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     from scripts.measure.suite import UserError
@@ -179,8 +198,8 @@ def main(argv: Optional[List[str]] = None) -> int:
                 raise UserError(f"--{option.replace('_', '-')} must be at least {least}.")
         if arguments.width % 32:
             raise UserError("--width must be a multiple of 32, the width of an attention head.")
-        build = {"srl": srl, "multilabel": multilabel, "implicit": implicit, "text": text}[arguments.suite]
-        cases, benchmark = build(arguments)
+        builds = {"srl": srl, "multilabel": multilabel, "implicit": implicit, "text": text, "tagging": tagging}
+        cases, benchmark = builds[arguments.suite](arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

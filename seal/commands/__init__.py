@@ -1,1 +1,3 @@
+from seal.commands.compare_networks import CompareNetworks
 from seal.commands.label_interactions import LabelInteractions
+from seal.commands.tag_interactions import TagInteractions

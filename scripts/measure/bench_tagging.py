@@ -1,0 +1,139 @@
+"""The benchmark of sequence labelling: what a step of each method and each energy costs, and a prediction."""
+
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+from tqdm import tqdm
+
+import seal  # noqa: F401
+from scripts.measure import bench_tagging_parts as parts
+from scripts.measure.bench_timing import Timing, interleaved, median_ratio, spread, train_epoch
+
+CASES = {
+    "step": "seconds of a training step, against cross-entropy's",
+    "energies": "seconds of a step of the stacked compound loss with each energy, against the linear chain's",
+    "speed": "training examples a second of the three compound networks, against the separated",
+    "prediction": "sentences a second, against the task-net of cross-entropy",
+}
+BATCH_SIZES = (10, 32)
+# The batches of the paper that counts examples a second (Tu, Pang & Gimpel 2020, Table 2).
+SPEED_BATCH = 10
+# In the paper's order, the slowest first: 66, 78, 92.
+COMPOUND = ("compound_separated", "compound_shared", "compound_stacked")
+PREDICTION_BATCH = 64
+# What predicts in another way than the task-net of cross-entropy, or might.
+PREDICTED = ("cross_entropy", "crf", "compound_stacked", "spen")
+
+
+class Row(NamedTuple):
+    suite: str
+    case: str
+    method: str
+    metric: str
+    value: float
+    baseline: Optional[float]
+    ratio: Optional[float]
+
+
+class TaggingBenchmark:
+    """
+    # Parameters
+
+    methods : `List[str]`
+        Of `bench_tagging_parts.METHODS`, for the case `step`.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round.
+    """
+
+    data = "random"
+
+    def __init__(self, methods: List[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+        torch.set_num_threads(threads)
+        self._repeats, self._num_batches = repeats, num_batches
+        self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
+        self.description = f"{parts.TAGS} tags, {parts.SHORTEST} to {parts.LONGEST} words, BiLSTM"
+
+    def run(self, cases: List[str]) -> List[Row]:
+        rows: List[Row] = []
+        for case in tqdm(cases, desc="cases"):
+            rows += getattr(self, case)()
+        return rows
+
+    def step(self) -> List[Row]:
+        rows = []
+        for size in BATCH_SIZES:
+            batches = parts.random_batches(self._num_batches, size)
+            timings = self._rounds({name: parts.build_trainer(name, batches) for name in self._methods})
+            rows += self._seconds(f"step, batch {size}", timings, parts.BASELINE)
+        return rows
+
+    def energies(self) -> List[Row]:
+        rows = []
+        for size in BATCH_SIZES:
+            batches = parts.random_batches(self._num_batches, size)
+            timings = self._rounds(
+                {name: parts.build_trainer("compound_stacked", batches, name) for name in parts.ENERGIES}
+            )
+            rows += self._seconds(f"energy, batch {size}", timings, parts.LINEAR_CHAIN)
+        return rows
+
+    def speed(self) -> List[Row]:
+        batches = parts.random_batches(self._num_batches, SPEED_BATCH)
+        timings = self._rounds({name: parts.build_trainer(name, batches) for name in COMPOUND})
+        return _speeds(f"training, batch {SPEED_BATCH}", timings, SPEED_BATCH * self._num_batches, COMPOUND[0])
+
+    def prediction(self) -> List[Row]:
+        batches = parts.random_batches(self._num_batches, PREDICTION_BATCH)
+        device = 0 if torch.cuda.is_available() else -1
+        loader = parts.TaggedBatches([{"tokens": batch["tokens"]} for batch in batches])
+        loader.set_target_device(torch.device("cpu") if device < 0 else torch.device(device))
+        cases = {}
+        for name in PREDICTED:
+            model = parts.build_model(parts.experiment(name)).eval()
+            cases[name] = _predicts(model if device < 0 else model.cuda(), loader)
+        timings = interleaved(cases, self._repeats)
+        case, count = f"prediction, batch {PREDICTION_BATCH}", PREDICTION_BATCH * self._num_batches
+        return _speeds(case, timings, count, PREDICTED[0])
+
+    def _rounds(self, trainers: Dict[str, Any]) -> Dict[str, List[Timing]]:
+        epochs = {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}
+        return interleaved(epochs, self._repeats)
+
+    def _seconds(self, case: str, timings: Dict[str, List[Timing]], baseline: str) -> List[Row]:
+        """Of a step, and the ratio within rounds."""
+        rows = []
+        for name in timings:
+            for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
+                values, base = (
+                    [getattr(timing, kind) / self._num_batches for timing in timings[key]] for key in (name, baseline)
+                )
+                ratio = median_ratio(values, base)
+                rows.append(Row("tagging", case, name, metric, median(values), median(base), ratio))
+                # A ratio says no more than its rounds agree on.
+                rows.append(Row("tagging", case, name, f"{metric}_spread", spread(values, base), None, None))
+        return rows
+
+
+def _predicts(model: Any, batches: Any) -> Callable[[], None]:
+    @torch.no_grad()
+    def predict() -> None:
+        for batch in batches:
+            model.make_output_human_readable(model(**batch))
+
+    return predict
+
+
+def _speeds(case: str, timings: Dict[str, List[Timing]], examples: int, baseline: str) -> List[Row]:
+    """Examples a second; a ratio above 1 is faster than the baseline."""
+    rows = []
+    for kind, metric in (("wall", "examples_per_second"), ("cpu", "examples_per_cpu_second")):
+        seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
+        base = seconds[baseline]
+        for name, values in seconds.items():
+            speed, ratio = examples / median(values), median_ratio(base, values)
+            rows.append(Row("tagging", case, name, metric, speed, examples / median(base), ratio))
+            rows.append(Row("tagging", case, name, f"{metric}_spread", spread(base, values), None, None))
+    return rows

@@ -1,0 +1,92 @@
+"""Batches, models and trainers of the tagging benchmark, the same for every case."""
+
+import json
+from typing import Any, Dict, List
+
+import _jsonnet
+import numpy
+import torch
+from allennlp.common import Params
+from allennlp.data import TensorDict, Vocabulary
+from allennlp.models import Model
+from allennlp.nn.util import move_to_device
+from allennlp.training import Trainer
+
+from scripts.measure.bench_multilabel_parts import Batches
+from scripts.measure.configs import text
+from scripts.measure.suite import ROOT
+from scripts.measure.suites.tagging import METHODS as GROUPS
+
+BASELINE = "cross_entropy"
+METHODS: List[str] = [name for members in GROUPS.values() for name in members]
+# As of Twitter's parts of speech, whose 1176 words are those that occur twice. The data are random: the time of a step
+# does not ask what they mean.
+TAGS, WORDS = 25, 1176
+SHORTEST, LONGEST = 8, 22
+LINEAR_CHAIN = "linear chain"
+# GE(c) reads the words' vectors brought to the size of a tag's embedding.
+ENERGIES = {
+    LINEAR_CHAIN: "tagging.energies()",
+    "GE(a)": "tagging.energies({ type: 'tag_language_model' })",
+    "GE(b)": "tagging.energies({ type: 'tag_language_model', backward: true })",
+    "GE(c)": "tagging.energies({ type: 'tag_language_model', backward: true, gamma: 1, word_dim: 32 })",
+}
+
+
+class TaggedBatches(Batches):
+    """Batches that hold dictionaries and lists too."""
+
+    def set_target_device(self, device: torch.device) -> None:
+        self._batches = [move_to_device(batch, device) for batch in self._batches]
+
+
+def vocabulary() -> Vocabulary:
+    names = {"tokens": [f"w{i}" for i in range(WORDS)], "tags": [f"t{i}" for i in range(TAGS)]}
+    return Vocabulary(tokens_to_add=names, non_padded_namespaces=["tags"])
+
+
+def random_batches(count: int, size: int) -> List[TensorDict]:
+    """Of sentences of like length, as the `bucket` sampler makes them, with a fixed seed."""
+    generator = numpy.random.default_rng(0)
+    batches = []
+    for longest in numpy.linspace(SHORTEST, LONGEST, count + 2).round().astype(int)[1:-1]:
+        lengths = generator.integers(longest - 1, longest, size=size, endpoint=True)
+        mask = torch.arange(int(lengths.max())) < torch.from_numpy(lengths).unsqueeze(1)
+        # 0 and 1 are padding and unknown words.
+        words = torch.from_numpy(generator.integers(2, WORDS + 2, size=mask.shape)) * mask
+        tags = torch.from_numpy(generator.integers(0, TAGS, size=mask.shape)) * mask
+        gold = [[f"t{tag}" for tag in row[:length]] for row, length in zip(tags.tolist(), lengths)]
+        metadata = [{"words": None, "tags": row, "source": None} for row in gold]
+        batches.append({"tokens": {"tokens": {"tokens": words}}, "tags": tags, "metadata": metadata})
+    return batches
+
+
+def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
+    """The config of `training_configs/lib`, with learning rates of 0: a model stays what it is."""
+    library = (ROOT / "training_configs" / "lib" / "tagging.libsonnet").as_posix()
+    source = f"""
+        local tagging = import {text(library)};
+        tagging.experiment(
+          data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(), method=tagging.method.{method}(),
+          training=tagging.training.twitter_pos {{ task_net_lr: 0, loss_net_lr: 0 }}, energies={ENERGIES[energies]},
+        )"""
+    return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+
+
+def build_model(config: Dict[str, Any]) -> Model:
+    torch.manual_seed(0)
+    return Model.from_params(Params(json.loads(json.dumps(config["model"]))), vocab=vocabulary())
+
+
+def build_trainer(method: str, batches: List[TensorDict], energies: str = LINEAR_CHAIN) -> Trainer:
+    """The trainer of the config over the batches in their order."""
+    config = experiment(method, energies)
+    model, loader = build_model(config), TaggedBatches(batches)
+    settings = config["trainer"]
+    settings.update(
+        num_epochs=1, checkpointer=None, enable_default_callbacks=False, run_confidence_checks=False
+    )
+    trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
+    model.to(trainer.cuda_device)
+    loader.set_target_device(trainer.cuda_device)
+    return trainer

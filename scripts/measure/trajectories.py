@@ -1,0 +1,165 @@
+"""
+Values over the epochs of groups of runs (Tu, Pang & Gimpel 2020, Figures 2 and 3; AN7, AN8).
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+import matplotlib
+
+matplotlib.use("Agg")  # No window: a figure must not need a screen.
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas  # noqa: E402
+
+from scripts.measure.files import read_json, replacing  # noqa: E402
+from scripts.measure.suite import UserError  # noqa: E402
+
+TRACE = "inference_networks.csv"
+# What its columns say of where a row was taken.
+_PLACES = ("epoch", "batches")
+MEAN = "mean"
+COLUMNS = ["value", "group", "run", "axis", "at", "number"]
+COLOURS = ["#d95f02", "#2f5d8a", "#1b9e77", "#b0529a", "#a6761d", "#777777"]
+TITLES = {
+    "l1": r"$l_1 = \Delta(F^c, y) - E(x, F^c)$",
+    "l0": r"$l_0 = [\Delta(F^c, y) - E(x, F^c) + E(x, y)]_+$",
+    "energy_gradient_norm": r"$\|\partial L / \partial \Theta\|$",
+    "network_gradient_norm": r"$\|\partial E(x, A(x)) / \partial \Psi\|$",
+}
+
+
+def collect(groups: Dict[str, List[Path]], values: List[str]) -> pandas.DataFrame:
+    """
+    # Returns
+
+    `pandas.DataFrame`
+        Of the columns `value`, `group`, `run` (its folder, or `"mean"`), `axis` (`"epoch"`, from 1, or `"batches"`),
+        `at` (a place on it) and `number`. A group of one run has no mean.
+
+    # Raises
+
+    `UserError` where a run is not there, not finished, or has no such value.
+    """
+    runs = {folder: _Run(folder) for folders in groups.values() for folder in folders}
+    parts = []
+    for value in values:
+        found = {folder: run.values(value) for folder, run in runs.items()}
+        # All on one axis, so that a panel can show them.
+        axis = "epoch" if all(rows["epoch"].is_unique for rows in found.values()) else "batches"
+        for group, folders in groups.items():
+            lines = {str(folder): found[folder].set_index(axis)["number"] for folder in folders}
+            if len(lines) > 1:
+                # A run that stopped early takes no part later, and the mean of the others would jump there.
+                lines[MEAN] = pandas.concat(lines.values(), axis=1, join="inner").mean(axis=1)
+            for run, line in lines.items():
+                rows = {"value": value, "group": group, "run": run, "axis": axis, "at": line.index, "number": line}
+                parts.append(pandas.DataFrame(rows))
+    return pandas.concat(parts, ignore_index=True)[COLUMNS]
+
+
+class _Run:
+    """What a finished run left of each epoch."""
+
+    def __init__(self, folder: Path) -> None:
+        # `scripts/reproduce.py` keeps what `allennlp train` writes in a folder of its own.
+        self._folder = folder / "model" if (folder / "model").is_dir() else folder
+        if not self._folder.is_dir():
+            raise UserError(f"there is no run {folder}.")
+        if not (self._folder / "metrics.json").is_file():
+            raise UserError(f"{folder} is no finished run: there is no {self._folder / 'metrics.json'}.")
+        self._epochs = self._metrics()
+        path = self._folder / TRACE
+        self._trace = pandas.read_csv(path) if path.is_file() else None
+
+    def _metrics(self) -> Dict[int, Dict[str, float]]:
+        """By epoch, from 0."""
+        paths: List[Tuple[int, Path]] = []
+        for path in self._folder.glob("metrics_epoch_*.json"):
+            number = re.fullmatch(r"metrics_epoch_(\d+)", path.stem)
+            if number is not None:
+                paths.append((int(number[1]), path))
+        try:
+            return {epoch: read_json(path) for epoch, path in sorted(paths)}
+        except json.JSONDecodeError as error:
+            raise UserError(f"{self._folder} holds metrics that are no JSON: {error}.") from None
+
+    def values(self, name: str) -> pandas.DataFrame:
+        """`number` by `epoch`, from 1, and, of a trace, `batches`."""
+        if self._trace is not None and name in self._trace.columns.difference(_PLACES):
+            rows = self._trace[[*_PLACES, name]].rename(columns={name: "number"})
+            return rows.assign(epoch=rows["epoch"].astype(int) + 1, batches=rows["batches"].astype(int))
+        numbers = {epoch + 1: metrics.get(name) for epoch, metrics in self._epochs.items()}
+        found = [(epoch, number) for epoch, number in numbers.items() if _is_number(number)]
+        if not found:
+            known = {key for metrics in self._epochs.values() for key, value in metrics.items() if _is_number(value)}
+            known |= set() if self._trace is None else set(self._trace.columns.difference(_PLACES))
+            hint = "" if self._trace is not None else f" and no {TRACE}"
+            raise UserError(
+                f"--values: {self._folder} has no '{name}'{hint}; it has {', '.join(sorted(known)) or 'no values'}."
+            )
+        return pandas.DataFrame(found, columns=["epoch", "number"])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def draw(table: pandas.DataFrame, path: Path, title: str = "") -> None:
+    """A panel a value, a colour a group."""
+    values, groups = list(table["value"].unique()), list(table["group"].unique())
+    columns = min(2, len(values))
+    lines = -(-len(values) // columns)
+    size = (5.2 * columns + 0.6, 3.6 * lines)
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+    for panel in axes.flat[len(values) :]:
+        panel.axis("off")
+    for panel, value in zip(axes.flat, values):
+        rows = table[table["value"] == value]
+        for index, group in enumerate(groups):
+            ours = rows[rows["group"] == group]
+            alone = ours["run"].nunique() == 1
+            for run, line in ours.groupby("run", sort=False):
+                thick = alone or run == MEAN
+                panel.plot(
+                    line["at"],
+                    line["number"],
+                    color=COLOURS[index % len(COLOURS)],
+                    linestyle=("-", "--", ":")[index // len(COLOURS) % 3],
+                    linewidth=2 if thick else 0.7,
+                    alpha=1 if thick else 0.6,
+                    # A run of one epoch is a point.
+                    marker="o" if len(line) == 1 else None,
+                    label=group if thick else None,
+                )
+        panel.set_title(TITLES.get(value, value.replace("_", " ")), fontsize=10)
+        panel.set_xlabel(rows["axis"].iloc[0])
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.grid(linewidth=0.4, alpha=0.6)
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].legend(frameon=False, fontsize=9)
+    if title:
+        figure.suptitle(title)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)
+
+
+def summary(table: pandas.DataFrame) -> str:
+    """First, last, least and greatest number of each group's mean, or of its one run."""
+    lines = []
+    for (value, group), rows in table.groupby(["value", "group"], sort=False):
+        runs = rows.loc[rows["run"] != MEAN, "run"].nunique()
+        line = rows[rows["run"] == (MEAN if runs > 1 else rows["run"].iloc[0])].set_index("at")["number"]
+        if line.empty:
+            lines.append(f"{value}, {group}: its {runs} runs have nothing in common to take a mean of")
+            continue
+        lines.append(
+            f"{value}, {group} ({runs} run{'s' * (runs > 1)}): {line.iloc[0]:.4g} at {rows['axis'].iloc[0]} "
+            f"{line.index[0]}, {line.iloc[-1]:.4g} at {line.index[-1]}; least {line.min():.4g}, greatest "
+            f"{line.max():.4g}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""Draw how runs went, epoch by epoch: several groups of runs, a group being one setting with several seeds."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.measure.files import replacing  # noqa: E402
+from scripts.measure.suite import UserError  # noqa: E402
+
+EPILOG = """\
+A run is a folder that `allennlp train -s` wrote, or one of scripts/reproduce.py (OUT/runs/SUITE-METHOD-SEED). A
+value is one of the run's metrics of an epoch, such as validation_accuracy or training_loss_net_loss, or a column
+of inference_networks.csv, which the callback `trace_inference_networks` writes: l1, l0, energy_gradient_norm,
+network_gradient_norm.
+
+Writes OUT.csv (value, group, run, axis, at, number) and OUT.png, a panel a value: thin lines are runs, a thick one
+the mean of a group as far as all its runs go. Where a trace was taken within epochs, its axis counts batches.
+
+examples:
+  python scripts/trajectories.py --out results/trajectories/truncation --values validation_accuracy \\
+      'truncation=results/truncated/runs/a-1,results/truncated/runs/a-2' 'no truncation=results/free/runs/a-1'
+  python scripts/trajectories.py --out results/trajectories/steps \\
+      --values l1,l0,energy_gradient_norm,network_gradient_norm 'k = 1=results/k1' 'k = 5=results/k5'
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    style = argparse.RawDescriptionHelpFormatter
+    result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
+    add = result.add_argument
+    add("groups", nargs="+", metavar="NAME=RUN,RUN", help="a group: its name in the figure, and its runs' folders")
+    add("--out", type=Path, required=True, help="the name of table and figure, without an ending")
+    add("--values", default="validation_accuracy", help="separated by commas (default: %(default)s)")
+    add("--title", default="", help="above the figure")
+    return result
+
+
+def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
+    """The folders of each group."""
+    groups: Dict[str, List[Path]] = {}
+    for source in sources:
+        # A name may have the sign in it, as 'k = 1'; a folder hardly.
+        name, sign, folders = source.rpartition("=")
+        paths = [Path(folder.strip()) for folder in folders.split(",") if folder.strip()]
+        if not sign or not name.strip() or not paths:
+            raise UserError(f"'{source}': a group is NAME=RUN,RUN, a name and the folders of its runs.")
+        if name.strip() in groups:
+            raise UserError(f"the group '{name.strip()}' is there twice; name all its runs in one.")
+        if len(set(paths)) < len(paths):
+            raise UserError(f"the group '{name.strip()}' has a run twice.")
+        groups[name.strip()] = paths
+    return groups
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    arguments = parser().parse_args(argv)
+    # pandas and matplotlib take their time to import, which `--help` need not wait for.
+    from scripts.measure import trajectories
+
+    try:
+        values = list(dict.fromkeys(name.strip() for name in arguments.values.split(",") if name.strip()))
+        if not values:
+            raise UserError("--values: name at least one.")
+        table = trajectories.collect(parse_groups(arguments.groups), values)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    # Not `with_suffix`: a name may have a dot in it, as tau_0.5.
+    figure, rows = (arguments.out.with_name(arguments.out.name + ending) for ending in (".png", ".csv"))
+    with replacing(rows) as draft:
+        table.to_csv(draft, index=False)
+    trajectories.draw(table, figure, arguments.title)
+    print(trajectories.summary(table))
+    print(f"{rows}, {figure}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

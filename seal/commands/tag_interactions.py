@@ -1,0 +1,142 @@
+"""
+The `tag-interactions` sub-command: which tags a tagger's energy wants next to each other, beside the data.
+"""
+
+import argparse
+import json
+import os
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+from scipy.stats import spearmanr
+from tqdm import tqdm
+
+from seal.commands import tag_figures, tag_pairs
+from seal.commands.taggers import Tagger, add_arguments, write_matrix
+from seal.models import SealModel, TaskState
+
+_CORNER = "t \\ t+1"
+
+
+@Subcommand.register("tag-interactions")
+class TagInteractions(Subcommand):
+    """
+    Writes, of a tagger with a loss-net and tagged data (AN3):
+
+    - `negative_cross_hessian.csv`: `-d^2 E / dy_t dy_{t+1}`, the mean over neighbouring words, at the task-net's
+      relaxed output (without a task-net, at what inference finds). A row is the earlier tag. With the sign turned:
+      low energy is good, so where the energy wants the second tag after the first the derivative is negative, and
+      what is written positive. Of the linear chain it is its transitions `W`.
+    - `bigrams.csv`, `mutual_information.csv`: how often tags follow each other in the data, and in nats how much more
+      often than if they did not heed each other.
+    - `interactions.png`: the first and the last side by side.
+    - `summary.json`: Spearman's correlation of the first with mutual information, over the bigrams that occur; and
+      `centred`, of the first without the means of its rows and columns, which an energy of pairs may put anywhere.
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = parser.add_parser(
+            self.name,
+            description="Show which tags a tagger's energy wants next to each other, beside the data.",
+            help="Show how neighbouring tags of a tagger interact.",
+        )
+        add_arguments(subparser)
+        subparser.add_argument(
+            "--every",
+            type=int,
+            default=1,
+            help="take the derivative at each so-many-th sentence alone; with language models of tags one takes a "
+            "second (default: %(default)s)",
+        )
+        subparser.add_argument("--tags", type=int, default=40, help="the most tags, by their words, in the figure")
+        subparser.set_defaults(func=tag_interactions_from_args)
+        return subparser
+
+
+def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
+    for option, least in (("every", 1), ("tags", 2)):
+        if getattr(args, option) < least:
+            raise ConfigurationError(f"--{option} must be at least {least}, not {getattr(args, option)}.")
+    tagger = Tagger(args, "tag-interactions")
+    if tagger.model.loss_net is None:
+        raise ConfigurationError(f"{args.archive_file}: the model has no loss-net, and so no energy of tags.")
+    negative, pairs, counts = _collect(tagger, args.every)
+    if pairs == 0:
+        raise ConfigurationError(f"{args.input_file}: no word has a neighbour.")
+    os.makedirs(args.output, exist_ok=True)
+    information = tag_pairs.mutual_information(counts)
+    tables = {"negative_cross_hessian": negative, "bigrams": counts, "mutual_information": information}
+    for name, table in tables.items():
+        write_matrix(os.path.join(args.output, f"{name}.csv"), _CORNER, tagger.names, table)
+    summary = {
+        "differentiated_pairs": pairs,
+        "bigrams": int(counts.sum()),
+        "different_bigrams": int((counts > 0).sum()),
+        "spearman": _spearman(negative, information),
+        "spearman_centred": _spearman(tag_pairs.centred(negative), information),
+    }
+    with open(os.path.join(args.output, "summary.json"), "w", encoding="utf-8") as file:
+        json.dump(summary, file, indent=2)
+    _draw(tagger, negative, counts, information, args)
+    print(json.dumps(summary, indent=2))
+    return summary
+
+
+def _collect(tagger: Tagger, every: int) -> Tuple[torch.Tensor, int, torch.Tensor]:
+    """The mean cross-Hessian with the sign turned, the pairs of words it is of, and the bigrams of all data."""
+    size = len(tagger.names)
+    total, pairs, sentences = torch.zeros(size, size, dtype=torch.double), 0, 0
+    counts = torch.zeros(size, size, dtype=torch.long)
+    for batch in tqdm(tagger.batches(), desc="batches"):
+        with torch.no_grad():
+            state = tagger.model.task_state(**batch)
+            if len(state.logits) == 0:
+                continue
+            features, outputs = tagger.model.frozen_features(state), _relaxed(tagger.model, state)
+        counts += tag_pairs.bigrams(state.gold, state.mask, size).cpu()
+        # Loaders have sentences of like length together: each so-many-th is a fair choice.
+        chosen = torch.arange(len(outputs), device=outputs.device)[-sentences % every :: every]
+        sentences += len(outputs)
+        if len(chosen) == 0:
+            continue
+        features = [part[chosen] if isinstance(part, torch.Tensor) else part for part in features]
+        mask = state.mask[chosen]
+        found = tag_pairs.cross_hessian(tagger.model.loss_net, features, outputs[chosen], mask)
+        total += found.double().cpu()
+        pairs += int(mask[:, 1:].sum())
+    return -total / max(pairs, 1), pairs, counts
+
+
+def _relaxed(model: SealModel, state: TaskState) -> torch.Tensor:
+    if model.task_net is None:
+        return model.infer(state)
+    return model.output_space.relax(state.logits, state.mask).squeeze(1)
+
+
+def _spearman(first: torch.Tensor, second: torch.Tensor) -> Optional[float]:
+    """Over the pairs where the second is known; `None` where one is constant."""
+    there = second.isfinite()
+    left, right = first[there].numpy(), second[there].numpy()
+    if len(left) < 2 or left.max() == left.min() or right.max() == right.min():
+        return None
+    return float(spearmanr(left, right).statistic)
+
+
+def _draw(
+    tagger: Tagger, negative: torch.Tensor, counts: torch.Tensor, information: torch.Tensor, args: argparse.Namespace
+) -> None:
+    uses = counts.sum(dim=0) + counts.sum(dim=1)
+    most = uses.argsort(descending=True, stable=True)[: args.tags]
+    tables = {
+        r"$-\partial^2 E / \partial y_t \partial y_{t+1}$, mean": negative,
+        "bigrams: mutual information (nats; grey: never)": information,
+    }
+    tag_figures.draw_neighbours(
+        {title: table[most][:, most].numpy() for title, table in tables.items()},
+        [tagger.names[tag] for tag in most.tolist()],
+        os.path.join(args.output, "interactions.png"),
+        "Row: the earlier tag. The derivative has its sign turned: low energy is good, so red on the left is a pair "
+        "that the energy wants.",
+    )
