@@ -1,4 +1,4 @@
-from typing import List, Optional
+from typing import List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -12,7 +12,8 @@ class KnownLabelsField(SequenceLabelField):
 
     # Parameters
 
-    labels : `List[str]`
+    labels : `Union[List[str], List[int]]`
+        Strings, or indices, which are as they are.
     sequence_field : `SequenceField`
     label_namespace : `str`
     source : `str`, optional
@@ -21,7 +22,7 @@ class KnownLabelsField(SequenceLabelField):
 
     def __init__(
         self,
-        labels: List[str],
+        labels: Union[List[str], List[int]],
         sequence_field: SequenceField,
         label_namespace: str,
         source: Optional[str] = None,
@@ -30,6 +31,8 @@ class KnownLabelsField(SequenceLabelField):
         self._source = source
 
     def index(self, vocab: Vocabulary) -> None:
+        if self._indexed_labels is not None:
+            return  # Numbers.
         known = vocab.get_token_to_index_vocabulary(self._label_namespace)
         for label in self.labels:
             if label not in known:

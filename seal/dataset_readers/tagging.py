@@ -6,14 +6,15 @@ from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
 
+from seal.common.file_parts import split_off_part
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 
-_TAKEN = ("tokens", "tags", "metadata", "case")
+_TAKEN = ("tokens", "tags", "metadata", "case", "labelled")
 
 
 @DatasetReader.register("seal_tagging")
@@ -30,6 +31,10 @@ class TaggingReader(SentenceReader):
       `case_features`.
     - `metadata`: a dictionary of `words`, `tags` (the strings, or `None` without gold) and `source` (`file:line`,
       or `None`).
+    - `labelled`, with the option of that name: 1 where `tags` are gold; elsewhere they hold nothing.
+
+    `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: every
+    `valid_every`th sentence, the first among them, is of the latter.
 
     CoNLL-2003 with the inputs of Tu, Pang & Gimpel 2020, section 6 ("NER+"; IN14, IN15):
 
@@ -54,6 +59,11 @@ class TaggingReader(SentenceReader):
         score without the long sentences is another score.
     max_instances : `Optional[int]`, optional (default = `None`)
         Stop after this many instances, over all processes together: the first 5, 10 or 50 labelled ones.
+    labelled : `Optional[int]`, optional (default = `None`)
+        Only the first so many sentences keep their tags; for `seal_partly_labelled_tagging`. `None`: all do. Give
+        validation data a reader without it (`validation_dataset_reader`).
+    valid_every : `int`, optional (default = `10`)
+        Of `FILE#train` and `FILE#valid`: one in so many sentences is of the latter.
     serialization_dir : `Optional[str]`, optional (default = `None`)
         The folder of the training run, given by AllenNLP.
 
@@ -77,6 +87,8 @@ class TaggingReader(SentenceReader):
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
+        labelled: Optional[int] = None,
+        valid_every: int = 10,
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
@@ -90,6 +102,11 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError("target_encoding: set 'encoding' too, which is that of the file.")
             if target_encoding not in ("BIO", "BIOES"):
                 raise ConfigurationError(f"target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}.")
+        if labelled is not None and labelled < 0:
+            raise ConfigurationError(f"dataset_reader.labelled: at least 0, or null for all; found {labelled}.")
+        if valid_every < 2:
+            raise ConfigurationError(f"dataset_reader.valid_every must be at least 2, found {valid_every}.")
+        self._labelled, self._valid_every = labelled, valid_every
         self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment)
         #: Of the features that `text_to_instance` must be given.
         self.feature_names = list(feature_columns or {})
@@ -98,10 +115,18 @@ class TaggingReader(SentenceReader):
         self._target_encoding = target_encoding
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for sentence in self._shard(self._short_enough(file_path, self._columns.read(file_path))):
-            yield self.text_to_instance(
-                sentence.words, self._tags(sentence), sentence.features, sentence.source
-            )
+        for number, sentence in self._shard(enumerate(self._short_enough(file_path, self._part(file_path)))):
+            tags = self._tags(sentence)
+            if self._labelled is not None and number >= self._labelled:
+                tags = None
+            yield self.text_to_instance(sentence.words, tags, sentence.features, sentence.source)
+
+    def _part(self, file_path: str) -> Iterator[TaggedSentence]:
+        path, part = split_off_part(file_path)
+        for number, sentence in enumerate(self._columns.read(path)):
+            held_out = number % self._valid_every == 0
+            if part is None or held_out == (part == "valid"):
+                yield sentence
 
     def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
         tags = sentence.tags
@@ -168,6 +193,10 @@ class TaggingReader(SentenceReader):
             if len(tags) != len(words):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "tags", source)
+        if self._labelled is not None:
+            # Instances of a batch have the same fields, and numbers pass the vocabulary by.
+            fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
+            fields["labelled"] = LabelField(int(tags is not None), skip_indexing=True)
         fields["metadata"] = MetadataField({"words": words, "tags": tags, "source": source})
         return Instance(fields)
 

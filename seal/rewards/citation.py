@@ -1,0 +1,124 @@
+from typing import Dict, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.rewards.citation_words import WORD_RULES, closes, found_by_rules
+from seal.rewards.reward import Reward
+
+#: The weights of the rules. Those of single words count 1 each.
+WEIGHTS: Dict[str, float] = {**dict.fromkeys(WORD_RULES, 1.0), "once": 4.0, "closed": 4.0, "complete": 1.0}
+
+
+@Reward.register("citation")
+class CitationReward(Reward):
+    """
+    `R(x, y) = sum_r w_r R_r(x, y) / sum_r w_r`: how far the fields of a reference are where rules of thumb want them
+    (implicit-training paper, "Citation Field Extraction", which has such a reward and does not print it; SC6). Each
+    rule is in [0, 1]:
+
+    - a rule of words (`WORD_RULES`: a year is a date, `pp` stands among pages, ..): the share of the words it finds
+      that have a tag it allows; 1 where it finds none
+    - `once`: the number of different fields by the number of runs of equal tags, 1 where no field comes twice
+    - `closed`: the share of changes from a field to another that stand behind punctuation. 0 without a change: a
+      reference has several fields, and one run of one tag breaks few other rules
+    - `complete`: whether there is an author (or editor), and whether there is a title; a half each
+
+    The rules of words add up to one score for each word and tag, found once a batch: a tagging is then a sum of its
+    words' scores, and the rest is a count of its changes.
+
+    # Parameters
+
+    weights : `Dict[str, float]`, optional
+        Those of rules that differ from `WEIGHTS`; 0 leaves a rule out.
+
+    # Raises
+
+    `ConfigurationError` if a rule is unknown, a weight is negative or all are 0.
+    """
+
+    def __init__(self, weights: Optional[Dict[str, float]] = None) -> None:
+        for name, weight in (weights or {}).items():
+            if name not in WEIGHTS:
+                raise ConfigurationError(f"reward.weights: there is no rule '{name}'; there are {', '.join(WEIGHTS)}.")
+            if weight < 0:
+                raise ConfigurationError(f"reward.weights.{name}: at least 0, not {weight}.")
+        self._weights = {**WEIGHTS, **(weights or {})}
+        if not any(self._weights.values()):
+            raise ConfigurationError("reward.weights: all are 0, so no rule is left.")
+
+    def of(
+        self, sentences: List[List[str]], labels: List[str], device: Optional[torch.device] = None
+    ) -> "CitationBatchReward":
+        named = set().union(*(rule.tags for rule in WORD_RULES.values()))
+        if not named & set(labels):
+            raise ConfigurationError(
+                f"model.reward: 'citation' knows the tags {', '.join(sorted(named))}, and the vocabulary has none of "
+                "them."
+            )
+        return CitationBatchReward(sentences, labels, self._weights, device)
+
+
+class CitationBatchReward:
+    """
+    `CitationReward` of some references.
+
+    # Parameters
+
+    sentences, labels :
+        As for `Reward.of`.
+    weights : `Dict[str, float]`
+        Of all rules.
+    """
+
+    def __init__(
+        self,
+        sentences: List[List[str]],
+        labels: List[str],
+        weights: Dict[str, float],
+        device: Optional[torch.device] = None,
+    ) -> None:
+        tokens, rules = max(map(len, sentences)), list(WORD_RULES.values())
+        # shape: (batch, rules, tokens)
+        found = torch.zeros(len(sentences), len(rules), tokens)
+        # shape: (batch, tokens)
+        closing = torch.zeros(len(sentences), tokens, dtype=torch.bool)
+        for row, words in enumerate(sentences):
+            found[row, :, : len(words)] = torch.tensor(found_by_rules(tuple(words)), dtype=torch.float)
+            closing[row, : len(words)] = torch.tensor([closes(word) for word in words])
+        allowed = torch.tensor([[float(label in rule.tags) for label in labels] for rule in rules])
+        weight = torch.tensor([weights[name] for name in WORD_RULES])
+        count = found.sum(dim=2)
+        shares = found * (weight / count.clamp(min=1)).unsqueeze(2)
+        #: Of each word and tag, `(batch, tokens, tags)`, and of the rules that find no word, `(batch, 1)`.
+        self._scores = torch.einsum("brt,rc->btc", shares, allowed).to(device)
+        self._idle = (weight * (count == 0)).sum(dim=1, keepdim=True).to(device)
+        self._closing = closing.unsqueeze(1).to(device)
+        self._weights, self._total = weights, sum(weights.values())
+        self._authors = [labels.index(label) for label in ("author", "editor") if label in labels]
+        self._titles = [labels.index(label) for label in ("title",) if label in labels]
+
+    @torch.no_grad()
+    def __call__(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        # Other batches that these references stood in may have had longer ones.
+        outputs = outputs[..., : self._closing.shape[2]]
+        if mask is None:
+            real = torch.ones_like(self._closing)
+        else:
+            real = mask[:, : outputs.shape[2]].unsqueeze(1)
+        # Padding repeats the first word's tag: it adds no field.
+        outputs = torch.where(real, outputs, outputs[..., :1])
+        # shape: (batch, tokens, samples)
+        of_words = self._scores.gather(2, outputs.transpose(1, 2)) * real.transpose(1, 2)
+        total = of_words.sum(dim=1) + self._idle
+
+        changes = (outputs[..., 1:] != outputs[..., :-1]) & real[..., 1:]
+        num_changes = changes.sum(dim=2)
+        # shape: (batch, samples, tags)
+        present = torch.zeros(*outputs.shape[:2], self._scores.shape[2], device=outputs.device)
+        present.scatter_(2, outputs, 1.0)
+        total = total + self._weights["once"] * present.sum(dim=2) / (1 + num_changes)
+        closed = (changes & self._closing[..., :-1]).sum(dim=2) / num_changes.clamp(min=1)
+        total = total + self._weights["closed"] * closed
+        halves = [present[..., tags].amax(dim=2) for tags in (self._authors, self._titles) if tags]
+        return (total + self._weights["complete"] * sum(halves) / 2) / self._total

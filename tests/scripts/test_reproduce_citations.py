@@ -1,0 +1,69 @@
+"""scripts/reproduce.py --suite citations: its configs and, where the data are, a whole run."""
+
+import pandas
+import pytest
+
+from scripts import reproduce
+from scripts.measure.files import read_json
+from scripts.measure.suite import Settings, all_suites
+from scripts.measure.suites import citations
+from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
+
+SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
+#: A value for each argument that a number does not fit.
+VALUES = {"weights": "{ once: 2 }"}
+
+
+def settings_of(suite, *more):
+    return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, more=more)
+
+
+@pytest.mark.parametrize("name", sorted(SUITES))
+def test_every_argument_of_a_method_reaches_its_config(name):
+    suite = SUITES[name]
+    for method in suite.methods:
+        plain = evaluated(suite.methods[method].write(settings_of(suite)))
+        for argument in citations.ARGUMENTS.get(method, ()):
+            given = (argument, VALUES.get(argument, "7"))
+            assert evaluated(suite.methods[method].write(settings_of(suite, given))) != plain, (method, argument)
+        trained = evaluated(suite.methods[method].write(settings_of(suite, ("patience", "3"))))
+        assert trained["trainer"]["patience"] == 3
+        # So many references have tags, and dev has all of its own.
+        reader = plain["dataset_reader"]
+        assert [reader.get("labelled"), reader.get("max_instances")].count(suite_size(name)) == 1
+        assert not {"labelled", "max_instances"} & set(plain["validation_dataset_reader"])
+    names = suite.setting_names("implicit_rewarded_cd")
+    assert {"weights", "num_unlabelled", "solver_steps"} <= set(names) and not {"seed", "epochs"} & set(names)
+
+
+def suite_size(name):
+    return int(name.rpartition("_")[2])
+
+
+@pytest.mark.parametrize(
+    "name, method, config",
+    [
+        ("cora_50", "cross_entropy", "cross_entropy"),
+        ("cora_50", "implicit_cd", "implicit_cd"),
+        ("cora_10", "implicit_rewarded_cd", "semi_supervised"),
+    ],
+)
+def test_configs_are_those_of_training_configs(name, method, config):
+    suite = SUITES[f"citations_{name}"]
+    path = ROOT / "training_configs" / f"cora_{config}.jsonnet"
+    assert evaluated(suite.methods[method].write(settings_of(suite))) == evaluated(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not (ROOT / "data" / "cora_citation").exists(), reason="data/cora_citation is not here")
+def test_a_run_and_its_scores(tmp_path):
+    out = tmp_path / "out"
+    argv = ["--suite", "citations", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,rewarded_cd"]
+    assert reproduce.main([*argv, "--splits", "dev,test", "--out", str(out)]) == 0
+    for method in ("cross_entropy", "rewarded_cd"):
+        folder = out / "runs" / f"citations_cora_10-{method}-1"
+        told = read_json(folder / "result.json")["metrics"]
+        for split, references in (("dev", 30), ("test", 200)):
+            rows = pandas.read_csv(folder / f"frames_{split}.csv.gz")
+            assert len(rows) == references
+            assert told[split]["accuracy"] == pytest.approx(100 * rows["right"].sum() / rows["tokens"].sum())
+    assert "### test: Accuracy of tokens" in (out / "results.md").read_text(encoding="utf-8")

@@ -1,0 +1,83 @@
+"""References with and without tags under both trainers, from a config to a prediction."""
+
+import json
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+
+from tests.citations import write_references
+from tests.training import runs
+
+LIBRARY = Path(__file__).resolve().parents[2] / "training_configs" / "lib" / "citation_tagging.libsonnet"
+
+
+def settings_of(folder, method, labelled=2, epochs=2, **more):
+    """Of the library, on our references, and small."""
+    config = folder / "config.jsonnet"
+    config.write_text(
+        f"local citations = import {json.dumps(str(LIBRARY))};\n"
+        f"citations.semi_supervised(labelled={labelled}, method=citations.method.{method}(num_samples=4), "
+        f"training=citations.training + {{ epochs: {epochs}, num_labelled: 2, num_unlabelled: 2 }})",
+        encoding="utf-8",
+    )
+    settings = Params.from_file(str(config)).as_dict(quiet=True)
+    path = str(write_references(folder / "references"))
+    settings.update(train_data_path=path, validation_data_path=path)
+    settings["trainer"]["cuda_device"] = -1
+    for key, value in more.items():
+        runs.put(settings, key, value)
+    return settings
+
+
+@pytest.mark.parametrize("method", ["rewarded_cd", "implicit_rewarded_cd"])
+def test_both_players_learn_from_both_kinds(method, tmp_path):
+    ends = []
+    for again in range(2):
+        trainer = runs.build(settings_of(tmp_path, method), tmp_path / str(again))
+        before = runs.weights(trainer.model)
+        metrics = trainer.train()
+        moved = runs.differing(before, runs.weights(trainer.model))
+        assert any(name.startswith("task_net") for name in moved)
+        assert any(name.startswith("loss_net") for name in moved)
+        assert metrics["training_reward_target"] >= metrics["training_reward_draws"] > 0
+        assert metrics["validation_accuracy"] > 0 and ("training_implicit_norm" in metrics) == (
+            method == "implicit_rewarded_cd"
+        )
+        ends.append(runs.weights(trainer.model))
+    # All chance is torch's, which is seeded.
+    assert runs.same(*ends)
+
+
+@pytest.mark.parametrize("method", ["rewarded_cd", "implicit_rewarded_cd"])
+def test_tags_that_are_not_known_change_nothing(method, tmp_path):
+    """Two files that differ in the hidden tags alone."""
+    ends = []
+    for kind in ("right", "wrong"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        settings = settings_of(folder, method, epochs=1)
+        if kind == "wrong":
+            path = Path(settings["train_data_path"])
+            head = path.read_text(encoding="utf-8").split("\n\n")
+            wrong = ["\n".join(f"{line.split()[0]} note" for line in part.splitlines()) for part in head[2:]]
+            path.write_text("\n\n".join([*head[:2], *wrong]) + "\n", encoding="utf-8")
+        trainer = runs.build(settings, folder / "run")
+        trainer.train()
+        ends.append(runs.weights(trainer.model))
+    assert runs.same(*ends)
+
+
+def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
+    more = {"trainer__checkpointer": {"save_every_num_batches": 1}}
+    ends = []
+    for kill in (False, True):
+        trainer = runs.build(settings_of(tmp_path, "rewarded_cd", epochs=3, **more), tmp_path / str(kill))
+        if kill:
+            trainer._callbacks.append(runs.KillAt(3))
+            with pytest.raises(runs.Killed):
+                trainer.train()
+            trainer = runs.build(settings_of(tmp_path, "rewarded_cd", epochs=3, **more), tmp_path / str(kill))
+        trainer.train()
+        ends.append(runs.weights(trainer.model))
+    assert runs.same(*ends)
