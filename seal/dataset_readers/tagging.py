@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
 
-from seal.common.file_parts import split_off_part
+from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
@@ -104,8 +104,7 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(f"target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}.")
         if labelled is not None and labelled < 0:
             raise ConfigurationError(f"dataset_reader.labelled: at least 0, or null for all; found {labelled}.")
-        if valid_every < 2:
-            raise ConfigurationError(f"dataset_reader.valid_every must be at least 2, found {valid_every}.")
+        check_valid_every(valid_every)
         self._labelled, self._valid_every = labelled, valid_every
         self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment)
         #: Of the features that `text_to_instance` must be given.
@@ -123,10 +122,7 @@ class TaggingReader(SentenceReader):
 
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
         path, part = split_off_part(file_path)
-        for number, sentence in enumerate(self._columns.read(path)):
-            held_out = number % self._valid_every == 0
-            if part is None or held_out == (part == "valid"):
-                yield sentence
+        return of_part(self._columns.read(path), part, self._valid_every)
 
     def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
         tags = sentence.tags

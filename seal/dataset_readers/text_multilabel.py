@@ -4,7 +4,6 @@ The dataset reader for multi-label classification of texts.
 
 import glob
 import logging
-import zlib
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
@@ -12,6 +11,7 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
+from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.taxonomy import Taxonomy
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.label_set_field import LabelSetField
@@ -22,8 +22,6 @@ from seal.dataset_readers.taxonomy_files import read_taxonomy_file
 from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of
 
 logger = logging.getLogger(__name__)
-
-_PARTS = ("train", "valid")
 
 
 @DatasetReader.register("seal_text_multilabel")
@@ -37,8 +35,8 @@ class TextMultilabelReader(SentenceReader):
     - `metadata`: a dictionary of `source`, `file:line` of the text or `None`.
 
     A path is a file, `.gz` or not, or a pattern with `*`. Where a data set has no validation split, `FILE#train` and
-    `FILE#valid` are two parts of one file: the choice is fixed, text `i` (counted from 0 over all files of the path)
-    being of `valid` where `crc32(str(i)) % valid_every == 0`.
+    `FILE#valid` are two parts of one file: every `valid_every`th text, the first among them and counted over all files
+    of the path, is of the latter.
 
     For a transformer, which is given the ids of wordpieces:
 
@@ -65,7 +63,7 @@ class TextMultilabelReader(SentenceReader):
     topics : `Optional[str]`, optional (default = `None`)
         Of RCV1: the file of topics, where it does not lie beside the texts.
     valid_every : `int`, optional (default = `10`)
-        Of `FILE#train` and `FILE#valid`: about one in so many texts is of the latter.
+        Of `FILE#train` and `FILE#valid`: one in so many texts is of the latter.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
         That of a transformer has `add_special_tokens: false` and no `max_length`: the reader sees to both.
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
@@ -106,8 +104,7 @@ class TextMultilabelReader(SentenceReader):
             raise ConfigurationError(f"dataset_reader.format: one of {', '.join(FORMATS)}, not '{format}'.")
         if ancestors and taxonomy is None:
             raise ConfigurationError("dataset_reader.ancestors: set 'taxonomy' too, which says what they are.")
-        if valid_every < 2:
-            raise ConfigurationError(f"dataset_reader.valid_every must be at least 2, found {valid_every}.")
+        check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self._max_tokens = max_tokens
@@ -156,15 +153,10 @@ class TextMultilabelReader(SentenceReader):
                 logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
 
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
-        path, part = _split_off_part(file_path)
+        path, part = split_off_part(file_path)
         options = TextOptions(self.label_names(), self._text_keys, self._topics)
-        index = 0
-        for file in _files(path):
-            for text in FORMATS[self._format or format_of(file)](file, options):
-                held_out = zlib.crc32(str(index).encode()) % self._valid_every == 0
-                if part is None or held_out == (part == "valid"):
-                    yield text
-                index += 1
+        texts = (text for file in _files(path) for text in FORMATS[self._format or format_of(file)](file, options))
+        return of_part(texts, part, self._valid_every)
 
     def _closed(self, text: LabelledText) -> List[str]:
         """Its labels, and their ancestors where those are asked for."""
@@ -229,15 +221,6 @@ class TextMultilabelReader(SentenceReader):
             fields["labels"] = LabelSetField(labels, LABELS, source)
         fields["metadata"] = NamesField(source, columns)
         return Instance(fields)
-
-
-def _split_off_part(path: str) -> Tuple[str, Optional[str]]:
-    file, mark, part = path.rpartition("#")
-    if not mark:
-        return path, None
-    if part not in _PARTS:
-        raise ConfigurationError(f"{path}: the part of a file after '#' is one of {', '.join(_PARTS)}, not '{part}'.")
-    return file, part
 
 
 def _files(path: str) -> List[str]:

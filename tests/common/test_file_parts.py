@@ -1,7 +1,7 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.file_parts import split_off_part
+from seal.common.file_parts import of_part, split_off_part
 
 
 def test_a_path_and_its_part():
@@ -10,3 +10,9 @@ def test_a_path_and_its_part():
     assert split_off_part("data/a.txt#valid") == ("data/a.txt", "valid")
     with pytest.raises(ConfigurationError, match="one of train, valid, not 'test'"):
         split_off_part("data/a.txt#test")
+
+
+def test_the_parts_are_apart_and_make_the_whole():
+    assert list(of_part("abcdefg", "valid", 3)) == ["a", "d", "g"]
+    assert list(of_part("abcdefg", "train", 3)) == ["b", "c", "e", "f"]
+    assert list(of_part("abcdefg", None, 3)) == list("abcdefg")

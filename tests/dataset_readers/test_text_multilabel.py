@@ -1,6 +1,5 @@
 import json
 import logging
-import zlib
 from pathlib import Path
 
 import pytest
@@ -85,8 +84,7 @@ def test_parts_of_a_file_are_apart_and_make_it_whole(tmp_path):
         write(tmp_path, f"p{first}.jsonl", "\n".join(lines[first:last]) + "\n")
     reader = TextMultilabelReader(valid_every=4)
     train, valid = (found(reader, f"{tmp_path}/p*.jsonl#{part}") for part in ("train", "valid"))
-    expected = [i for i in range(500) if zlib.crc32(str(i).encode()) % 4 == 0]
-    assert [text for text, _ in valid] == [f"w{i}" for i in expected] and 90 < len(expected) < 160
+    assert [text for text, _ in valid] == [f"w{i}" for i in range(0, 500, 4)]
     both = {text for text, _ in train} | {text for text, _ in valid}
     assert len(train) + len(valid) == len(both) == 500
     assert found(reader, f"{tmp_path}/p0.jsonl") == found(reader, f"{tmp_path}/p*.jsonl")[:200]
@@ -164,7 +162,7 @@ def test_wrong_paths(path):
         list(TextMultilabelReader().read(f"{path}x.jsonl"))
 
 
-@pytest.mark.parametrize("part, size", [("train", 7004), ("valid", 766)])
+@pytest.mark.parametrize("part, size", [("train", 6993), ("valid", 777)])
 def test_reuters(part, size):
     folder = ROOT / "data" / "reuters21578"
     if not folder.exists():
