@@ -2,7 +2,7 @@
 The dataset reader for sequence labelling: part-of-speech tags, named entities, fields of citations.
 """
 
-from typing import Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
@@ -105,6 +105,13 @@ class TaggingReader(SentenceReader):
         if labelled is not None and labelled < 0:
             raise ConfigurationError(f"dataset_reader.labelled: at least 0, or null for all; found {labelled}.")
         check_valid_every(valid_every)
+        for name, indexer in self._token_indexers.items():
+            # The mismatched indexer has one of the matched kind inside.
+            if "tags" in (_namespace(indexer), _namespace(getattr(indexer, "_matched_indexer", None))):
+                raise ConfigurationError(
+                    f"dataset_reader.token_indexers.{name}.namespace: 'tags' is where the tags are, and a pretrained "
+                    "transformer would put its wordpieces there; set it to 'wordpiece_tags'."
+                )
         self._labelled, self._valid_every = labelled, valid_every
         self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment)
         #: Of the features that `text_to_instance` must be given.
@@ -195,6 +202,10 @@ class TaggingReader(SentenceReader):
             fields["labelled"] = LabelField(int(tags is not None), skip_indexing=True)
         fields["metadata"] = MetadataField({"words": words, "tags": tags, "source": source})
         return Instance(fields)
+
+
+def _namespace(indexer: Any) -> Optional[str]:
+    return getattr(indexer, "_namespace", None)
 
 
 def first_letter(word: str) -> str:

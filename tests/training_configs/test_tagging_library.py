@@ -8,8 +8,12 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
+from allennlp.predictors import Predictor
 
-import seal  # noqa: F401
+from seal.dataset_readers.tagging import TaggingReader
+from tests.tiny_bert import save_tiny_bert
 
 LIBRARY = Path(__file__).parents[2] / "training_configs" / "lib" / "tagging.libsonnet"
 SENTENCES = "Rose\tS-SEL\nsells\tO\nginger\tS-ITM\n\nrose\tS-ITM\nsells\tO\nwell\tO\n"
@@ -68,6 +72,19 @@ def test_a_language_model_with_words_of_its_own(data):
     output = {"tokens": torch.tensor([[2, 3]])}
     embedded = energy.condition(None, inputs={"tokens": {"tokens": output}})
     assert embedded.shape == (1, 2, 2)
+
+
+def test_a_transformer(data):
+    """AllenNLP's indexer of wordpieces would put them beside the tags, into the namespace 'tags'."""
+    bert = save_tiny_bert(data / "bert", ["rose", "sells", "ginger"])
+    model = trained(data, f"tagging.encoder.transformer('{bert}')", "nce()")
+    assert set(model.vocab.get_token_to_index_vocabulary("tags")) == {"O", "S-SEL", "S-ITM"}
+    assert model.output_space.num_labels == 3
+    (record,) = Predictor.from_path(str(data / "run")).predict_batch_json([{"words": ["rose", "sells"]}])
+    assert len(record["tags"]) == 2
+    indexer = PretrainedTransformerMismatchedIndexer(str(bert))
+    with pytest.raises(ConfigurationError, match="token_indexers.tokens.namespace: 'tags' is where the tags are"):
+        TaggingReader(token_indexers={"tokens": indexer})
 
 
 def test_the_optimizer_of_the_networks_is_a_setting(data):

@@ -37,7 +37,14 @@
   // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512): {
     indexers: {
-      tokens: { type: 'pretrained_transformer_mismatched', model_name: model_name, max_length: max_length },
+      tokens: {
+        type: 'pretrained_transformer_mismatched',
+        model_name: model_name,
+        max_length: max_length,
+        // AllenNLP's default, 'tags', is where the tags of a tagger are. A vocabulary without an unknown word, which this
+        // is, has a name that ends so.
+        namespace: 'wordpiece_tags',
+      },
     },
     vocabulary: {},
     // Words have no vocabulary here; a tag that only dev has is known and scored, not an error.
