@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 
 from scripts import reproduce
 from scripts.measure.files import read_json
-from scripts.measure.suite import Settings, all_suites
+from scripts.measure.suite import Settings, UserError, all_suites
 from scripts.measure.suites import text
 from scripts.measure.trained_run import TrainedRun
 
@@ -59,12 +59,19 @@ def test_mistakes_are_told(tmp_path, capsys):
     for arguments, message in (
         (["--datasets", "imdb"], "text has no data set 'imdb'"),
         (["--datasets", "aapd", "--encoder", "x"], "data/aapd/text_train is missing"),
-        (["--datasets", "goemotions"], "name a BERT- or RoBERTa-style transformer"),
         (["--encoder", "x"], "the suite text takes none"),
         (["--settings", "depth=3"], "has no setting 'depth'"),
     ):
         assert reproduce.main(["--suite", "text", *arguments, "--out", str(tmp_path)]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_without_a_transformer_there_is_a_network_from_scratch(tmp_path):
+    found = config(tmp_path, "reuters", "nce")
+    assert found["model"]["task_net"]["encoder"]["encoder"]["type"] == "cnn"
+    assert found["trainer"]["task_net"]["optimizer"]["lr"] == 3e-3
+    with pytest.raises(UserError, match="'adapters' is of a transformer; name one with --encoder"):
+        config(tmp_path, "reuters", "nce", more=[("adapters", "{}")])
 
 
 def test_a_run_and_its_scores(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 import numpy
 
 from scripts.measure.configs import call, library_value, text
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
 from scripts.measure.text_scores import KEY, score
 
 METHODS = {
@@ -62,6 +62,8 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
     if settings.encoder is None:
+        if of_encoder:
+            raise UserError(f"--settings: '{min(of_encoder)}' is of a transformer; name one with --encoder.")
         encoder, rates = "text.encoder.cnn()", " + text.training.from_scratch"
     else:
         encoder = f"text.encoder.transformer({arguments([text(settings.encoder)], of_encoder)})"
