@@ -3,7 +3,8 @@ A path that names a part of a file: `FILE#train` and `FILE#valid`, where a data 
 `valid_every`th item, the first among them, is of the latter.
 """
 
-from typing import Iterable, Iterator, Optional, Tuple, TypeVar
+import os
+from typing import Iterable, Iterator, Optional, Tuple, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -12,7 +13,7 @@ PARTS = ("train", "valid")
 T = TypeVar("T")
 
 
-def split_off_part(path: str) -> Tuple[str, Optional[str]]:
+def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[str]]:
     """
     The file and its part; `None` where the whole file is meant.
 
@@ -20,6 +21,7 @@ def split_off_part(path: str) -> Tuple[str, Optional[str]]:
 
     `ConfigurationError` where the part is another.
     """
+    path = os.fspath(path)
     file, mark, part = path.rpartition("#")
     if not mark:
         return path, None

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 
@@ -5,7 +7,7 @@ from seal.common.file_parts import of_part, split_off_part
 
 
 def test_a_path_and_its_part():
-    assert split_off_part("data/a.txt") == ("data/a.txt", None)
+    assert split_off_part("data/a.txt") == split_off_part(Path("data/a.txt")) == ("data/a.txt", None)
     assert split_off_part("data/a#1.txt#train") == ("data/a#1.txt", "train")
     assert split_off_part("data/a.txt#valid") == ("data/a.txt", "valid")
     with pytest.raises(ConfigurationError, match="one of train, valid, not 'test'"):

@@ -9,6 +9,7 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.predictors import Predictor
 
@@ -85,6 +86,36 @@ def test_a_transformer(data):
     indexer = PretrainedTransformerMismatchedIndexer(str(bert))
     with pytest.raises(ConfigurationError, match="token_indexers.tokens.namespace: 'tags' is where the tags are"):
         TaggingReader(token_indexers={"tokens": indexer})
+
+
+def test_fine_tuning_on_other_words_lowers_their_energy(data):
+    """Transductive: the tags of the file are wrong, and nothing looks at them."""
+    first = trained(data, method="compound_stacked()")
+    (data / "other.tsv").write_text(SENTENCES.replace("S-ITM", "O"))
+    path, run = str(data / "data.tsv"), str(data / "run")
+    source = f"""
+    local tagging = import '{LIBRARY.as_posix()}';
+    local config = tagging.experiment(
+      {{ train: '{path}', dev: '{path}', reader: {{ encoding: 'BIOES', case: true }}, encoding: 'BIOES' }},
+      tagging.encoder.bilstm(word_dim=3, hidden=4), tagging.method.compound_stacked(), tagging.training.default
+    );
+    tagging.fine_tuned(config, '{run}', '{data}/other.tsv', epochs=20)"""
+    settings = json.loads(_jsonnet.evaluate_snippet("test", source))
+    tuned = train_model(Params(settings), str(data / "tuned"))
+    for name, weight in first.loss_net.state_dict().items():
+        assert torch.equal(weight, tuned.loss_net.state_dict()[name])
+    energies = []
+    for model in (first, tuned):
+        record = Predictor.from_path(str(data / ("run" if model is first else "tuned")))
+        batch = Batch(list(record._dataset_reader.read(data / "other.tsv")))
+        for instance in batch.instances:
+            record._dataset_reader.apply_token_indexers(instance)
+        batch.index_instances(record._model.vocab)
+        with torch.no_grad():
+            state = record._model.task_state(**batch.as_tensor_dict())
+            relaxed = record._model.output_space.relax(state.logits, state.mask)
+            energies.append(record._model.loss_net(record._model.frozen_features(state), relaxed, state.mask).mean())
+    assert energies[1] < energies[0]
 
 
 def test_the_optimizer_of_the_networks_is_a_setting(data):

@@ -26,6 +26,16 @@ local sentences = import 'sentences.libsonnet';
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
+  // A finished run's task-net, tuned for the least energy on the words of a file, whose tags are not looked at: with those
+  // of test it is transductive (Tu, Pang & Gimpel 2020, section 2). `config` is the run's own.
+  //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
+  fine_tuned(config, run, inputs, epochs=3): config {
+    train_data_path: inputs,
+    vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
+    model+: { task_net+: { pretrained_file: run }, loss_net+: { pretrained_file: run } },
+    trainer+: { num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
+  },
+
   experiment(
     data=error 'set data: tagging.data.sample or { train, dev, test, reader, encoding }',
     encoder=error "set encoder: tagging.encoder.bilstm() or tagging.encoder.transformer('NAME')",
