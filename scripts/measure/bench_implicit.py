@@ -1,7 +1,7 @@
 """The benchmark of implicit gradients: what a step costs, how much of it is the solver, and the solvers alone."""
 
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, List
 
 import torch
 from tqdm import tqdm
@@ -9,23 +9,14 @@ from tqdm import tqdm
 import seal  # noqa: F401
 from scripts.measure import bench_implicit_parts as parts
 from scripts.measure.bench_multilabel_memory import in_own_process
-from scripts.measure.bench_timing import Stopwatch, Timing, interleaved, median_ratio, spread, train_epoch
+from scripts.measure.bench_rows import Row, seconds_rows
+from scripts.measure.bench_timing import Stopwatch, interleaved, train_epoch
 
 CASES = {
     "step": "seconds of a training step, one update of each net, against an alternating margin step's",
     "solver": "seconds of one solve by each solver, against ours of the Neumann series",
     "memory": "peak memory of training steps, against an alternating margin step's",
 }
-
-
-class Row(NamedTuple):
-    suite: str
-    case: str
-    method: str
-    metric: str
-    value: float
-    baseline: Optional[float]
-    ratio: Optional[float]
 
 
 class ImplicitBenchmark:
@@ -65,7 +56,7 @@ class ImplicitBenchmark:
             epochs[name] = _measured_epoch(trainer, solving[name])
         timings = interleaved(epochs, self._repeats)
         count = len(self._batches)
-        rows = _seconds("step", timings, count, parts.BASELINE)
+        rows = seconds_rows("implicit", "step", timings, count, parts.BASELINE)
         for name, seconds in solving.items():
             # The first round is not counted.
             value = median(seconds[1:]) / count
@@ -75,7 +66,7 @@ class ImplicitBenchmark:
     def solver(self) -> List[Row]:
         problem = parts.LinearProblem(self._batches[0])
         timings = interleaved(problem.solvers(), self._repeats)
-        return _seconds(f"solver, {parts.STEPS} products", timings, 1, "neumann")
+        return seconds_rows("implicit", f"solver, {parts.STEPS} products", timings, 1, "neumann")
 
     def memory(self) -> List[Row]:
         rows, base = [], None
@@ -101,17 +92,3 @@ def _measured_epoch(trainer: Any, seconds: List[float]) -> Callable[[], None]:
         seconds.append(watch.seconds - before)
 
     return epoch
-
-
-def _seconds(case: str, timings: Dict[str, List[Timing]], steps: int, baseline: str) -> List[Row]:
-    """Of a step, and the ratio within rounds."""
-    rows = []
-    for name in timings:
-        for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
-            values, base = (
-                [getattr(timing, kind) / steps for timing in timings[key]] for key in (name, baseline)
-            )
-            ratio = median_ratio(values, base)
-            rows.append(Row("implicit", case, name, metric, median(values), median(base), ratio))
-            rows.append(Row("implicit", case, name, f"{metric}_spread", spread(values, base), None, None))
-    return rows

@@ -4,8 +4,7 @@ The multi-label benchmark: what a step, inference, evaluation, prediction and re
 
 import tempfile
 from pathlib import Path
-from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List
 
 import torch
 from tqdm import tqdm
@@ -13,7 +12,8 @@ from tqdm import tqdm
 import seal  # noqa: F401
 from scripts.measure import bench_multilabel_parts as parts
 from scripts.measure.bench_multilabel_memory import in_own_process
-from scripts.measure.bench_timing import Timing, interleaved, median_ratio, spread, timed, train_epoch
+from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
+from scripts.measure.bench_timing import Timing, interleaved, timed, train_epoch
 
 CASES = {
     "step": "seconds of a training step, one update of each net, against cross-entropy's",
@@ -38,16 +38,6 @@ GROWTH_FEATURES = 500
 LOAD_SHAPE = (16_000, 5000, 4000)
 EPOCH_DATASETS = ("genbase", "bibtex")
 EPOCH_METHODS = ("cross_entropy", "margin", "nce")
-
-
-class Row(NamedTuple):
-    suite: str
-    case: str
-    method: str
-    metric: str
-    value: float
-    baseline: Optional[float]
-    ratio: Optional[float]
 
 
 class MultilabelBenchmark:
@@ -95,7 +85,7 @@ class MultilabelBenchmark:
     def step(self) -> List[Row]:
         trainers = {name: self._still_trainer(name, self._batches) for name in self._methods}
         timings = self._rounds({name: _epoch_of(trainer) for name, trainer in trainers.items()})
-        return _seconds("step", timings, len(self._batches), dict.fromkeys(timings, parts.BASELINE))
+        return seconds_rows("multilabel", "step", timings, len(self._batches), parts.BASELINE)
 
     def _still_trainer(self, method: str, batches: List[Any], **settings: Any) -> Any:
         still = {"task_net_lr": 0.0, "loss_net_lr": 0.0}
@@ -112,7 +102,7 @@ class MultilabelBenchmark:
         features = self._many["features"][:largest]
         timings = self._rounds({str(size): _predicts(model, features, size) for size in INFERENCE_BATCHES})
         name = f"inference, {INFERENCE_STEPS} steps"
-        speeds = _speeds(name, timings, largest, next(iter(timings)))
+        speeds = speed_rows("multilabel", name, timings, largest, next(iter(timings)))
         of_cpu = [row for row in speeds if row.metric == "examples_per_cpu_second"]
         best = max(of_cpu, key=lambda row: row.value)
         return [*speeds, best._replace(method=f"best: {best.method}")]
@@ -130,7 +120,7 @@ class MultilabelBenchmark:
 
         predict = _predicts(model, self._many["features"], PREDICTION_BATCH)
         timings = self._rounds({"prediction alone": predict, "all metrics": evaluate})
-        return _speeds("evaluation", timings, len(self._many["features"]), "prediction alone")
+        return speed_rows("multilabel", "evaluation", timings, len(self._many["features"]), "prediction alone")
 
     def prediction(self) -> List[Row]:
         model = parts.build_model(parts.experiment(self.data, parts.BASELINE), self._batches[0]).eval()
@@ -141,7 +131,7 @@ class MultilabelBenchmark:
             return [net(part).sigmoid() >= 0.5 for part in features.split(PREDICTION_BATCH)]
 
         timings = self._rounds({"bare PyTorch": bare, "seal": _predicts(model, features, PREDICTION_BATCH)})
-        return _speeds("prediction", timings, len(features), "bare PyTorch")
+        return speed_rows("multilabel", "prediction", timings, len(features), "bare PyTorch")
 
     def growth(self) -> List[Row]:
         """The ratio is to the smallest size. Random data: the time of a step does not ask what it means."""
@@ -162,8 +152,7 @@ class MultilabelBenchmark:
                 trainer = self._still_trainer("nce", batches, num_samples=chosen["samples"])
                 # One after the other: the largest models are not held all at once.
                 timings.update(self._rounds({str(size): _epoch_of(trainer)}))
-            smallest = dict.fromkeys(timings, str(sizes[0]))
-            rows += _seconds(f"NCE step by {name}", timings, GROWTH_STEPS, smallest)
+            rows += seconds_rows("multilabel", f"NCE step by {name}", timings, GROWTH_STEPS, str(sizes[0]))
         return rows
 
     def memory(self) -> List[Row]:
@@ -199,7 +188,7 @@ class MultilabelBenchmark:
             for name in (name for name in EPOCH_METHODS if name in self._methods):
                 trainer = parts.build_trainer(dataset, name, batches)
                 timings[name] = [timed(_epoch_of(trainer))]
-            rows += _seconds(f"epoch of {dataset}", timings, 1, dict.fromkeys(timings, parts.BASELINE))
+            rows += seconds_rows("multilabel", f"epoch of {dataset}", timings, 1, parts.BASELINE)
         return rows
 
 
@@ -214,31 +203,3 @@ def _predicts(model: Any, features: torch.Tensor, size: int) -> Callable[[], Non
             model(features=part)
 
     return predict
-
-
-def _seconds(case: str, timings: Dict[str, List[Timing]], steps: int, baselines: Dict[str, str]) -> List[Row]:
-    """Of a step, and the ratio within rounds."""
-    rows = []
-    for name in timings:
-        for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
-            values, base = (
-                [getattr(timing, kind) / steps for timing in timings[key]] for key in (name, baselines[name])
-            )
-            ratio = median_ratio(values, base)
-            rows.append(Row("multilabel", case, name, metric, median(values), median(base), ratio))
-            # A ratio says no more than its rounds agree on.
-            rows.append(Row("multilabel", case, name, f"{metric}_spread", spread(values, base), None, None))
-    return rows
-
-
-def _speeds(case: str, timings: Dict[str, List[Timing]], examples: int, baseline: str) -> List[Row]:
-    """Examples a second; a ratio above 1 is faster than the baseline."""
-    rows = []
-    for kind, metric in (("wall", "examples_per_second"), ("cpu", "examples_per_cpu_second")):
-        seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
-        base = seconds[baseline]
-        for name, values in seconds.items():
-            speed, ratio = examples / median(values), median_ratio(base, values)
-            rows.append(Row("multilabel", case, name, metric, speed, examples / median(base), ratio))
-            rows.append(Row("multilabel", case, name, f"{metric}_spread", spread(base, values), None, None))
-    return rows

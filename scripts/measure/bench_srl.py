@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 from tqdm import tqdm
@@ -12,7 +12,8 @@ import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_encoder import save_random_bert
 from scripts.measure.bench_memory import peak_memory, write_longest
-from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, spread, timed, train_epoch
+from scripts.measure.bench_rows import Row, seconds_of, speed_rows
+from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, timed, train_epoch
 
 BASELINE = "cross_entropy"
 CASES = {
@@ -21,16 +22,6 @@ CASES = {
     "prediction": "sentences a second of our predictor, against allennlp-models'",
     "memory": "peak memory of training steps on the longest sentences, against cross-entropy's",
 }
-
-
-class Row(NamedTuple):
-    suite: str
-    case: str
-    method: str
-    metric: str
-    value: float
-    baseline: Optional[float]
-    ratio: Optional[float]
 
 
 class SrlBenchmark:
@@ -113,14 +104,7 @@ class SrlBenchmark:
         )
         rows = []
         for name in timings:
-            for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
-                values, base = (
-                    [getattr(timing, kind) for timing in timings[key]] for key in (name, BASELINE)
-                )
-                value, baseline = median(values) / self._num_batches, median(base) / self._num_batches
-                rows.append(Row("srl", case, name, metric, value, baseline, median_ratio(values, base)))
-                # A ratio says no more than its rounds agree on.
-                rows.append(Row("srl", case, name, f"{metric}_spread", spread(values, base), None, None))
+            rows += seconds_of("srl", case, name, timings, self._num_batches, BASELINE)
             model = trainers[name].model
             if hasattr(model.sampler, "num_samples"):
                 # Equal draws are merged: what a step costs depends on how many differ.
@@ -211,16 +195,8 @@ class SrlBenchmark:
         with_predicates = [sentence for sentence in self._dev if sentence.frames]
         sentences = with_predicates[: BATCH * self._num_batches]
         timings = interleaved(predictors(sentences, self._encoder, self._vocab), self._repeats)
-        case, rows = f"prediction, {BATCH} sentences a call", []
-        for kind, metric in (("wall", "sentences_per_second"), ("cpu", "sentences_per_cpu_second")):
-            seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
-            theirs = seconds["allennlp_models"]
-            base = len(sentences) / median(theirs)
-            for name, values in seconds.items():
-                speed = len(sentences) / median(values)
-                rows.append(Row("srl", case, name, metric, speed, base, median_ratio(theirs, values)))
-                rows.append(Row("srl", case, name, f"{metric}_spread", spread(theirs, values), None, None))
-        return rows
+        case = f"prediction, {BATCH} sentences a call"
+        return speed_rows("srl", case, timings, len(sentences), "allennlp_models", what="sentences")
 
     def memory(self) -> List[Row]:
         path = Path(self._folder.name) / "longest.json"

@@ -1,14 +1,14 @@
 """The benchmark of sequence labelling: what a step of each method and each energy costs, and a prediction."""
 
-from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List
 
 import torch
 from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_tagging_parts as parts
-from scripts.measure.bench_timing import Timing, interleaved, median_ratio, spread, train_epoch
+from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
+from scripts.measure.bench_timing import Timing, interleaved, train_epoch
 
 CASES = {
     "step": "seconds of a training step, against cross-entropy's",
@@ -24,16 +24,6 @@ COMPOUND = ("compound_separated", "compound_shared", "compound_stacked")
 PREDICTION_BATCH = 64
 # What predicts in another way than the task-net of cross-entropy, or might.
 PREDICTED = ("cross_entropy", "crf", "compound_stacked", "spen")
-
-
-class Row(NamedTuple):
-    suite: str
-    case: str
-    method: str
-    metric: str
-    value: float
-    baseline: Optional[float]
-    ratio: Optional[float]
 
 
 class TaggingBenchmark:
@@ -67,7 +57,7 @@ class TaggingBenchmark:
         for size in BATCH_SIZES:
             batches = parts.random_batches(self._num_batches, size)
             timings = self._rounds({name: parts.build_trainer(name, batches) for name in self._methods})
-            rows += self._seconds(f"step, batch {size}", timings, parts.BASELINE)
+            rows += seconds_rows("tagging", f"step, batch {size}", timings, self._num_batches, parts.BASELINE)
         return rows
 
     def energies(self) -> List[Row]:
@@ -77,13 +67,14 @@ class TaggingBenchmark:
             timings = self._rounds(
                 {name: parts.build_trainer("compound_stacked", batches, name) for name in parts.ENERGIES}
             )
-            rows += self._seconds(f"energy, batch {size}", timings, parts.LINEAR_CHAIN)
+            rows += seconds_rows("tagging", f"energy, batch {size}", timings, self._num_batches, parts.LINEAR_CHAIN)
         return rows
 
     def speed(self) -> List[Row]:
         batches = parts.random_batches(self._num_batches, SPEED_BATCH)
         timings = self._rounds({name: parts.build_trainer(name, batches) for name in COMPOUND})
-        return _speeds(f"training, batch {SPEED_BATCH}", timings, SPEED_BATCH * self._num_batches, COMPOUND[0])
+        count = SPEED_BATCH * self._num_batches
+        return speed_rows("tagging", f"training, batch {SPEED_BATCH}", timings, count, COMPOUND[0])
 
     def prediction(self) -> List[Row]:
         batches = parts.random_batches(self._num_batches, PREDICTION_BATCH)
@@ -96,25 +87,11 @@ class TaggingBenchmark:
             cases[name] = _predicts(model if device < 0 else model.cuda(), loader)
         timings = interleaved(cases, self._repeats)
         case, count = f"prediction, batch {PREDICTION_BATCH}", PREDICTION_BATCH * self._num_batches
-        return _speeds(case, timings, count, PREDICTED[0])
+        return speed_rows("tagging", case, timings, count, PREDICTED[0])
 
     def _rounds(self, trainers: Dict[str, Any]) -> Dict[str, List[Timing]]:
         epochs = {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}
         return interleaved(epochs, self._repeats)
-
-    def _seconds(self, case: str, timings: Dict[str, List[Timing]], baseline: str) -> List[Row]:
-        """Of a step, and the ratio within rounds."""
-        rows = []
-        for name in timings:
-            for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
-                values, base = (
-                    [getattr(timing, kind) / self._num_batches for timing in timings[key]] for key in (name, baseline)
-                )
-                ratio = median_ratio(values, base)
-                rows.append(Row("tagging", case, name, metric, median(values), median(base), ratio))
-                # A ratio says no more than its rounds agree on.
-                rows.append(Row("tagging", case, name, f"{metric}_spread", spread(values, base), None, None))
-        return rows
 
 
 def _predicts(model: Any, batches: Any) -> Callable[[], None]:
@@ -124,16 +101,3 @@ def _predicts(model: Any, batches: Any) -> Callable[[], None]:
             model.make_output_human_readable(model(**batch))
 
     return predict
-
-
-def _speeds(case: str, timings: Dict[str, List[Timing]], examples: int, baseline: str) -> List[Row]:
-    """Examples a second; a ratio above 1 is faster than the baseline."""
-    rows = []
-    for kind, metric in (("wall", "examples_per_second"), ("cpu", "examples_per_cpu_second")):
-        seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
-        base = seconds[baseline]
-        for name, values in seconds.items():
-            speed, ratio = examples / median(values), median_ratio(base, values)
-            rows.append(Row("tagging", case, name, metric, speed, examples / median(base), ratio))
-            rows.append(Row("tagging", case, name, f"{metric}_spread", spread(base, values), None, None))
-    return rows

@@ -4,8 +4,7 @@ import json
 import tempfile
 from itertools import islice
 from pathlib import Path
-from statistics import median
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Optional
 
 import _jsonnet
 import torch
@@ -17,7 +16,8 @@ from allennlp.training import Trainer
 
 import seal  # noqa: F401
 from scripts.measure.bench_encoder import save_random_bert
-from scripts.measure.bench_timing import interleaved, median_ratio, spread, train_epoch
+from scripts.measure.bench_rows import Row, seconds_rows
+from scripts.measure.bench_timing import interleaved, train_epoch
 from scripts.measure.configs import library_value, text
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
@@ -33,16 +33,6 @@ METHODS = {
 CASES = {"step": "seconds of a training step, against cross-entropy's"}
 BATCH_SIZE = 32
 MAX_LENGTH = 128
-
-
-class Row(NamedTuple):
-    suite: str
-    case: str
-    method: str
-    metric: str
-    value: float
-    baseline: Optional[float]
-    ratio: Optional[float]
 
 
 class TextBenchmark:
@@ -89,15 +79,7 @@ class TextBenchmark:
         timings = interleaved(
             {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}, self._repeats
         )
-        rows = []
-        for name in timings:
-            for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
-                values, base = ([getattr(timing, kind) for timing in timings[key]] for key in (name, BASELINE))
-                value, baseline = median(values) / self._num_batches, median(base) / self._num_batches
-                rows.append(Row("text", "step", name, metric, value, baseline, median_ratio(values, base)))
-                # A ratio says no more than its rounds agree on.
-                rows.append(Row("text", "step", name, f"{metric}_spread", spread(values, base), None, None))
-        return rows
+        return seconds_rows("text", "step", timings, self._num_batches, BASELINE)
 
     def _words(self) -> List[str]:
         path = str(ROOT / self._paths["train"].partition("#")[0])

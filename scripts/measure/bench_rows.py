@@ -1,0 +1,50 @@
+"""The rows of a benchmark's table, from the timings of its rounds."""
+
+from statistics import median
+from typing import Dict, List, NamedTuple, Optional
+
+from scripts.measure.bench_timing import Timing, median_ratio, spread
+
+Timings = Dict[str, List[Timing]]
+"""By name, a timing a round."""
+
+
+class Row(NamedTuple):
+    suite: str
+    case: str
+    method: str
+    metric: str
+    value: float
+    baseline: Optional[float]
+    ratio: Optional[float]
+
+
+def seconds_rows(suite: str, case: str, timings: Timings, steps: int, baseline: str) -> List[Row]:
+    """The seconds of a step of everything that was timed, by the clock and of the CPU."""
+    return [row for name in timings for row in seconds_of(suite, case, name, timings, steps, baseline)]
+
+
+def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, baseline: str) -> List[Row]:
+    """Those of one: of a step, and the ratio within rounds, which says no more than its rounds agree on."""
+    rows = []
+    for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
+        values, base = ([getattr(timing, kind) / steps for timing in timings[key]] for key in (name, baseline))
+        ratio = median_ratio(values, base)
+        rows.append(Row(suite, case, name, metric, median(values), median(base), ratio))
+        rows.append(Row(suite, case, name, f"{metric}_spread", spread(values, base), None, None))
+    return rows
+
+
+def speed_rows(
+    suite: str, case: str, timings: Timings, count: int, baseline: str, what: str = "examples"
+) -> List[Row]:
+    """How many of `count` examples a second; a ratio above 1 is faster than the baseline."""
+    rows = []
+    for kind, metric in (("wall", f"{what}_per_second"), ("cpu", f"{what}_per_cpu_second")):
+        seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
+        base = seconds[baseline]
+        for name, values in seconds.items():
+            speed, ratio = count / median(values), median_ratio(base, values)
+            rows.append(Row(suite, case, name, metric, speed, count / median(base), ratio))
+            rows.append(Row(suite, case, name, f"{metric}_spread", spread(base, values), None, None))
+    return rows
