@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 from seal.models.multilabel import DECISIONS, MultilabelModel
-from seal.predictors.line_predictor import LinePredictor, finite
+from seal.predictors.line_predictor import LinePredictor, check_request, finite
 
 
 class Line(dict):
@@ -42,8 +42,6 @@ class LabelSetPredictor(LinePredictor):
     decision : `str`, optional
     probabilities : `bool`
         As for `MultilabelPredictor`.
-    unknown : `Dict[str, Any]`
-        Arguments that there are none of.
 
     # Raises
 
@@ -59,29 +57,19 @@ class LabelSetPredictor(LinePredictor):
         self,
         model: Model,
         dataset_reader: DatasetReader,
-        frozen: bool,
-        top_k: Optional[int],
-        energy: bool,
-        decision: Optional[str],
-        probabilities: bool,
-        unknown: Dict[str, Any],
+        frozen: bool = True,
+        top_k: Optional[int] = None,
+        energy: bool = False,
+        decision: Optional[str] = None,
+        probabilities: bool = False,
+        **unknown: Any,
     ) -> None:
-        # Without this `--predictor-args` with a misspelt key ends in a traceback.
-        if unknown:
-            raise ConfigurationError(
-                f"predictor argument {min(unknown)!r} is unknown; choose from: top_k, energy, decision, "
-                "probabilities."
-            )
-        if not isinstance(model, self.model_class):
-            name = self.registered_name
-            raise ConfigurationError(f"the predictor '{name}' is for '{name}' models, not {type(model).__name__}.")
+        known = "top_k, energy, decision, probabilities"
+        check_request(self.registered_name, model, self.model_class, unknown, known, energy)
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")
-        for name, value in (("energy", energy), ("probabilities", probabilities)):
-            if not isinstance(value, bool):
-                raise ConfigurationError(f"{name} must be true or false, found {value!r}.")
-        if energy and model.loss_net is None:
-            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
+        if not isinstance(probabilities, bool):
+            raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
         if decision is not None and not (isinstance(decision, str) and decision in DECISIONS):
             raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
         if decision in ("tuned", "per_label") and not model.is_tuned:

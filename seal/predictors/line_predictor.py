@@ -1,6 +1,6 @@
 import json
 import math
-from typing import List, Optional
+from typing import Any, Dict, List, Optional, Type
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -64,6 +64,36 @@ class LinePredictor(Predictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         raise NotImplementedError
+
+
+def check_request(
+    name: str, model: Model, model_class: Type[Model], unknown: Dict[str, Any], known: str, energy: Any
+) -> None:
+    """
+    What every predictor is asked for: arguments that there are, a model of its kind, and the energy of one that has
+    any.
+
+    # Parameters
+
+    name : `str`
+        That predictor and model are registered under.
+    unknown : `Dict[str, Any]`
+        What the constructor has no argument for. Without it `--predictor-args` with a misspelt key ends in a traceback.
+    known : `str`
+        Its arguments, for the message.
+
+    # Raises
+
+    `ConfigurationError`, a sentence.
+    """
+    if unknown:
+        raise ConfigurationError(f"predictor argument {min(unknown)!r} is unknown; choose from: {known}.")
+    if not isinstance(model, model_class):
+        raise ConfigurationError(f"the predictor '{name}' is for '{name}' models, not {type(model).__name__}.")
+    if not isinstance(energy, bool):
+        raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
+    if energy and model.loss_net is None:
+        raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
 
 
 def wrong_line(number: int, error: Exception) -> JsonDict:

@@ -2,7 +2,7 @@
 Labels of feature vectors.
 """
 
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy
 import torch
@@ -76,17 +76,9 @@ class MultilabelPredictor(LabelSetPredictor):
     registered_name = "seal_multilabel"
 
     def __init__(
-        self,
-        model: Model,
-        dataset_reader: DatasetReader,
-        frozen: bool = True,
-        top_k: Optional[int] = None,
-        energy: bool = False,
-        decision: Optional[str] = None,
-        probabilities: bool = False,
-        **unknown: Any,
+        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, **arguments: Any
     ) -> None:
-        super().__init__(model, dataset_reader, frozen, top_k, energy, decision, probabilities, unknown)
+        super().__init__(model, dataset_reader, frozen, **arguments)
         self._rows = FeatureRows(model.vocab, dataset_reader)
 
     def predict(self, features: Any) -> JsonDict:

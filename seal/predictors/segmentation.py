@@ -18,7 +18,7 @@ from PIL import Image
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.models.segmentation import SegmentationModel
-from seal.predictors.line_predictor import LinePredictor, finite
+from seal.predictors.line_predictor import LinePredictor, check_request, finite
 from seal.predictors.lines import decodable, read_json, short
 
 #: The colour of the foreground in an overlay, and how much of it.
@@ -104,23 +104,11 @@ class SegmentationPredictor(LinePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        # Without this `--predictor-args` with a misspelt key ends in a traceback.
-        if unknown:
-            raise ConfigurationError(
-                f"predictor argument {min(unknown)!r} is unknown; choose from: folder, energy."
-            )
-        if not isinstance(model, SegmentationModel):
-            raise ConfigurationError(
-                f"the predictor 'seal_segmentation' is for 'seal_segmentation' models, not {type(model).__name__}."
-            )
+        check_request("seal_segmentation", model, SegmentationModel, unknown, "folder, energy", energy)
         if folder is not None and (not isinstance(folder, str) or not folder):
             raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
         if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
             raise ConfigurationError(f"folder: {folder} is a file.")
-        if not isinstance(energy, bool):
-            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
-        if energy and model.loss_net is None:
-            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
         super().__init__(model, dataset_reader, frozen)
         self._folder = folder
         self._energy = energy

@@ -14,7 +14,7 @@ from allennlp.predictors import Predictor
 from seal.common.bio import Span, bio_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
-from seal.predictors.line_predictor import LinePredictor, finite
+from seal.predictors.line_predictor import LinePredictor, check_request, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
 from seal.predictors.words import WordSequence, WordSplitter, join_words
@@ -85,26 +85,14 @@ class SrlPredictor(LinePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        # Without this `--predictor-args` with a misspelt key ends in a traceback.
-        if unknown:
-            raise ConfigurationError(
-                f"predictor argument {min(unknown)!r} is unknown; choose from: predicate_finder, "
-                "predicate_threshold, spacy_model, frames_per_batch, energy."
-            )
-        if not isinstance(model, SrlModel):
-            raise ConfigurationError(
-                f"the predictor 'seal_srl' is for 'seal_srl' models, not {type(model).__name__}."
-            )
+        known = "predicate_finder, predicate_threshold, spacy_model, frames_per_batch, energy"
+        check_request("seal_srl", model, SrlModel, unknown, known, energy)
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         if type(frames_per_batch) is not int or frames_per_batch < 1:
             raise ConfigurationError(
                 f"frames_per_batch must be a whole number above 0, found {frames_per_batch!r}."
             )
-        if not isinstance(energy, bool):
-            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
-        if energy and model.loss_net is None:
-            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
         super().__init__(model, dataset_reader, frozen)
         self._finder: PredicateFinder
         if predicate_finder == "model":

@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.models.tagging import TaggingModel
-from seal.predictors.line_predictor import LinePredictor, finite
+from seal.predictors.line_predictor import LinePredictor, check_request, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.srl import describe
 from seal.predictors.words import WordSequence, WordSplitter, join_words
@@ -72,21 +72,9 @@ class TaggingPredictor(LinePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        # Without this `--predictor-args` with a misspelt key ends in a traceback.
-        if unknown:
-            raise ConfigurationError(
-                f"predictor argument {min(unknown)!r} is unknown; choose from: tokenizer, energy."
-            )
-        if not isinstance(model, TaggingModel):
-            raise ConfigurationError(
-                f"the predictor 'seal_tagging' is for 'seal_tagging' models, not {type(model).__name__}."
-            )
+        check_request("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
         if tokenizer not in ("english", "white_space"):
             raise ConfigurationError(f"tokenizer must be 'english' or 'white_space', found {tokenizer!r}.")
-        if not isinstance(energy, bool):
-            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
-        if energy and model.loss_net is None:
-            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
         super().__init__(model, dataset_reader, frozen)
         self._splitter = WordSplitter() if tokenizer == "english" else None
         self._energy = energy

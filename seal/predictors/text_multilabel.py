@@ -2,12 +2,11 @@
 Labels of raw text.
 """
 
-from typing import Any, List, Optional
+from typing import Any, List
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import Batch, DatasetReader, Instance
-from allennlp.models import Model
+from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
@@ -63,19 +62,6 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     registered_name = "seal_text_multilabel"
     model_class = TextMultilabelModel
-
-    def __init__(
-        self,
-        model: Model,
-        dataset_reader: DatasetReader,
-        frozen: bool = True,
-        top_k: Optional[int] = None,
-        energy: bool = False,
-        decision: Optional[str] = None,
-        probabilities: bool = False,
-        **unknown: Any,
-    ) -> None:
-        super().__init__(model, dataset_reader, frozen, top_k, energy, decision, probabilities, unknown)
 
     def predict(self, text: str) -> JsonDict:
         """
