@@ -1,13 +1,13 @@
 """Binary segmentation: Weizmann's horses, and the made-up sample of shapes."""
 
-from functools import lru_cache, partial
-from typing import Any, Dict, List, Optional
+from functools import partial
+from typing import Dict
 
 import numpy
 
-from scripts.measure.configs import library_value, text
+from scripts.measure.grid import Grid
 from scripts.measure.segmentation_scores import KEY, score
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suite import Family, Method, Statistic, Suite
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
@@ -24,36 +24,8 @@ METHODS = {
 }
 
 
-@lru_cache(maxsize=None)
-def library() -> Dict[str, Any]:
-    """Paths and number of epochs of each data set, in one evaluation."""
-    return library_value(
-        "segmentation.libsonnet",
-        "{ [name]: { paths: { train: lib.dataset(name).train, valid: lib.dataset(name).valid, "
-        "test: lib.dataset(name).test }, epochs: lib.settings(name, 'cross_entropy').epochs } "
-        "for name in lib.datasets }",
-    )
-
-
-def data(name: str) -> Dict[str, Optional[str]]:
-    # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
-    return {split: library()[name]["paths"][split] for split in ("train", "valid", "test")}
-
-
-@lru_cache(maxsize=None)
-def setting_names(dataset: str, method: str) -> List[str]:
-    """What `--settings` may set: the seed and the epochs have options of their own."""
-    names = library_value("segmentation.libsonnet", f"std.objectFields(lib.settings('{dataset}', '{method}'))")
-    return [name for name in names if name not in ("seed", "epochs")]
-
-
-def experiment(dataset: str, method: str, settings: Settings) -> str:
-    chosen = {"epochs": str(settings.epochs), "seed": str(settings.seed), **dict(settings.more)}
-    inside = ", ".join(f"{name}: {value}" for name, value in chosen.items())
-    return (
-        f"local segmentation = import {text(settings.library + '/segmentation.libsonnet')};\n\n"
-        f"segmentation.experiment('{dataset}', '{method}', settings={{ {inside} }})\n"
-    )
+GRID = Grid("segmentation")
+library, data, setting_names, experiment = GRID.library, GRID.data, GRID.setting_names, GRID.experiment
 
 
 def methods(dataset: str) -> Dict[str, Method]:
