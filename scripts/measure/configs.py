@@ -40,6 +40,11 @@ def parse_overrides(source: str) -> Dict[str, Any]:
     return overrides
 
 
+def listed(sign: str, values: Dict[str, Any]) -> str:
+    """Names and jsonnet values as they stand in an object (`": "`) or in a call (`"="`)."""
+    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
+
+
 def parse_settings(source: str) -> Dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any, Dict, List, Optional
 
-from scripts.measure.configs import library_value, text
+from scripts.measure.configs import library_value, listed, text
 from scripts.measure.suite import Settings
 
 
@@ -40,7 +40,7 @@ class Grid:
 
     def experiment(self, dataset: str, method: str, settings: Settings) -> str:
         chosen = {"epochs": str(settings.epochs), "seed": str(settings.seed), **dict(settings.more)}
-        inside = ", ".join(f"{name}: {value}" for name, value in chosen.items())
+        inside = listed(": ", chosen)
         return (
             f"local {self._name} = import {text(f'{settings.library}/{self._file}')};\n\n"
             f"{self._name}.experiment('{dataset}', '{method}', settings={{ {inside} }})\n"

@@ -3,7 +3,7 @@
 from functools import lru_cache, partial
 from typing import Any, Dict, List, Optional
 
-from scripts.measure.configs import call, library_value, text
+from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
 from scripts.measure.tagging_scores import KEY, score
 
@@ -47,19 +47,15 @@ def setting_names(method: str) -> List[str]:
 def experiment(labelled: int, method: str, kind: str, settings: Settings) -> str:
     more = dict(settings.more)
     arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
-    training = _listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
+    training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
     return f"local citations = import {text(settings.library + '/citation_tagging.libsonnet')};\n\n" + call(
         f"citations.{kind}",
         {
             "labelled": str(labelled),
-            "method": f"citations.method.{method}({_listed('=', arguments)})",
+            "method": f"citations.method.{method}({listed('=', arguments)})",
             "training": f"citations.training + {{ {training} }}",
         },
     )
-
-
-def _listed(sign: str, values: Dict[str, Any]) -> str:
-    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
 
 def methods(labelled: int) -> Dict[str, Method]:

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional
 
 import numpy
 
-from scripts.measure.configs import call, library_value, text
+from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
 from scripts.measure.tagging_scores import KEY, score
 
@@ -73,21 +73,17 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         # But for its epochs, which are said.
         encoder = f"tagging.encoder.transformer({text(settings.encoder)})"
         transformer = " + tagging.training.transformer"
-    training = _listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
+    training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
     return f"local tagging = import {text(settings.library + '/tagging.libsonnet')};\n\n" + call(
         "tagging.experiment",
         {
             "data": f"tagging.data.{dataset}",
             "encoder": encoder,
-            "method": f"tagging.method.{method}({_listed('=', arguments)})",
+            "method": f"tagging.method.{method}({listed('=', arguments)})",
             "training": f"tagging.training.{dataset}{transformer} + {{ {training} }}",
             "energies": energies,
         },
     )
-
-
-def _listed(sign: str, values: Dict[str, Any]) -> str:
-    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
 
 def methods(dataset: str) -> Dict[str, Method]:
