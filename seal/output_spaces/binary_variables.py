@@ -6,6 +6,9 @@ from torch.nn import functional as F
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.output_space import OutputSpace
 
+# Ones a variable below which they are drawn one by one: an event takes about thirty times as long as a comparison.
+_RARE = 0.03
+
 
 class BinaryVariables(OutputSpace):
     """
@@ -34,10 +37,7 @@ class BinaryVariables(OutputSpace):
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         self._ensure_no_mask(mask)
-        probabilities = _at_least_float(logits).sigmoid().unsqueeze(1)
-        # shape: (batch, samples, *structure)
-        drawn = torch.bernoulli(probabilities.expand(-1, num_samples, *logits.shape[1:]))
-        return drawn.to(logits.dtype)
+        return _draws(logits, num_samples).to(logits.dtype)
 
     def relaxed_sample(
         self,
@@ -101,8 +101,15 @@ class BinaryVariables(OutputSpace):
         present = outputs.to(torch.bool)
         if not torch.equal(present.to(outputs.dtype), outputs):
             raise TypeError(f"{type(self).__name__}.distinct merges discrete outputs; these are relaxed.")
-        chosen, log_count = merge_equal(packed(present.flatten(0, 1).flatten(1)).unflatten(0, outputs.shape[:2]))
-        return outputs.flatten(0, 1)[chosen], log_count
+        return _merged(present, outputs.dtype)
+
+    @torch.no_grad()
+    def sample_distinct(
+        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        # Booleans until they are merged: most of the draws of a sure net are the same.
+        self._ensure_no_mask(mask)
+        return _merged(_draws(logits, num_samples), logits.dtype)
 
     def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         self._ensure_no_mask(mask)
@@ -115,6 +122,47 @@ class BinaryVariables(OutputSpace):
     def _ensure_no_mask(self, mask: Optional[torch.Tensor]) -> None:
         if mask is not None:
             raise TypeError(f"{type(self).__name__} takes no mask: {self.no_mask_because}.")
+
+
+def _draws(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
+    """Booleans, `(batch, samples, *structure)`."""
+    logits = _at_least_float(logits)
+    if F.softplus(logits).mean() < _RARE:
+        return _draws_of_few(logits, num_samples)
+    shape = (logits.shape[0], num_samples, *logits.shape[1:])
+    # `torch.bernoulli` branches at each draw, and takes five times as long where the outcomes are hard to guess.
+    return torch.rand(shape, dtype=logits.dtype, device=logits.device) < logits.sigmoid().unsqueeze(1)
+
+
+def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
+    """
+    The same distribution at a cost that grows with the ones and not with the variables. Of a Poisson process with
+    `lambda_i = softplus(z_i)` events a draw, variable `i` of a draw has none with probability `exp(-lambda_i) =
+    1 - sigmoid(z_i)`; so it is 1 where the process of all variables and draws has an event. How many there are is one
+    Poisson number an instance, and each falls on a variable in proportion to `lambda` and on any draw alike.
+    """
+    rates = F.softplus(logits.flatten(1).double())
+    batch, variables = rates.shape
+    events = torch.poisson(num_samples * rates.sum(dim=1)).long()
+    owner = torch.arange(batch, device=rates.device).repeat_interleave(events)
+    bounds = rates.flatten().cumsum(dim=0)
+    ends = bounds.unflatten(0, rates.shape)[:, -1]
+    starts = F.pad(ends[:-1], (1, 0))
+    uniform = torch.rand(len(owner), dtype=rates.dtype, device=rates.device)
+    where = torch.searchsorted(bounds, torch.lerp(starts[owner], ends[owner], uniform), right=True)
+    # Rounding may put an event on the border to the next instance.
+    variable = (where - owner * variables).clamp(0, variables - 1)
+    draw = torch.randint(num_samples, (len(owner),), device=rates.device)
+    present = torch.zeros(batch, num_samples, variables, dtype=torch.bool, device=rates.device)
+    present[owner, draw, variable] = True
+    return present.unflatten(2, logits.shape[1:])
+
+
+def _merged(present: torch.Tensor, dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+    """`present (batch, samples, *structure)` without what is equal, as `dtype`, and the logarithm of the counts."""
+    words = packed(present.flatten(0, 1).flatten(1)).unflatten(0, present.shape[:2])
+    chosen, log_count = merge_equal(words)
+    return present.flatten(0, 1)[chosen].to(dtype), log_count
 
 
 def packed(bits: torch.Tensor) -> torch.Tensor:

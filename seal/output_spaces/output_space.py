@@ -106,6 +106,12 @@ class OutputSpace(torch.nn.Module, Registrable):
         """
         return outputs, outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
 
+    def sample_distinct(
+        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """`distinct` of as many draws as `sample` gives."""
+        return self.distinct(self.sample(logits, num_samples, mask), mask)
+
     def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The relaxed outputs nearest to `outputs (batch, samples, *structure)`, which may lie anywhere."""
         raise NotImplementedError(

@@ -31,12 +31,14 @@ class DiscreteSampler(Sampler):
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         space, logits, mask = problem.output_space, problem.logits, problem.mask
-        outputs, log_count = space.sample(logits, self.num_samples, mask), None
         if self.merge:
-            outputs, log_count = space.distinct(outputs, mask)
+            outputs, log_count = space.sample_distinct(logits, self.num_samples, mask)
+        else:
+            outputs, log_count = space.sample(logits, self.num_samples, mask), None
+        log_prob = space.log_prob(logits, space.stack(problem.gold.unsqueeze(1), outputs), mask)
         return Candidates(
             outputs=outputs,
-            noise_log_prob=space.log_prob(logits, outputs, mask),
-            gold_noise_log_prob=space.log_prob(logits, problem.gold.unsqueeze(1), mask).squeeze(1),
+            noise_log_prob=log_prob[:, 1:],
+            gold_noise_log_prob=log_prob[:, 0],
             log_count=log_count,
         )

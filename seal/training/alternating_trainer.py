@@ -8,7 +8,7 @@ from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, Trainer, TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.moving_average import MovingAverage
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.models import SealModel
 from seal.training.checkpointer import ResumableCheckpointer
@@ -171,7 +171,10 @@ class AlternatingTrainer(PhasedTrainer):
         if self._scaler is not None:
             self._scaler.unscale_(self.optimizer)
         limit = self._grad_norms[player]
-        norm = clip_grad_norm_(self.optimizer.parameters(), float("inf") if limit is None else limit)
+        parameters = list(self.optimizer.parameters())
+        norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
+        if limit is not None and norm > limit:  # Else a pass over all gradients would change nothing.
+            clip_grads_with_norm_(parameters, limit, norm)
         if torch.isfinite(norm):
             self.model.monitor(f"grad_norm_{player}", norm)
         elif self._scaler is None:  # With a scaler such an update is skipped.

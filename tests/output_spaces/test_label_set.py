@@ -175,6 +175,68 @@ def test_stack_brings_gold_to_the_type_of_the_others():
     assert mixed.dtype == torch.double
 
 
+def rare_logits():
+    """Two instances of 100 labels with three that are likely, the last among them, and the others hardly ever."""
+    logits = torch.full((2, 100), -12.0)
+    logits[0, [0, 40, 99]] = torch.tensor([0.5, -1.0, 0.0])
+    logits[1, [0, 40, 99]] = torch.tensor([-2.0, 1.0, -0.5])
+    return logits
+
+
+def test_sample_frequencies_of_rare_labels():
+    """As above where ones are drawn one by one; labels of a draw, and the label of neighbouring draws."""
+    torch.manual_seed(0)
+    space, samples, logits = label_set(100), 20_000, rare_logits()
+    drawn = space.sample(logits, samples)
+    assert drawn.shape == (2, samples, 100) and drawn.dtype == logits.dtype
+    likely = drawn[..., [0, 40, 99]]
+    for i in range(2):
+        marginal = logits[i, [0, 40, 99]]
+        pairs = torch.cat([likely[i, 0::2, :1], likely[i, 1::2, :1]], dim=-1)
+        for outcomes, scores, n in (
+            (likely[i], marginal, samples),
+            (pairs, marginal[[0, 0]], samples // 2),
+        ):
+            counts = Counter(map(tuple, outcomes.tolist()))
+            sets = [tuple(labels) for labels in all_sets(len(scores)).tolist()]
+            expected = [n * probability(scores, labels) for labels in sets]
+            statistic = sum((counts[labels] - e) ** 2 / e for labels, e in zip(sets, expected))
+            assert statistic < chi2.ppf(0.9999, len(sets) - 1)
+        others = drawn[i].sum() - likely[i].sum()
+        assert abs(others - samples * 97 * math.exp(-12)) < 4 * math.sqrt(samples * 97 * math.exp(-12))
+
+
+def test_rare_labels_cost_by_their_ones(monkeypatch):
+    """The choice between the two ways of drawing: no uniform number a variable where labels are rare."""
+    drawn, rand = [], torch.rand
+
+    def counted(*size, **settings):
+        result = rand(*size, **settings)
+        drawn.append(result.numel())
+        return result
+
+    monkeypatch.setattr(torch, "rand", counted)
+    space = label_set(100)
+    space.sample(rare_logits(), 50)
+    space.sample(torch.zeros(2, 100), 50)
+    assert 0 < drawn[0] < 1000 and drawn[1] == 2 * 50 * 100
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0])
+def test_sample_distinct_is_merged_samples(scale):
+    torch.manual_seed(0)
+    space, logits, samples = label_set(100), rare_logits() * scale - 4 * (1 - scale), 300
+    outputs, log_count = space.sample_distinct(logits.double(), samples)
+    assert outputs.dtype == torch.double
+    for i in range(2):
+        real = log_count[i] > -math.inf
+        assert outputs[i, real].unique(dim=0).shape[0] == int(real.sum())
+        assert log_count[i].exp().sum() == pytest.approx(samples)
+        seen = (outputs[i] * log_count[i].exp().unsqueeze(1)).sum(dim=0) / samples
+        expected = logits[i].sigmoid()
+        assert ((seen - expected).abs() < 5 * (expected * (1 - expected) / samples).sqrt() + 0.01).all()
+
+
 @pytest.mark.parametrize("num_labels", [1, 4, 64, 65, 200])
 def test_distinct_keeps_the_multiset(num_labels):
     torch.manual_seed(0)

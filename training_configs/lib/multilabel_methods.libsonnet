@@ -23,6 +23,7 @@ local energy_loss = {
   regression: { type: 'regression' },
   nce: { type: 'nce_ranking' },
   ranking: { type: 'ranking' },
+  cd: { type: 'contrastive_divergence' },
 };
 
 // Energy-only models: the energy predicts.
@@ -127,6 +128,8 @@ local implicit(loss, sampler) = function(s, task_net, loss_net) {
   nce: dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.
   ranking: dynamic('ranking', draws),
+  // What `implicit_cd` is without its implicit term.
+  contrastive_divergence: dynamic('cd', draws),
 
   // Bi-level training (implicit-training paper): the loss-net's gradient counts what it does to the task-net.
   implicit_ssvm: implicit('ssvm', output),

@@ -24,6 +24,7 @@ METHODS = {
         "regression_s": "regression-s",
         "nce": "NCE",
         "ranking": "ranking",
+        "contrastive_divergence": "CD",
     },
     "Implicit gradients": {
         "implicit_ssvm": "implicit SSVM",
