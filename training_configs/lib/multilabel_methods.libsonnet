@@ -23,7 +23,6 @@ local energy_loss = {
   regression: { type: 'regression' },
   nce: { type: 'nce_ranking' },
   ranking: { type: 'ranking' },
-  cd: { type: 'contrastive_divergence' },
 };
 
 // Energy-only models: the energy predicts.
@@ -82,7 +81,7 @@ local primary_loss(s) = {
     perceptron_weight: s.perceptron_weight,
   },
 };
-local implicit(loss, sampler) = function(s, task_net, loss_net) {
+local after_task_net(loss, sampler, trainer) = function(s, task_net, loss_net) {
   model: {
     task_net: task_net,
     loss_net: loss_net,
@@ -90,17 +89,20 @@ local implicit(loss, sampler) = function(s, task_net, loss_net) {
     energy_loss: primary_loss(s)[loss],
     task_loss: { energy_weight: s.energy_weight },
   },
-  trainer: {
-    type: 'implicit_gradient',
-    solver: {
-      type: 'neumann',
-      max_steps: s.solver_steps,
-      damping: s.damping,
-      // A product more a step.
-      measure_residual: false,
-    },
-  },
+  trainer: trainer(s),
 };
+local implicit(loss, sampler) = after_task_net(loss, sampler, function(s) {
+  type: 'implicit_gradient',
+  solver: {
+    type: 'neumann',
+    max_steps: s.solver_steps,
+    damping: s.damping,
+    // A product more a step.
+    measure_residual: false,
+  },
+});
+// The same losses in the same order without the implicit term: what that term adds.
+local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { first: 'task_net' });
 
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
@@ -128,14 +130,15 @@ local implicit(loss, sampler) = function(s, task_net, loss_net) {
   nce: dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.
   ranking: dynamic('ranking', draws),
-  // What `implicit_cd` is without its implicit term.
-  contrastive_divergence: dynamic('cd', draws),
 
   // Bi-level training (implicit-training paper): the loss-net's gradient counts what it does to the task-net.
   implicit_ssvm: implicit('ssvm', output),
   implicit_dvn: implicit('dvn', output),
   implicit_cd: implicit('cd', draws),
   implicit_compound: implicit('compound', output),
+  alternating_ssvm: alternating('ssvm', output),
+  alternating_dvn: alternating('dvn', output),
+  alternating_cd: alternating('cd', draws),
   // The auxiliary loss with a margin, from before cost-augmented and test-time network are merged into one.
   implicit_cd_margin: function(s, task_net, loss_net)
     implicit('cd', draws)(s, task_net, loss_net) + {

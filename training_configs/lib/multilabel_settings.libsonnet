@@ -181,11 +181,11 @@ local parent = {
   regression_discrete: 'regression_s',
   task_net_ranking: 'cross_entropy',
 };
-// Bi-level training, for which the papers say nothing: ours.
-local implicit = { energy_weight: 0.1, task_net_lr: 2e-3 };
+// Bi-level training, for which the papers say nothing: ours; and what it is compared with.
+local bi_level = { energy_weight: 0.1, task_net_lr: 2e-3 };
 
 function(dataset, method)
   local name = if std.objectHas(parent, method) then parent[method] else method;
   default
-  + (if std.startsWith(method, 'implicit_') then implicit else {})
+  + (if std.startsWith(method, 'implicit_') || std.startsWith(method, 'alternating_') then bi_level else {})
   + (if std.objectHas(settings, dataset) && std.objectHas(settings[dataset], name) then settings[dataset][name] else {})
