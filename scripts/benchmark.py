@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
         "--cases",
         help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
         "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
-        "of text, step; of tagging, step, energies, speed, prediction",
+        "of text, step, memory; of tagging, step, energies, speed, prediction",
     )
     result.add_argument(
         "--dataset", help="of multilabel: whose rows and nets (default: sample, the embedded one)"

@@ -8,9 +8,9 @@ from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_implicit_parts as parts
-from scripts.measure.bench_multilabel_memory import in_own_process
-from scripts.measure.bench_rows import Row, seconds_rows
+from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import Stopwatch, interleaved, train_epoch
+from scripts.measure.own_process import in_own_process
 
 CASES = {
     "step": "seconds of a training step, one update of each net, against an alternating margin step's",
@@ -69,14 +69,9 @@ class ImplicitBenchmark:
         return seconds_rows("implicit", f"solver, {parts.STEPS} products", timings, 1, "neumann")
 
     def memory(self) -> List[Row]:
-        rows, base = [], None
-        for name in self._methods:
-            found = in_own_process("implicit", str(self._threads), name)
-            base = base or found
-            for kind, value in found.items():
-                ratio = value / base[kind] if base[kind] else None
-                rows.append(Row("implicit", "memory", name, f"{kind}_mib", value, base[kind], ratio))
-        return rows
+        arguments = ("bench_multilabel_memory", "implicit", str(self._threads))
+        found = {name: in_own_process(*arguments, name) for name in self._methods}
+        return memory_rows("implicit", found, parts.BASELINE)
 
 
 def _measured_epoch(trainer: Any, seconds: List[float]) -> Callable[[], None]:

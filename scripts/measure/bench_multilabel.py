@@ -11,12 +11,12 @@ from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_multilabel_parts as parts
-from scripts.measure.bench_multilabel_memory import in_own_process
-from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
+from scripts.measure.bench_rows import Row, memory_rows, seconds_rows, speed_rows
 from scripts.measure.bench_timing import Timing, interleaved, timed, train_epoch
+from scripts.measure.own_process import in_own_process
 
 CASES = {
-    "step": "seconds of a training step, one update of each net, against cross-entropy's",
+    "step": "seconds of a training step after an epoch, one update of each net, against cross-entropy's",
     "inference": "examples a second of gradient-based inference, by batch size",
     "evaluation": "examples a second with all metrics, against prediction alone",
     "prediction": "examples a second of the task-net, against a loop of PyTorch alone",
@@ -67,8 +67,9 @@ class MultilabelBenchmark:
         self._asked = set(methods)
         self.data = dataset
         loader = parts.read_split(dataset)
-        self._batches = [batch for batch, _ in zip(loader, range(num_batches))]
-        self._all = {name: torch.cat([batch[name] for batch in loader]) for name in self._batches[0]}
+        self._epoch = list(loader)
+        self._batches = self._epoch[:num_batches]
+        self._all = {name: torch.cat([batch[name] for batch in self._epoch]) for name in self._batches[0]}
         shape = (len(self._all["features"]), self._all["features"].shape[1], self._all["labels"].shape[1])
         # A pass over few rows is over too soon to be timed: they come several times.
         self._many = {
@@ -83,9 +84,20 @@ class MultilabelBenchmark:
         return rows
 
     def step(self) -> List[Row]:
-        trainers = {name: self._still_trainer(name, self._batches) for name in self._methods}
+        trainers = {name: self._taught_trainer(name) for name in self._methods}
         timings = self._rounds({name: _epoch_of(trainer) for name, trainer in trainers.items()})
         return seconds_rows("multilabel", "step", timings, len(self._batches), parts.BASELINE)
+
+    def _taught_trainer(self, method: str) -> Any:
+        """
+        After an epoch, as most steps are. A net that knows nothing draws a label of two, so that no two draws are the
+        same and each costs; one that has seen the data draws few labels, and often the same ones.
+        """
+        taught = parts.build_trainer(self.data, method, self._epoch, **parts.ONE_STEP)
+        train_epoch(taught)
+        trainer = self._still_trainer(method, self._batches)
+        trainer.model.load_state_dict(taught.model.state_dict())
+        return trainer
 
     def _still_trainer(self, method: str, batches: List[Any], **settings: Any) -> Any:
         still = {"task_net_lr": 0.0, "loss_net_lr": 0.0}
@@ -156,22 +168,18 @@ class MultilabelBenchmark:
         return rows
 
     def memory(self) -> List[Row]:
-        rows, base = [], None
-        for name in self._methods:
-            found = in_own_process("steps", str(self._threads), self.data, name)
-            base = base or found
-            for kind, value in found.items():
-                # Of a tiny model nothing may show above what the imports took at their highest.
-                ratio = value / base[kind] if base[kind] else None
-                rows.append(Row("multilabel", "memory", name, f"{kind}_mib", value, base[kind], ratio))
-        return rows
+        found = {name: self._in_own_process("steps", self.data, name) for name in self._methods}
+        return memory_rows("multilabel", found, parts.BASELINE)
+
+    def _in_own_process(self, what: str, *arguments: str) -> Dict[str, float]:
+        return in_own_process("bench_multilabel_memory", what, str(self._threads), *arguments)
 
     def load(self) -> List[Row]:
         case = "load, %d rows, %d features, %d labels" % LOAD_SHAPE
         with tempfile.TemporaryDirectory(prefix="seal-benchmark-") as folder:
             path = parts.write_sparse_arff(Path(folder), *LOAD_SHAPE)
             size = path.stat().st_size / 2**20
-            found = in_own_process("load", str(self._threads), str(path), str(path.parent / "labels.xml"))
+            found = self._in_own_process("load", str(path), str(path.parent / "labels.xml"))
         units = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak": "peak_mib", "added": "added_mib"}
         rows = [Row("multilabel", case, "reader", units[key], found[key], None, None) for key in units]
         return [*rows, Row("multilabel", case, "reader", "file_mib", size, None, None)]

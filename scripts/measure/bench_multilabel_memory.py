@@ -7,58 +7,45 @@ What has to be measured in a process of its own: the peak memory of training ste
 """
 
 import json
-import subprocess
 import sys
 import time
 from typing import Dict
 
-from scripts.measure.suite import ROOT
-
-STEPS = 3
-
-
-def in_own_process(*arguments: str) -> Dict[str, float]:
-    """`peak` and, less what was there before (the imports, the data of steps), `added`, in MiB; `seconds`."""
-    command = [sys.executable, "-m", "scripts.measure.bench_multilabel_memory", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(arguments)} could not be measured:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+from scripts.measure.own_process import STEPS, peak_memory, peaks
 
 
 def measure(what: str, threads: int, *arguments: str) -> Dict[str, float]:
-    """In this process, which must not have done anything else."""
+    """
+    `peak` and, less what was there before (the imports, the data of steps), `added`, in MiB; `seconds`. In this process,
+    which must not have done anything else.
+    """
     import seal  # noqa: F401, I001
     import torch
 
     from scripts.measure import bench_multilabel_parts as parts
-    from scripts.measure.bench_memory import MIB, _peak
     from scripts.measure.bench_timing import train_epoch
     from seal.dataset_readers.multilabel import MultilabelReader
 
     torch.set_num_threads(threads)
     if what == "load":
         path, xml = arguments
-        before, wall, cpu = _peak(), time.perf_counter(), time.process_time()
+        before, wall, cpu = peak_memory(), time.perf_counter(), time.process_time()
         table = MultilabelReader(label_xml=xml).read_table(path)
         found = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-        return {**found, "peak": _peak(), "added": _peak() - before, "rows": float(len(table))}
+        return {**found, "peak": peak_memory(), "added": peak_memory() - before, "rows": float(len(table))}
     if what == "implicit":
         from scripts.measure import bench_implicit_parts as implicit
 
         batches = implicit.random_batches(STEPS)
-        before = _peak()
+        before = peak_memory()
         train_epoch(implicit.build_trainer(arguments[0], batches))
     else:
         dataset, method = arguments
         loader = parts.read_split(dataset)
         batches = [batch for batch, _ in zip(loader, range(STEPS))]
-        before = _peak()
+        before = peak_memory()
         train_epoch(parts.build_trainer(dataset, method, batches, **parts.ONE_STEP))
-    if torch.cuda.is_available():
-        peak = torch.cuda.max_memory_allocated() / MIB
-        return {"peak": peak, "added": peak}
-    return {"peak": _peak(), "added": _peak() - before}
+    return peaks(before)
 
 
 if __name__ == "__main__":

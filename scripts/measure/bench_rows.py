@@ -48,3 +48,15 @@ def speed_rows(
             rows.append(Row(suite, case, name, metric, speed, count / median(base), ratio))
             rows.append(Row(suite, case, name, f"{metric}_spread", spread(base, values), None, None))
     return rows
+
+
+def memory_rows(suite: str, found: Dict[str, Dict[str, float]], baseline: str) -> List[Row]:
+    """`peak` and `added` of each method, in MiB."""
+    rows = []
+    for name, values in found.items():
+        for kind, value in values.items():
+            base = found[baseline][kind]
+            # Of a tiny model nothing may show above what the imports took at their highest.
+            ratio = value / base if base else None
+            rows.append(Row(suite, "memory", name, f"{kind}_mib", value, base, ratio))
+    return rows

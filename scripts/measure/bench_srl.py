@@ -11,8 +11,8 @@ from tqdm import tqdm
 import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_encoder import save_random_bert
-from scripts.measure.bench_memory import peak_memory, write_longest
-from scripts.measure.bench_rows import Row, seconds_of, speed_rows
+from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
+from scripts.measure.bench_rows import Row, memory_rows, seconds_of, speed_rows
 from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, timed, train_epoch
 
 BASELINE = "cross_entropy"
@@ -201,13 +201,5 @@ class SrlBenchmark:
     def memory(self) -> List[Row]:
         path = Path(self._folder.name) / "longest.json"
         write_longest(self._train, self._vocab, path)
-        found = {name: peak_memory(name, self._encoder, self._threads, path) for name in self._methods}
-        rows = []
-        for name in found:
-            for kind, value in found[name].items():
-                base = found[BASELINE][kind]
-                # Of a tiny model nothing may show above what the imports took at their highest.
-                rows.append(
-                    Row("srl", "memory", name, f"{kind}_mib", value, base, value / base if base else None)
-                )
-        return rows
+        found = {name: memory_of_steps(name, self._encoder, self._threads, path) for name in self._methods}
+        return memory_rows("srl", found, BASELINE)

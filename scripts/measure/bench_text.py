@@ -1,6 +1,11 @@
-"""The benchmark of texts with labels: what a training step costs with a transformer for each net, or one for both."""
+"""The benchmark of texts with labels: what a training step costs with a transformer for each net, or one for both.
+
+    python -m scripts.measure.bench_text METHOD ENCODER_FOLDER THREADS
+
+prints the peak memory of a step, for which it has to be a process of its own."""
 
 import json
+import sys
 import tempfile
 from itertools import islice
 from pathlib import Path
@@ -13,24 +18,31 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.models import Model
 from allennlp.training import Trainer
+from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure.bench_encoder import save_random_bert
-from scripts.measure.bench_rows import Row, seconds_rows
+from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import interleaved, train_epoch
 from scripts.measure.configs import library_value, text
+from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
 
 BASELINE = "cross_entropy"
+# The method of `training_configs/lib`, and into how many parts a batch is split: less memory for the same update.
 METHODS = {
-    BASELINE: "text.method.cross_entropy()",
-    "margin": "text.method.margin()",
-    "nce_20": "text.method.nce(num_samples=20)",
-    "nce_20_shared": "text.method.nce(num_samples=20, share_encoder=true)",
-    "implicit_cd": "text.method.implicit_cd()",
+    BASELINE: ("text.method.cross_entropy()", 1),
+    "margin": ("text.method.margin()", 1),
+    "nce_20": ("text.method.nce(num_samples=20)", 1),
+    "nce_20_shared": ("text.method.nce(num_samples=20, share_encoder=true)", 1),
+    "implicit_cd": ("text.method.implicit_cd()", 1),
+    "implicit_cd_in_8_parts": ("text.method.implicit_cd()", 8),
 }
-CASES = {"step": "seconds of a training step, against cross-entropy's"}
+CASES = {
+    "step": "seconds of a training step, against cross-entropy's",
+    "memory": "peak memory of training steps, against cross-entropy's",
+}
 BATCH_SIZE = 32
 MAX_LENGTH = 128
 
@@ -62,7 +74,7 @@ class TextBenchmark:
     ) -> None:
         torch.set_num_threads(threads)
         self._methods = list(dict.fromkeys([BASELINE, *methods]))
-        self._repeats, self._num_batches = repeats, num_batches
+        self._repeats, self._num_batches, self._threads = repeats, num_batches, threads
         self._folder = tempfile.TemporaryDirectory(prefix="bench-text-")
         self.data = next(name for name in ("reuters", "sample") if is_present(name))
         self._paths = paths(self.data)
@@ -72,7 +84,7 @@ class TextBenchmark:
         self._vocab = Vocabulary.from_instances(self._instances)
 
     def run(self, cases: List[str]) -> List[Row]:
-        return self.step() if "step" in cases else []
+        return [row for case in tqdm(cases, desc="cases") for row in getattr(self, case)()]
 
     def step(self) -> List[Row]:
         trainers = {name: self._trainer(name) for name in self._methods}
@@ -80,6 +92,17 @@ class TextBenchmark:
             {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}, self._repeats
         )
         return seconds_rows("text", "step", timings, self._num_batches, BASELINE)
+
+    def memory(self) -> List[Row]:
+        arguments = (self._encoder, str(self._threads))
+        found = {name: in_own_process("bench_text", name, *arguments) for name in self._methods}
+        return memory_rows("text", found, BASELINE)
+
+    def peaks_of_steps(self, method: str) -> Dict[str, float]:
+        """`peak` and, less what imports, data and model took before, `added`, in MiB; in a process of its own."""
+        trainer, before = self._trainer(method), peak_memory()
+        train_epoch(trainer)
+        return peaks(before)
 
     def _words(self) -> List[str]:
         path = str(ROOT / self._paths["train"].partition("#")[0])
@@ -106,10 +129,12 @@ class TextBenchmark:
         torch.manual_seed(0)
         model = Model.from_params(Params(config["model"]), vocab=self._vocab)
         settings = config["trainer"]
+        parts = METHODS[method][1]
         settings.update(
-            num_epochs=1, checkpointer=None, callbacks=[], enable_default_callbacks=False, run_confidence_checks=False
+            num_epochs=1, checkpointer=None, callbacks=[], enable_default_callbacks=False, run_confidence_checks=False,
+            num_gradient_accumulation_steps=parts,
         )
-        loader = SimpleDataLoader(self._instances, BATCH_SIZE, vocab=self._vocab)
+        loader = SimpleDataLoader(self._instances, BATCH_SIZE // parts, vocab=self._vocab)
         trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
         model.to(trainer.cuda_device)
         loader.set_target_device(trainer.cuda_device)
@@ -122,7 +147,7 @@ class TextBenchmark:
             text.experiment(
               data=text.data.{self.data},
               encoder=text.encoder.transformer({text(self._encoder)}, max_length={MAX_LENGTH}),
-              method={METHODS[method]},
+              method={METHODS[method][0]},
               training=text.training.default {{ task_net_lr: 0, loss_net_lr: 0, head_lr: null, scheduler: null }},
             )"""
         return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
@@ -134,3 +159,9 @@ def paths(dataset: str) -> Dict[str, str]:
 
 def is_present(dataset: str) -> bool:
     return (ROOT / paths(dataset)["train"].partition("#")[0]).exists()
+
+
+if __name__ == "__main__":
+    _method, _encoder, _threads = sys.argv[1:]
+    _benchmark = TextBenchmark([_method], _encoder, repeats=1, num_batches=STEPS, threads=int(_threads))
+    print(json.dumps(_benchmark.peaks_of_steps(_method)))

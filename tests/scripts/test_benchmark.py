@@ -13,10 +13,10 @@ import torch
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 
 from scripts import benchmark
-from scripts.measure import bench_memory
+from scripts.measure import own_process
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_encoder import VOCABULARY, save_random_bert
-from scripts.measure.bench_memory import write_longest
+from scripts.measure.bench_srl_memory import write_longest
 from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, spread, timed, train_epoch
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
@@ -67,10 +67,10 @@ def test_cpu_seconds_are_computing_and_not_waiting():
 
 def test_memory_is_not_the_parents():
     """On Linux a new process takes over `ru_maxrss` of the one that started it."""
-    held = bytearray(500 * bench_memory.MIB)
+    held = bytearray(500 * own_process.MIB)
     held[::4096] = b"x" * len(held[::4096])  # Touched, so that it is really there.
-    source = inspect.getsource(bench_memory._peak)
-    program = f"import resource, sys\nfrom pathlib import Path\nMIB = 2**20\n{source}\nprint(_peak())"
+    source = inspect.getsource(own_process.peak_memory)
+    program = f"import resource, sys\nfrom pathlib import Path\nMIB = 2**20\n{source}\nprint(peak_memory())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 200
 

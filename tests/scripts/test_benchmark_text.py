@@ -16,8 +16,18 @@ def test_a_step_of_each_method_against_cross_entropy(tmp_path):
     assert (tmp_path / "benchmark.png").stat().st_size > 1000
 
 
+def test_memory_of_a_batch_in_parts(tmp_path):
+    """An implicit gradient of parts holds fewer graphs at once."""
+    methods = "implicit_cd,implicit_cd_in_8_parts"
+    arguments = ["--suite", "text", "--cases", "memory", "--methods", methods, "--layers", "1", "--width", "128"]
+    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 0
+    table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])["value"]
+    added = {name: table[name, "added_mib"] for name in ("cross_entropy", *methods.split(","))}
+    assert 0 < added["implicit_cd_in_8_parts"] < 0.85 * added["implicit_cd"]
+
+
 def test_mistakes_are_told(tmp_path, capsys):
-    cases = ((["--dataset", "reuters"], "text takes none"), (["--cases", "memory"], "there is no 'memory'"))
+    cases = ((["--dataset", "reuters"], "text takes none"), (["--cases", "load"], "there is no 'load'"))
     for arguments, message in cases:
         assert benchmark.main(["--suite", "text", *arguments, "--out", str(tmp_path)]) == 2
         assert message in capsys.readouterr().err

@@ -1,12 +1,10 @@
 """
 The peak memory of a few training steps, in a process of its own:
 
-    python -m scripts.measure.bench_memory METHOD ENCODER_FOLDER THREADS ROWS_FILE
+    python -m scripts.measure.bench_srl_memory METHOD ENCODER_FOLDER THREADS ROWS_FILE
 """
 
 import json
-import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Dict, List
@@ -17,20 +15,13 @@ from allennlp.data import Vocabulary
 
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_timing import train_epoch
-from scripts.measure.suite import ROOT
+from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from seal.dataset_readers.srl_records import SrlSentence
 
-STEPS = 3
-MIB = 2**20
 
-
-def peak_memory(method: str, encoder: str, threads: int, rows: Path) -> Dict[str, float]:
+def memory_of_steps(method: str, encoder: str, threads: int, rows: Path) -> Dict[str, float]:
     """`peak` and, less what the imported libraries take, `added`, in MiB. `rows` is of `write_longest`."""
-    command = [sys.executable, "-m", "scripts.measure.bench_memory", method, encoder, str(threads), str(rows)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"the memory of {method} could not be measured:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return in_own_process("bench_srl_memory", method, encoder, str(threads), str(rows))
 
 
 def write_longest(sentences: List[SrlSentence], vocab: Vocabulary, path: Path) -> None:
@@ -55,28 +46,10 @@ def measure(method: str, encoder: str, threads: int, path: Path) -> Dict[str, fl
     for words, predicate, tags in content["rows"]:
         instances.append(reader.text_to_instance(words=words, predicate=predicate, tags=tags))
         reader.apply_token_indexers(instances[-1])
-    before = _peak()
+    before = peak_memory()
     trainer = parts.build_trainer(method, parts.build_model(method, encoder, vocab), instances, encoder, 1e-5)
     train_epoch(trainer)
-    if torch.cuda.is_available():
-        peak = torch.cuda.max_memory_allocated() / MIB
-        return {"peak": peak, "added": peak}
-    return {"peak": _peak(), "added": _peak() - before}
-
-
-def _peak() -> float:
-    """
-    The most memory this process has held, in MiB. Linux's `ru_maxrss` would not do: a new process takes over
-    its parent's, so that a large parent hides what the child needs. `VmHWM` starts anew with each program.
-    """
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    except OSError:
-        pass
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / MIB if sys.platform == "darwin" else peak / 1024
+    return peaks(before)
 
 
 if __name__ == "__main__":
