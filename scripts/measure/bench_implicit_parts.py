@@ -37,7 +37,8 @@ def with_solver(kind: str, *settings: Any, **more: Any) -> Dict[str, Any]:
 # By name: the method of `training_configs/lib`, and what is changed in its trainer; None drops a key.
 VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {
     "alternating_margin": ("margin", {}),
-    "alternating_cd": ("implicit_cd", {"type": "alternating", "solver": None}),
+    "alternating_ssvm": ("alternating_ssvm", {}),
+    "alternating_cd": ("alternating_cd", {}),
     "implicit_ssvm": ("implicit_ssvm", with_solver("neumann")),
     "cd_explicit": ("implicit_cd", {"implicit": False}),
     "cd_neumann_0": ("implicit_cd", with_solver("neumann", 0)),
@@ -107,11 +108,15 @@ class LinearProblem:
             "nystroem": self.ours("nystroem"),
             "sherman_morrison": self.ours("sherman_morrison", max_steps=1024),
         }
-        for module, add in (("torchopt", self._torchopt), ("hypergrad", self._hypertorch)):
-            if importlib.util.find_spec(module) is None:
-                print(f"{module} is not installed, so its solvers are not measured.")
-            else:
+        for library, module, add in (
+            ("TorchOpt", "torchopt", self._torchopt),
+            # Other packages have the names `hypertorch` and `hypergrad`, too; this file is its own.
+            ("hypertorch", "hypergrad.CG_torch", self._hypertorch),
+        ):
+            if is_installed(module):
                 cases.update(add())
+            else:
+                print(f"{library} is not installed, so its solvers are not measured.")
         return cases
 
     def _torchopt(self) -> Dict[str, Callable[[], torch.Tensor]]:
@@ -137,3 +142,10 @@ class LinearProblem:
     def _largest(self) -> float:
         found = InverseHessianVector.from_params(Params(solver("neumann", 10))).solve(self.curvature, self.rhs)
         return max(map(abs, found.curvature)) + DAMPING
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # The package around it.
+        return False

@@ -105,3 +105,9 @@ def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
     assert benchmark.main(["--suite", "implicit", *arguments, "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and word in message and message.count("\n") == 1
+
+
+def test_what_is_installed():
+    """Not a package of the name alone: there is another `hypergrad`."""
+    assert parts.is_installed("torch.nn")
+    assert not parts.is_installed("torch.CG_torch") and not parts.is_installed("no_such_package.CG_torch")
