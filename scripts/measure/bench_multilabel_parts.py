@@ -3,7 +3,7 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import _jsonnet
 import numpy
@@ -14,16 +14,18 @@ from allennlp.models import Model
 from allennlp.training import Trainer
 from torch import nn
 
-from scripts.measure.configs import library_value, text
+from scripts.measure.configs import library_value, listed, text
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.multilabel import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
 
 BATCH_SIZE = 32
 BASELINE = "cross_entropy"
+# What is measured beside the methods themselves: one of them, with other settings.
+VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {"nce_100": ("nce", {"num_samples": 100})}
 METHODS: List[str] = [BASELINE] + [
     name for name in library_value("multilabel.libsonnet", "lib.methods") if name != BASELINE
-]
+] + list(VARIANTS)
 # One step a batch, so that methods are compared by what a step of theirs costs.
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
 # What trains in the last phase, where earlier ones train something else; a step is timed there.
@@ -62,8 +64,9 @@ class Batches(DataLoader):
 def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     """The config of `training_configs/lib`; data paths from the repository."""
     library = (ROOT / "training_configs" / "lib" / "multilabel.libsonnet").as_posix()
-    source = f"(import {text(library)}).experiment({text(dataset)}, {text(method)}, settings={{ "
-    source += ", ".join(f"{name}: {json.dumps(value)}" for name, value in (settings or {}).items()) + " })"
+    method, more = VARIANTS.get(method, (method, {}))
+    chosen = listed(": ", {name: json.dumps(value) for name, value in {**more, **(settings or {})}.items()})
+    source = f"(import {text(library)}).experiment({text(dataset)}, {text(method)}, settings={{ {chosen} }})"
     config = json.loads(_jsonnet.evaluate_snippet("benchmark", source))
     reader = config["dataset_reader"]
     for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):
