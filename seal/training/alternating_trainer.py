@@ -3,6 +3,7 @@ from typing import Any, Collection, Dict, List, Optional, Union
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import int_to_device
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, Trainer, TrainerCallback
@@ -233,6 +234,8 @@ class AlternatingTrainer(PhasedTrainer):
             raise ConfigurationError(
                 f"trainer.type: 'alternating' trains seal's models, not {type(model).__name__}."
             )
+        if use_amp and not _has_gpu(cuda_device):
+            raise ConfigurationError("trainer.use_amp: mixed precision needs a GPU, and there is none: leave it out.")
         if first not in (TASK_NET, LOSS_NET):
             raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
         settings = {TASK_NET: task_net or Player(), LOSS_NET: loss_net or Player()}
@@ -341,3 +344,8 @@ def _check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
             "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
             "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."
         )
+
+
+def _has_gpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
+    """Where AllenNLP will train; without a word from the config, on a GPU where it finds one."""
+    return torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type != "cpu"

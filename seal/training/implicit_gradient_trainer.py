@@ -163,7 +163,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if candidates.outputs.shape[0] == 0:
             return model.loss_net_loss(state, candidates)
 
+        states = [state]
+        del state
+
         def primary() -> torch.Tensor:
+            # Called once; the graph of this pass would lie about while the system is solved.
+            state = states.pop()
             attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
             return model.loss_net_loss(state, attached)
 

@@ -669,6 +669,7 @@ def sentence(settings, folder) -> str:
         ({"trainer__optimizer": "adam"}, 'config key "trainer.optimizer" is unknown to AlternatingTrainer'),
         ({"trainer__phases": [{"epoch": 2}]}, 'config key "trainer.phases.0.epoch" is unknown to Phase'),
         ({"trainer__first": "energy"}, "trainer.first: 'task_net' or 'loss_net', not 'energy'."),
+        ({"trainer__use_amp": True, "trainer__cuda_device": -1}, "trainer.use_amp: mixed precision needs a GPU"),
         ({"trainer__loss_net__steps": -1}, "a player's steps must be at least 0, not -1"),
         ({"trainer__loss_net__grad_norm": 0.0}, "a player's grad_norm must be above 0"),
         (
