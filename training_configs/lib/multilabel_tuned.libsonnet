@@ -2,6 +2,8 @@
 // handful of runs each (learning rates 1e-3 and the papers', energy weights around the papers').
 local one_step = { task_net_steps: 1, loss_net_steps: 1 };
 local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
+// Of 1, 5 and 15, for contrastive divergence.
+local bi_level = even { energy_weight: 5, dropout: 0.5 };
 
 local tuned = {
   bibtex: {
@@ -11,6 +13,11 @@ local tuned = {
     regression_s: one_step,
     nce: one_step,
     ranking: one_step { energy_weight: 1, loss_net_lr: 1e-3 },
+    alternating_ssvm: bi_level,
+    implicit_ssvm: bi_level,
+    alternating_dvn: bi_level,
+    alternating_cd: bi_level,
+    implicit_cd: bi_level,
   },
   delicious: {
     margin: one_step,
