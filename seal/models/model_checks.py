@@ -49,8 +49,8 @@ def check_cost_augmented(
         )
     if task_loss is None or not task_loss.takes_cost_augmented:
         raise ConfigurationError(
-            "model.task_loss.type: a cost_augmented_net is trained by 'inference_network', not by "
-            f"'{'weighted' if task_loss is None else type(task_loss).__name__}'."
+            "model.task_loss.type: a cost_augmented_net is trained by 'inference_network'; the present loss has no "
+            "term for it."
         )
     if sampler is not None and not sampler.needs_cost_augmented:
         raise ConfigurationError(
