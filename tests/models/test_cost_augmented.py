@@ -138,7 +138,7 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
         ({"task_net": None, "inference": {"type": "gradient_based_inference", "start": "half"}}, "lacks the task_net"),
         ({"loss_net": None, "sampler": None, "energy_loss": None}, "lacks the loss_net"),
         ({"task_loss": {"energy_weight": 1.0}}, "is trained by 'inference_network'; the present loss"),
-        ({"task_loss": None}, "is trained by 'inference_network', not by 'weighted'"),
+        ({"task_loss": None}, "is trained by 'inference_network'; the present loss"),
         ({"sampler": {"type": "task_net_output"}}, "sees nothing of the cost_augmented_net"),
         ({"cost_augmented_net": None}, "'cost_augmented_output' needs a cost_augmented_net"),
     ],
