@@ -2,7 +2,7 @@
 // handful of runs each (learning rates 1e-3 and the papers', energy weights around the papers').
 local one_step = { task_net_steps: 1, loss_net_steps: 1 };
 local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
-// Of 1, 5 and 15, for contrastive divergence.
+// Of 1, 5 and 15, for contrastive divergence on bibtex.
 local bi_level = even { energy_weight: 5, dropout: 0.5 };
 
 local tuned = {
@@ -23,6 +23,8 @@ local tuned = {
     margin: one_step,
     nce: one_step,
     ranking: even,
+    alternating_cd: bi_level { energy_weight: 1 },
+    implicit_cd: bi_level { energy_weight: 1 },
   },
   genbase: {
     nce: one_step { task_net_lr: 2e-3 },
