@@ -67,9 +67,9 @@ class MultilabelBenchmark:
         self._asked = set(methods)
         self.data = dataset
         loader = parts.read_split(dataset)
-        self._epoch = list(loader)
-        self._batches = self._epoch[:num_batches]
-        self._all = {name: torch.cat([batch[name] for batch in self._epoch]) for name in self._batches[0]}
+        self._all_batches = list(loader)
+        self._batches = self._all_batches[:num_batches]
+        self._all = {name: torch.cat([batch[name] for batch in self._all_batches]) for name in self._batches[0]}
         shape = (len(self._all["features"]), self._all["features"].shape[1], self._all["labels"].shape[1])
         # A pass over few rows is over too soon to be timed: they come several times.
         self._many = {
@@ -93,7 +93,7 @@ class MultilabelBenchmark:
         After an epoch, as most steps are. A net that knows nothing draws a label of two, so that no two draws are the
         same and each costs; one that has seen the data draws few labels, and often the same ones.
         """
-        taught = parts.build_trainer(self.data, method, self._epoch, **parts.ONE_STEP)
+        taught = parts.build_trainer(self.data, method, self._all_batches, **parts.ONE_STEP)
         train_epoch(taught)
         trainer = self._still_trainer(method, self._batches)
         trainer.model.load_state_dict(taught.model.state_dict())

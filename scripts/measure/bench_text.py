@@ -30,7 +30,8 @@ from scripts.measure.suite import ROOT
 from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
 
 BASELINE = "cross_entropy"
-# The method of `training_configs/lib`, and into how many parts a batch is split: less memory for the same update.
+# The method of `training_configs/lib`, and into how many parts a batch is split, of which each has its own implicit
+# gradient: less memory for an update.
 METHODS = {
     BASELINE: ("text.method.cross_entropy()", 1),
     "margin": ("text.method.margin()", 1),

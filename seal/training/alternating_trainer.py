@@ -1,9 +1,8 @@
-from typing import Any, Collection, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import int_to_device
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, Trainer, TrainerCallback
@@ -19,6 +18,7 @@ from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
+from seal.training.trainer_checks import check_frozen_loss_net, check_mixed_precision, check_unsupervised
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
 
 
@@ -234,8 +234,7 @@ class AlternatingTrainer(PhasedTrainer):
             raise ConfigurationError(
                 f"trainer.type: 'alternating' trains seal's models, not {type(model).__name__}."
             )
-        if use_amp and not _has_gpu(cuda_device):
-            raise ConfigurationError("trainer.use_amp: mixed precision needs a GPU, and there is none: leave it out.")
+        check_mixed_precision(use_amp, cuda_device)
         if first not in (TASK_NET, LOSS_NET):
             raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
         settings = {TASK_NET: task_net or Player(), LOSS_NET: loss_net or Player()}
@@ -254,12 +253,8 @@ class AlternatingTrainer(PhasedTrainer):
         schedule.check(players)
         # Whom no phase trains is frozen.
         players = {name: player for name, player in players.items() if schedule.train(name)}
-        _check_frozen_loss_net(model, players)
-        if schedule.unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
-            raise ConfigurationError(
-                "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
-                "loss_net, and model.task_loss an energy_weight above 0."
-            )
+        check_frozen_loss_net(model, players)
+        check_unsupervised(model, schedule)
         order = sorted(players, key=lambda name: name != first)
         turns = [name for name in order for _ in range(players[name].steps)]
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
@@ -335,17 +330,3 @@ class AlternatingTrainer(PhasedTrainer):
             grad_norms={name: player.grad_norm for name, player in players.items()},
             phases=schedule,
         )
-
-
-def _check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
-    frozen = model.loss_net is not None and LOSS_NET not in players
-    if frozen and model.task_loss.energy_weight > 0 and model.loss_net.pretrained_file is None:
-        raise ConfigurationError(
-            "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
-            "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."
-        )
-
-
-def _has_gpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
-    """Where AllenNLP will train; without a word from the config, on a GPU where it finds one."""
-    return torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type != "cpu"

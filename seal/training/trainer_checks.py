@@ -1,0 +1,37 @@
+"""
+What a trainer's settings need of model and machine; each mistake a `ConfigurationError`.
+"""
+
+from typing import Collection, Optional, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import int_to_device
+
+from seal.models import SealModel
+from seal.training.phases import Phases
+from seal.training.player import LOSS_NET
+
+
+def check_mixed_precision(use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> None:
+    # Without a word from the config AllenNLP trains on a GPU where it finds one.
+    has_gpu = torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type != "cpu"
+    if use_amp and not has_gpu:
+        raise ConfigurationError("trainer.use_amp: mixed precision needs a GPU, and there is none: leave it out.")
+
+
+def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
+    frozen = model.loss_net is not None and LOSS_NET not in players
+    if frozen and model.task_loss.energy_weight > 0 and model.loss_net.pretrained_file is None:
+        raise ConfigurationError(
+            "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
+            "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."
+        )
+
+
+def check_unsupervised(model: SealModel, schedule: Phases) -> None:
+    if schedule.unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
+        raise ConfigurationError(
+            "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
+            "loss_net, and model.task_loss an energy_weight above 0."
+        )
