@@ -57,6 +57,9 @@ class SelfAttentionEnergy(Energy):
         super().__init__()
         if pooling not in ("mean", "sum"):
             raise ConfigurationError(f"self_attention energy: pooling is 'mean' or 'sum', not '{pooling}'.")
+        for name, value in (("num_heads", num_heads), ("num_layers", num_layers)):
+            if value < 1:
+                raise ConfigurationError(f"self_attention energy: {name} must be at least 1, not {value}.")
         if hidden_dim % num_heads != 0 or hidden_dim % 2 != 0:
             raise ConfigurationError(
                 f"self_attention energy: hidden_dim ({hidden_dim}) must be even and a multiple of num_heads "

@@ -46,6 +46,8 @@ class DiagonalHessian(InverseHessianVector):
         As for `InverseHessianVector`.
     """
 
+    basis_bound = True
+
     def __init__(
         self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 16, measure_residual: bool = True
     ) -> None:

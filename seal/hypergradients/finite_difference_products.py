@@ -4,7 +4,7 @@ from typing import Iterator, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.hypergradients.guards import FixedRandomness
+from seal.hypergradients.guards import FixedRandomness, differentiable_in_any_mode
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, gradients_of, loss_gradient
 from seal.hypergradients.solver import largest_size
@@ -50,7 +50,8 @@ class FiniteDifferenceProducts(LossProducts):
         # Once: the parameters stay while the products are in use.
         point = self.inner.flatten(self.inner.tensors)
         self._norm, self._peak = float(torch.linalg.vector_norm(point)), largest_size(point)
-        return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
+        with differentiable_in_any_mode():
+            return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
     def hessian(self, vector: torch.Tensor) -> torch.Tensor:
         return self._difference(vector, self.inner)
@@ -65,7 +66,7 @@ class FiniteDifferenceProducts(LossProducts):
         step = self._step(vector, size)
         sides = []
         for signed in (step, -step):
-            with self._displaced(vector * signed), self.randomness(), torch.enable_grad():
+            with self._displaced(vector * signed), self.randomness(), differentiable_in_any_mode(), torch.enable_grad():
                 # Not through `evaluate`: a loss that is not finite here makes a product that is not, which
                 # solvers tell of.
                 sides.append(layout.flatten(gradients_of(self.loss().reshape(()), layout)))

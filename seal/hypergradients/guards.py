@@ -26,6 +26,13 @@ def twice_differentiable() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def differentiable_in_any_mode() -> Iterator[None]:
+    """cuDNN's LSTMs have a gradient in training mode alone, and a loss-net may be in evaluation mode."""
+    with torch.backends.cudnn.flags(enabled=False):
+        yield
+
+
+@contextlib.contextmanager
 def advise_finite_differences() -> Iterator[None]:
     """
     # Raises

@@ -14,7 +14,7 @@ class InputSpans:
     and directions outside it change nothing, `J^T` included. With an orthonormal basis `Q` of the span, `W + B Q^T`
     stands for `W`, and `B`, as wide as the batch has rows, for all that a solver has to know of it. Inner products are
     kept, and so is the implicit part, but for rounding and the share of `v` outside the span that a residual is
-    relative to.
+    relative to; not that of a solver which rests on the basis it is written in (`InverseHessianVector.basis_bound`).
 
     # Parameters
 

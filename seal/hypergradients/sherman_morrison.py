@@ -29,6 +29,8 @@ class ShermanMorrison(InverseHessianVector):
         As for `InverseHessianVector`.
     """
 
+    needs_examples = True
+
     def __init__(
         self,
         damping: float = 1.0,

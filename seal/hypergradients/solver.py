@@ -131,6 +131,10 @@ class InverseHessianVector(Registrable):
     `ConfigurationError` for a value out of these.
     """
 
+    #: Whether the solution is another one in another orthonormal basis.
+    basis_bound = False
+    #: Whether it needs the gradient of each example's loss.
+    needs_examples = False
     #: The least `max_steps` that makes sense.
     _fewest_steps = 1
 

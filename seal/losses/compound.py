@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Optional, Tuple
 
 import torch
@@ -71,6 +70,7 @@ class CompoundLoss(EnergyLoss):
 
 
 def _only(index: int, energy: torch.Tensor, candidates: Candidates) -> Tuple[torch.Tensor, Candidates]:
-    """One of two candidates; neither is drawn, so neither has a count or a probability."""
+    """One of two candidates."""
     chosen = slice(index, index + 1)
-    return energy[:, chosen], replace(candidates, outputs=candidates.outputs[:, chosen])
+    count = None if candidates.log_count is None else candidates.log_count[:, chosen]
+    return energy[:, chosen], Candidates(candidates.outputs[:, chosen], log_count=count)

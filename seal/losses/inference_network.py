@@ -11,8 +11,8 @@ from seal.scores import Cost, L1Cost
 @TaskLoss.register("inference_network")
 class InferenceNetworkLoss(TaskLoss):
     """
-    What trains inference networks under an energy (Tu, Pang & Gimpel 2020, Eq. 6 and section 4; IN1, IN3, IN8, IN9),
-    the mean over the batch:
+    What trains inference networks under an energy (Tu, Pang & Gimpel 2020, Eq. 6 and section 4; IN1, IN3, IN8, IN9), of
+    each instance:
 
         w_e ( -Delta(F^c(x), y) + E(x, F^c(x)) + lambda E(x, A(x)) ) + tau ( CE(F^c(x), y) + CE(A(x), y) )
 
@@ -81,11 +81,11 @@ class InferenceNetworkLoss(TaskLoss):
         supervised = task_net.supervised
         if cost_augmented is not None:
             supervised = supervised + cost_augmented.supervised
-        loss = self.cross_entropy_weight * supervised.mean()
+        loss = self.cross_entropy_weight * supervised
         if task_net.energy is None or self.energy_weight == 0:
             return loss
         first = cost_augmented or task_net
         margin, perceptron = first.cost - first.energy, -task_net.energy
         if self.needs_gold_energy:
             margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
-        return loss - self.energy_weight * (margin + self._test_time_weight * perceptron).mean()
+        return loss - self.energy_weight * (margin + self._test_time_weight * perceptron)

@@ -28,8 +28,8 @@ class NetTerms(NamedTuple):
 
 class TaskLoss(Registrable):
     """
-    `L_F = energy_weight * E(x, F(x)) + cross_entropy_weight * CE(F(x), y)`, the mean over the batch (SEAL, NeurIPS
-    2022, Eq. 1; SE1). It trains the task-net; the loss-net is a constant in it.
+    `L_F = energy_weight * E(x, F(x)) + cross_entropy_weight * CE(F(x), y)` of each instance, whose mean over the batch
+    trains the task-net (SEAL, NeurIPS 2022, Eq. 1; SE1); the loss-net is a constant in it.
 
     # Parameters
 
@@ -107,11 +107,11 @@ class TaskLoss(Registrable):
 
         # Returns
 
-        `torch.Tensor`, a scalar.
+        `torch.Tensor`, `(batch,)`
         """
-        loss = self.cross_entropy_weight * task_net.supervised.mean()
+        loss = self.cross_entropy_weight * task_net.supervised
         if task_net.energy is not None and self.energy_weight > 0:
-            loss = loss + self.energy_weight * task_net.energy.mean()
+            loss = loss + self.energy_weight * task_net.energy
         return loss
 
 

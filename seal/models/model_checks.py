@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.losses import EnergyLoss, TaskLoss
 from seal.output_spaces import OutputSpace
-from seal.samplers import Sampler
+from seal.samplers import Sampler, StackedSampler
 
 
 def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler]) -> None:
@@ -51,6 +51,11 @@ def check_cost_augmented(
         raise ConfigurationError(
             "model.task_loss.type: a cost_augmented_net is trained by 'inference_network'; the present loss has no "
             "term for it."
+        )
+    if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
+        raise ConfigurationError(
+            "model.sampler.samplers: 'cost_augmented_output' comes first; which output is whose, the compound loss knows "
+            "by their order."
         )
     if sampler is not None and not sampler.needs_cost_augmented:
         raise ConfigurationError(

@@ -129,14 +129,16 @@ class PartlyLabelledTaggingModel(TaggingModel):
             # The same sum in another order may differ in its last digit; that is a tie.
             behind = value.unsqueeze(1) - of_draws
             gap[rows] = torch.where(behind > 1e-6, behind, 0.0)
-            self.monitor("reward_draws", of_draws.mean())
+            counts = torch.ones_like(gap) if drawn.log_count is None else drawn.log_count.exp()
+            self.monitor("reward_draws", (counts[rows] * of_draws).sum() / counts[rows].sum())
             self.monitor("reward_target", value.mean())
         return RewardedCandidates(**vars(drawn), target=target, labelled=labelled, reward_gap=gap)
 
     def loss_net_loss(self, state: PartlyLabelledState, candidates: Candidates) -> torch.Tensor:
         if not isinstance(candidates, RewardedCandidates):
             raise ConfigurationError(
-                "trainer.through: 'relaxed' makes new draws, whose rewards nobody knows; take 'straight_through'."
+                "trainer.through: 'relaxed' and 'soft' make new candidates, whose rewards nobody knows; take "
+                "'straight_through'."
             )
         return super().loss_net_loss(replace(state, gold=candidates.target), candidates)
 

@@ -231,7 +231,7 @@ class SealModel(Model):
         else:
             with constant(self.loss_net):
                 task_net, cost_augmented, gold_energy = self._terms(state, features)
-            loss = self.task_loss(task_net, cost_augmented, gold_energy)
+            loss = self.task_loss(task_net, cost_augmented, gold_energy).mean()
             self.monitor(self.task_loss.supervised_name, task_net.supervised.mean())
             if task_net.energy is not None:
                 self.monitor("energy_prediction", task_net.energy.mean())
@@ -249,13 +249,18 @@ class SealModel(Model):
         gradient differentiates twice. The loss-net has no dropout in it, as in `task_net_loss`. Nothing is
         logged.
         """
+        losses = self.joint_losses(batch)
+        return no_loss(list(self.parameters())) if len(losses) == 0 else losses.mean()
+
+    def joint_losses(self, batch: Any) -> torch.Tensor:
+        """What `joint_loss` is the mean of: `(instances,)`. The loss of further heads is added to each."""
         state = self.training_state(**batch)
         if len(state.gold) == 0:
-            return no_loss(list(self.parameters()))
+            return state.logits.new_zeros(0)
         with without_dropout(self.loss_net):
             features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
-            loss = self.task_loss(*self._terms(state, features))
-        return loss if state.auxiliary_loss is None else loss + state.auxiliary_loss
+            losses = self.task_loss(*self._terms(state, features))
+        return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
 
     def _terms(
         self, state: TaskState, features: Optional[List[Any]]

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from seal.output_spaces.distinct import merge_equal
+from seal.output_spaces.dot import dot
 from seal.output_spaces.output_space import OutputSpace
 
 # Ones a variable below which they are drawn one by one: an event takes about thirty times as long as a comparison.
@@ -62,13 +63,13 @@ class BinaryVariables(OutputSpace):
         logits = _at_least_float(logits)
         outputs = outputs.to(logits)
         # Two sums of terms of one sign: `y z - softplus(z)` would lose what is left of a sure label.
-        return _dot(outputs, F.logsigmoid(logits)) + _dot(1 - outputs, F.logsigmoid(-logits))
+        return dot(outputs, F.logsigmoid(logits)) + dot(1 - outputs, F.logsigmoid(-logits))
 
     def inner(
         self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         self._ensure_no_mask(mask)
-        return _dot(outputs, scores)
+        return dot(outputs, scores)
 
     def overlap(
         self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
@@ -76,7 +77,7 @@ class BinaryVariables(OutputSpace):
         self._ensure_no_mask(mask)
         # Gold is 0 or 1, so the minimum is the product. Where the two are equal its gradient is that of the
         # only way into [0, 1]; that of `min` and `max` is halved there, and inference often starts at 0.
-        intersection = _dot(outputs, gold)
+        intersection = dot(outputs, gold)
         total = _at_least_float(outputs).flatten(2).sum(dim=-1) + gold.flatten(1).sum(dim=-1, keepdim=True)
         return intersection, total - intersection
 
@@ -130,8 +131,11 @@ def _draws(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     if F.softplus(logits).mean() < _RARE:
         return _draws_of_few(logits, num_samples)
     shape = (logits.shape[0], num_samples, *logits.shape[1:])
+    # `torch.rand` is a multiple of eps / 2, 0 among them, which is below any probability above 0: what is all but
+    # impossible would be drawn once in 2^24 times, and of thousands of variables in every batch. So it never is.
+    probabilities = F.threshold(logits.sigmoid(), torch.finfo(logits.dtype).eps / 4, 0.0)
     # `torch.bernoulli` branches at each draw, and takes five times as long where the outcomes are hard to guess.
-    return torch.rand(shape, dtype=logits.dtype, device=logits.device) < logits.sigmoid().unsqueeze(1)
+    return torch.rand(shape, dtype=logits.dtype, device=logits.device) < probabilities.unsqueeze(1)
 
 
 def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
@@ -175,16 +179,6 @@ def packed(bits: torch.Tensor) -> torch.Tensor:
     # gaps.
     eights = padded.view(torch.int64).unflatten(1, (-1, 8))
     return (eights << torch.arange(8, device=bits.device)).sum(dim=-1)
-
-
-def _dot(outputs: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """
-    `sum_i outputs[b, k, i] vectors[b, i]` over the variables: `(batch, samples)`. At least in single precision, also
-    in mixed precision: in half, a log-probability or a count of thousands of variables is off by whole units.
-    """
-    dtype = torch.promote_types(torch.promote_types(outputs.dtype, vectors.dtype), torch.float)
-    with torch.autocast(outputs.device.type, enabled=False):
-        return torch.einsum("bki,bi->bk", outputs.flatten(2).to(dtype), vectors.flatten(1).to(dtype))
 
 
 def _at_least_float(values: torch.Tensor) -> torch.Tensor:

@@ -116,12 +116,12 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The relaxed outputs nearest to `outputs (batch, samples, *structure)`, which may lie anywhere."""
         raise NotImplementedError(
             f"{type(self).__name__} has no projection onto its relaxed outputs, which gradient-based inference "
-            "with space 'clip' needs; the output spaces 'label_set' and 'tag_sequence' have one."
+            "with space 'clip' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' have one."
         )
 
     def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
         """Finite logits whose relaxation is close to `relaxed (batch, samples, *structure)`; of its shape."""
         raise NotImplementedError(
             f"{type(self).__name__} has no way back from relaxed outputs to logits, which gradient-based "
-            "inference with space 'logit' needs; the output spaces 'label_set' and 'tag_sequence' have one."
+            "inference with space 'logit' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' have one."
         )

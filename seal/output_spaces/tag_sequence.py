@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from seal.common.tag_transitions import DECODED, tag_transitions
 from seal.output_spaces.distinct import merge_equal
+from seal.output_spaces.dot import dot
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
 
@@ -107,7 +108,7 @@ class TagSequence(OutputSpace):
         if outputs.is_floating_point():
             if mask is not None:
                 scores = scores * mask.unsqueeze(-1)
-            return torch.einsum("btc,bktc->bk", scores, outputs)
+            return dot(outputs, scores)
         # Gathered with the samples last, the backward pass fills (batch, tokens, tags) and not samples times that.
         # shape: (batch, tokens, samples)
         chosen = scores.gather(2, outputs.transpose(1, 2))

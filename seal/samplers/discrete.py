@@ -31,7 +31,7 @@ class DiscreteSampler(Sampler):
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         space, logits, mask = problem.output_space, problem.logits, problem.mask
-        if self.merge:
+        if self.merge and len(logits) > 0:
             outputs, log_count = space.sample_distinct(logits, self.num_samples, mask)
         else:
             outputs, log_count = space.sample(logits, self.num_samples, mask), None

@@ -45,7 +45,8 @@ class GradientBasedInference(Sampler):
         logits; the outputs are their relaxation. Logits of sure outputs hardly move with `"sgd"`: take
         `"adam"`.
     start : `str`, optional (default = `"zeros"`)
-        `"zeros"`, `"half"` (the relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its
+        `"zeros"` (of tag sequences, whose tags' probabilities add up to 1, the same as `"half"`), `"half"` (the
+        relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its
         relaxed output), `"draw"` (from its distribution) or `"gold"` (for training alone: it shows what is to
         be predicted).
     restarts : `int`, optional (default = `1`)
@@ -185,7 +186,7 @@ class GradientBasedInference(Sampler):
         elif self.start == "task_net":
             outputs = space.relax(logits, problem.mask)
         elif self.start == "draw":
-            outputs = space.sample(logits, self.restarts, problem.mask)
+            outputs = space.sample(logits, self.restarts, problem.mask).to(logits)
         else:
             outputs = problem.gold.unsqueeze(1).to(logits)
         return space.to_logits(outputs) if self.space == "logit" else space.project(outputs, problem.mask)

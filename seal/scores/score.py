@@ -2,8 +2,9 @@ from typing import Optional
 
 import torch
 from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
 
-from seal.output_spaces import OutputSpace
+from seal.output_spaces import OutputSpace, TagSequence
 
 
 class Score(Registrable):
@@ -79,4 +80,15 @@ class TokenAccuracy(SoftF1):
     """
     Of tag sequences: the share of tokens with the right tag, of a relaxed one the mean probability of the right tag
     (SC4). A row of the output and one of gold each sum to 1, which makes it `I / tokens`, soft F1 by another name.
+
+    # Raises
+
+    `ConfigurationError` where outputs are no tag sequences.
     """
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        if not isinstance(output_space, TagSequence):
+            raise ConfigurationError(
+                f"score: 'token_accuracy' is of tag sequences, not of {type(output_space).__name__}; take 'soft_f1'."
+            )
+        return super().__call__(output_space, outputs, gold, mask)

@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from typing import Any, Dict, List, Optional, Union
 
 import torch
@@ -11,6 +12,7 @@ from allennlp.training.moving_average import MovingAverage
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.models import SealModel
+from seal.models.seal_model import without_dropout
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
@@ -18,7 +20,7 @@ from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
-from seal.training.trainer_checks import check_frozen_loss_net, check_mixed_precision, check_unsupervised
+from seal.training.trainer_checks import check_frozen_loss_net, check_mixed_precision, check_phases
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
 
 
@@ -87,7 +89,7 @@ class AlternatingTrainer(PhasedTrainer):
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
         group = micro_batches(batch)
-        turns = [player for player in self._turns if self._phase.trains(player)]
+        turns = self._moves()
         # To accumulate is to save memory: there, no graph waits for the task-net's turn.
         one_pass = len(group) == 1 and turns[-1] == TASK_NET
         for player in turns[:-1]:
@@ -96,6 +98,10 @@ class AlternatingTrainer(PhasedTrainer):
         # The loop above us backpropagates what is returned, clips and steps.
         earlier = self._backward(turns[-1], group[:-1], one_pass, len(group))
         return self._loss(turns[-1], group[-1], one_pass) / len(group) + earlier
+
+    def _moves(self) -> List[str]:
+        """Who moves in a batch of this phase, move by move."""
+        return [player for player in self._turns if self._phase.trains(player)]
 
     def _uses_energy(self) -> bool:
         model = self.model
@@ -154,8 +160,10 @@ class AlternatingTrainer(PhasedTrainer):
             part.state, part.has_graph = self.model.training_state(**part.batch), True
         with self._loss_net_stream.active():
             if part.state is None:
-                # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too.
-                with torch.no_grad():
+                # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too. One that stays
+                # as it is has none, so that what it says of an input is one distribution (a frozen noise net).
+                frozen = self.model.task_net is not None and TASK_NET not in self._moves()
+                with torch.no_grad(), without_dropout(self.model.task_net) if frozen else nullcontext():
                     part.state, part.has_graph = self.model.training_state(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
                 raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
@@ -254,7 +262,7 @@ class AlternatingTrainer(PhasedTrainer):
         # Whom no phase trains is frozen.
         players = {name: player for name, player in players.items() if schedule.train(name)}
         check_frozen_loss_net(model, players)
-        check_unsupervised(model, schedule)
+        check_phases(model, schedule)
         order = sorted(players, key=lambda name: name != first)
         turns = [name for name in order for _ in range(players[name].steps)]
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):

@@ -75,7 +75,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     out, which is the update of inference networks.
 
     Each part of a gradient-accumulation group is solved for by itself, and the mean of their gradients is taken;
-    with `distributed`, all workers solve for their batches together.
+    with `distributed`, all workers solve for their batches together. The solver `sherman_morrison` is handed the
+    task loss of each instance; as their mean is what is minimised, set its `average`.
 
     # Parameters
 
@@ -94,7 +95,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     # Raises
 
     `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the
-    task loss, or with `use_amp`.
+    task loss, with `use_amp`, with a path that cannot tell a loss the log-probabilities it needs, or, with `distributed`,
+    where batches are accumulated or the solver needs single examples.
     """
 
     @classmethod
@@ -125,6 +127,11 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         trainer = super().from_partial_objects(
             model=model, serialization_dir=serialization_dir, first=first, use_amp=use_amp, **settings
         )
+        if through in ("relaxed", "soft") and model.energy_loss is not None and model.energy_loss.needs_noise_log_prob:
+            raise ConfigurationError(
+                f"trainer.through: '{through}' makes candidates whose log-probability nobody knows, and "
+                f"{type(model.energy_loss).__name__} needs it; take 'straight_through'."
+            )
         if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
             raise ConfigurationError(
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
@@ -137,8 +144,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                     "implicit gradient; set it above 0, or trainer.implicit to false."
                 )
             _warn_of_kinks(model)
+            if trainer._distributed:
+                _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
         trainer._implicit, trainer._through, trainer._products = implicit, through, products
         trainer._solver = solver or NeumannSeries(max_steps=5)
+        # Alike in all workers, which solve one system.
+        trainer._solver_seed = torch.initial_seed()
         trainer._told: List[str] = []
         return trainer
 
@@ -152,7 +163,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         """`L_Prim` in value, the hypergradient in gradient: what the loop above backpropagates and clips."""
         model, batch = self.model, part.batch
         # One pass of the task-net draws the candidates and lets the gradient through them.
-        spans = None if self._distributed else InputSpans(model, batch.values())
+        alone = not self._distributed and not self._solver.basis_bound
+        spans = InputSpans(model, batch.values()) if alone else None
         with contextlib.nullcontext() if spans is None else spans.noticed():
             state = model.training_state(**batch)
         if not torch.isfinite(state.logits).all():
@@ -160,7 +172,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if part.candidates is None:
             part.candidates = model.draw(state)
         candidates = part.candidates
-        if candidates.outputs.shape[0] == 0:
+        if candidates.outputs.shape[0] == 0 and not self._distributed:
             return model.loss_net_loss(state, candidates)
 
         states = [state]
@@ -181,6 +193,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 outer,
                 self._solver,
                 products=self._products,
+                example_losses=(lambda: model.joint_losses(batch)) if self._solver.needs_examples else None,
+                generator=torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed),
                 reduce=_mean_of_workers if self._distributed else None,
                 spans=spans,
             )
@@ -214,6 +228,19 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if (report.troubled or unsolved) and report.status not in self._told and len(self._told) < 5:
             self._told.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
+
+
+def _check_distributed(solver: Optional[InverseHessianVector], parts: int) -> None:
+    if solver is not None and solver.needs_examples:
+        raise ConfigurationError(
+            f"trainer.solver.type: {type(solver).__name__} would see the examples of one worker only; leave out distributed, "
+            "or take 'conjugate_gradient'."
+        )
+    if parts > 1:
+        raise ConfigurationError(
+            "trainer.num_gradient_accumulation_steps: with distributed all workers solve for their batches together, and one "
+            "may have fewer of them in its last group than another; leave it out and take smaller batches."
+        )
 
 
 def _warn_of_kinks(model: SealModel) -> None:

@@ -140,6 +140,10 @@ class Phases:
         """Whether any phase is."""
         return not all(phase.supervised for phase in self._phases)
 
+    def without_energy(self, player: str) -> bool:
+        """Whether any phase trains the player without the energy."""
+        return any(phase.trains(player) and not phase.energy for phase in self._phases)
+
     def train(self, player: str) -> bool:
         """Whether any phase does."""
         return any(phase.trains(player) for phase in self._phases)

@@ -10,7 +10,7 @@ from allennlp.common.util import int_to_device
 
 from seal.models import SealModel
 from seal.training.phases import Phases
-from seal.training.player import LOSS_NET
+from seal.training.player import LOSS_NET, TASK_NET
 
 
 def check_mixed_precision(use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> None:
@@ -29,7 +29,12 @@ def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
         )
 
 
-def check_unsupervised(model: SealModel, schedule: Phases) -> None:
+def check_phases(model: SealModel, schedule: Phases) -> None:
+    if schedule.without_energy(TASK_NET) and model.task_loss.cross_entropy_weight == 0:
+        raise ConfigurationError(
+            "trainer.phases: without the energy the task-net has only cross-entropy to follow; give model.task_loss a "
+            "cross_entropy_weight above 0."
+        )
     if schedule.unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
         raise ConfigurationError(
             "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
