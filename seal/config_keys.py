@@ -9,9 +9,9 @@ in `seal/compat.py`.
 import difflib
 import inspect
 import re
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable, get_args, get_origin
 
-from allennlp.common import from_params
+from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.training.trainer import Trainer
@@ -30,13 +30,22 @@ def _suggest(wrong: str, known: Iterable[str]) -> str:
     return ""
 
 
+def _may_be_null(parameter: inspect.Parameter) -> bool:
+    annotation = parameter.annotation
+    # What is not annotated, or only in words, may be anything.
+    untold = annotation in (parameter.empty, Any) or isinstance(annotation, str)
+    return untold or parameter.default is None or type(None) in get_args(annotation)
+
+
 def refuse_unknown_config_keys() -> None:
     """
     Mends: `allennlp.common.from_params.create_kwargs`.
 
     Symptom: a misspelt key of a trainer (`num_epoch`) is swallowed by the trainer's `**kwargs` and training
     runs with the default; elsewhere the message names neither the key's place in the config nor the key that
-    was meant, and a misspelt required key is reported as missing. Checked before anything is built.
+    was meant, and a misspelt required key is reported as missing. A `null` that the constructor has no use for
+    is handed to it all the same, and a `serialization_dir` takes the place of the command line's, half of the
+    time. Checked before anything is built.
 
     Can go: when AllenNLP's trainer has no `**kwargs` and its message names the key's place.
     """
@@ -59,6 +68,11 @@ def refuse_unknown_config_keys() -> None:
                     f'config key "{params.history}{key}" is unknown to {cls.__name__}'
                     + _suggest(key, known - set(extras))
                 )
+            for key, value in params.params.items():
+                if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
+                    raise ConfigurationError(f'config key "{params.history}{key}" of {cls.__name__} is null')
+            if not params.history and "serialization_dir" in params and "serialization_dir" in extras:
+                raise ConfigurationError('config key "serialization_dir": the command line says where, with -s')
             return original(constructor, cls, params, **extras)
 
         return create_kwargs
@@ -70,19 +84,48 @@ def refuse_unknown_config_keys() -> None:
 _KINDS = {"a int": "a whole number", "a bool": "true or false", "numeric": "a number"}
 
 
+# What counts from 1, wherever it stands: AllenNLP takes any whole number, and stumbles over it later.
+_FROM_ONE = ("batch_size", "keep_most_recent_by_count", "num_epochs", "num_gradient_accumulation_steps")
+
+
+def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
+    """What AllenNLP makes the same of as of `found`, and tells the place of where it is wrong."""
+    if name in _FROM_ONE and type(found) is int and found < 1:
+        raise ConfigurationError(f"{place} must be at least 1, found {found}")
+    if get_origin(annotation) is list:
+        if not isinstance(found, (list, tuple)):
+            raise ConfigurationError(f"{place} must be a list, found {found!r}")
+        return [_value(place, "", item, *get_args(annotation)) for item in found]
+    # A name alone has no place.
+    if isinstance(found, str) and (get_origin(annotation) is Lazy or hasattr(annotation, "from_params")):
+        return {"type": found}
+    # Jsonnet writes 1e300 with all its zeros, a whole number that torch cannot take.
+    return float(found) if annotation is float and type(found) is int else found
+
+
 def name_wrong_config_values() -> None:
     """
     Mends: `allennlp.common.from_params.pop_and_construct_arg`.
 
     Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
-    found.
+    found; and `true` for a whole number is 1. A word in the place of a list is taken letter by letter, a name
+    in a list that is not registered is said to be at `type`, and what counts from 1 may be 0.
 
-    Can go: when AllenNLP's message says both.
+    Can go: when AllenNLP's message says both, and it refuses that.
     """
 
     def make(original: Callable) -> Callable:
         def pop_and_construct_arg(class_name, argument_name, annotation, default, params, **extras):
             found = params.params.get(argument_name)
+            place = f'config key "{params.history}{argument_name}" of {class_name}'
+            if found is not None:
+                params.params[argument_name] = _value(place, argument_name, found, annotation)
+            kinds = get_args(annotation) or (annotation,)
+            if isinstance(found, bool) and int in kinds and bool not in kinds:
+                raise ConfigurationError(
+                    f'config key "{params.history}{argument_name}" of {class_name} must not be true or false, '
+                    f"found {found!r}"
+                )
             try:
                 return original(class_name, argument_name, annotation, default, params, **extras)
             except TypeError as error:

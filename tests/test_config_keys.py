@@ -1,5 +1,7 @@
 """A wrong config key, type or value is named with its place, what was found and what was meant."""
 
+from typing import List, Optional, Union
+
 import pytest
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
@@ -15,8 +17,24 @@ class Part(Registrable):
 
 @Part.register("small")
 class Small(Part):
-    def __init__(self, width: int, share: float = 0.5, on: bool = False, name: str = "x") -> None:
+    def __init__(
+        self,
+        width: int,
+        share: float = 0.5,
+        on: bool = False,
+        name: str = "x",
+        limit: Optional[int] = None,
+        place: Union[int, str] = 0,
+        norm: Union[int, bool] = False,
+    ) -> None:
         self.width = width
+        self.norm = norm
+
+
+@Part.register("counting")
+class Counting(Part):
+    def __init__(self, num_epochs: int = 1, weight: float = 1.0, width: int = 1) -> None:
+        self.weight = weight
 
 
 @Part.register("open")
@@ -26,8 +44,18 @@ class Open(Part):
 
 
 class Whole(FromParams):
-    def __init__(self, part: Part, parts: list[Part] = None, later: Lazy[Part] = None) -> None:
+    def __init__(
+        self,
+        part: Part,
+        parts: list[Part] = None,
+        later: Lazy[Part] = None,
+        later_parts: List[Lazy[Part]] = None,
+        names: List[str] = None,
+    ) -> None:
         self.part = part
+        self.parts = parts
+        self.names = names
+        self.later_parts = [part.construct() for part in later_parts or ()]
         self.later = None if later is None else later.construct()
 
 
@@ -37,6 +65,7 @@ def build(**part):
 
 def test_a_right_config_is_built():
     assert build().part.width == 1
+    assert build(norm=True).part.norm == 1
     # A class that takes any key still does.
     assert Whole.from_params(Params({"part": {"type": "open", "any": 1}})).part.kwargs == {"any": 1}
 
@@ -45,19 +74,56 @@ def test_a_right_config_is_built():
     "part, sentence",
     [
         ({"widht": 2}, 'config key "part.widht" is unknown to Small; did you mean "width"?'),
-        ({"zzz": 2}, 'config key "part.zzz" is unknown to Small; choose from: name, on, share, width'),
+        ({"zzz": 2}, 'config key "part.zzz" is unknown to Small; choose from: limit, name, norm, on, place, share, width'),
         ({"type": "smal"}, 'config key "part.type": "smal" is not a registered name; did you mean "small"?'),
         ({"type": 3}, 'config key "part.type" must be a name, found 3'),
         ({"width": "2"}, "config key \"part.width\" of Small must be a whole number, found '2'"),
         ({"share": "2"}, "config key \"part.share\" of Small must be a number, found '2'"),
+        ({"width": True}, 'config key "part.width" of Small must not be true or false, found True'),
+        ({"limit": False}, 'config key "part.limit" of Small must not be true or false, found False'),
+        ({"place": True}, 'config key "part.place" of Small must not be true or false, found True'),
         ({"on": "yes"}, "config key \"part.on\" of Small must be true or false, found 'yes'"),
         ({"name": 1}, 'config key "part.name" of Small must be a string, found 1'),
+        ({"name": None}, 'config key "part.name" of Small is null'),
+        ({"type": "counting", "num_epochs": 0}, 'config key "part.num_epochs" of Counting must be at least 1, found 0'),
     ],
 )
 def test_a_wrong_one_is_named(part, sentence):
     with pytest.raises(ConfigurationError) as error:
         build(**part)
     assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("key", ["parts", "later_parts"])
+def test_names_in_lists(key):
+    built = Whole.from_params(Params({"part": "counting", key: ["counting", {"type": "counting", "weight": 2}]}))
+    assert [part.weight for part in getattr(built, key)] == [1, 2]
+    for wrong, sentence in {
+        "counting": f'config key "{key}" of Whole must be a list, found \'counting\'',
+        3: f'config key "{key}" of Whole must be a list, found 3',
+        ("counting", "countin"): f'config key "{key}.1.type": "countin" is not a registered name; did you mean "counting"?',
+    }.items():
+        value = list(wrong) if isinstance(wrong, tuple) else wrong
+        with pytest.raises(ConfigurationError) as error:
+            Whole.from_params(Params({"part": "counting", key: value}))
+        assert str(error.value) == sentence
+
+
+def test_a_word_is_no_list_of_letters():
+    assert Whole.from_params(Params({"part": "counting", "names": ["ab"]})).names == ["ab"]
+    with pytest.raises(ConfigurationError, match="\"names\" of Whole must be a list, found 'ab'"):
+        Whole.from_params(Params({"part": "counting", "names": "ab"}))
+
+
+def test_null_where_there_may_be_none():
+    assert build(limit=None).part.width == 1
+    assert Whole.from_params(Params({"part": "counting", "later": None})).later is None
+    with pytest.raises(ConfigurationError, match='config key "part" of Whole is null'):
+        Whole.from_params(Params({"part": None}))
+
+
+def test_a_number_with_all_its_zeros_is_a_number():
+    assert build(type="counting", weight=10**300).part.weight == 1e300
 
 
 def test_a_misspelt_required_key_is_unknown_rather_than_missing():

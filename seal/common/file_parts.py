@@ -4,13 +4,26 @@ A path that names a part of a file: `FILE#train` and `FILE#valid`, where a data 
 """
 
 import os
-from typing import Iterable, Iterator, Optional, Tuple, TypeVar, Union
+from typing import Any, Iterable, Iterator, Optional, Tuple, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
+
+from seal.common.quoting import short
 
 PARTS = ("train", "valid")
 
 T = TypeVar("T")
+
+
+def one_path(path: Any) -> str:
+    """
+    # Raises
+
+    `ConfigurationError` where it is no path; some readers take a list of them.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ConfigurationError(f"the path of data must be one string here, found {short(path)}.")
+    return os.fspath(path)
 
 
 def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[str]]:
@@ -19,9 +32,9 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[
 
     # Raises
 
-    `ConfigurationError` where the part is another.
+    `ConfigurationError` where the part is another, or the path is none.
     """
-    path = os.fspath(path)
+    path = one_path(path)
     file, mark, part = path.rpartition("#")
     if not mark:
         return path, None
@@ -35,6 +48,22 @@ def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterat
     for number, item in enumerate(items):
         if part is None or (number % valid_every == 0) == (part == "valid"):
             yield item
+
+
+def not_empty(items: Iterable[T], complaint: str) -> Iterator[T]:
+    """
+    The items, as they come.
+
+    # Raises
+
+    `ConfigurationError` with the complaint, where there is none.
+    """
+    empty = True
+    for item in items:
+        empty = False
+        yield item
+    if empty:
+        raise ConfigurationError(complaint)
 
 
 def check_valid_every(valid_every: int) -> None:

@@ -1,5 +1,7 @@
+import gzip
 import os
 import tarfile
+import zlib
 from contextlib import nullcontext
 from typing import Dict, List
 
@@ -8,6 +10,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 from allennlp.models.archival import extracted_archive
+
+#: What reading a file raises that is no `.tar.gz`, or not a whole one.
+ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
 def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> Dict[str, torch.Tensor]:
@@ -36,7 +41,7 @@ def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> D
         with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
             weights = _read(folder)
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
-    except (FileNotFoundError, tarfile.ReadError) as error:
+    except (FileNotFoundError, *ARCHIVE_ERRORS) as error:
         raise ConfigurationError(f"{key}: '{path}' is no trained model: {error}") from None
     index = vocab.get_index_to_token_vocabulary(namespace)
     if [index[i] for i in range(len(index))] != labels:

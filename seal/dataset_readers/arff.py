@@ -18,6 +18,7 @@ from scipy import sparse
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import check_name
 from seal.common.text_lines import text_lines as unstripped_lines
 from seal.dataset_readers.arff_rows import ArffRows, Attribute, split_values, uncommented, unescape
 
@@ -166,10 +167,13 @@ def _attribute(where: str, line: str, number: int) -> Attribute:
         raise ConfigurationError(f"{where}: expected '@attribute name type', found {line[:60]!r}.")
     single, double, bare, kind = match.groups()
     name = bare if bare is not None else unescape(single if single is not None else double)
+    check_name(name, f"{where}: the attribute's name")
     if kind.startswith("{"):
         if not kind.endswith("}"):
             raise ConfigurationError(f"{where}: the list of values of {name!r} does not end in '}}'.")
         values = tuple(value for value, _ in split_values(where, kind[1:-1]))
+        for value in values:
+            check_name(value, f"{where}: a value of {name!r}")
         if len(set(values)) < len(values):
             twice = next(value for i, value in enumerate(values) if value in values[:i])
             raise ConfigurationError(f"{where}: the attribute {name!r} lists the value {twice!r} twice.")

@@ -4,11 +4,11 @@ Images and masks from files.
 
 import os
 import zipfile
-import zlib
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
+from numpy.lib.format import MAGIC_PREFIX
 from PIL import Image, UnidentifiedImageError
 
 #: Pillow's names of what has no more than eight bits a colour, and no transparency.
@@ -101,16 +101,26 @@ def read_array(path: str, name: str) -> numpy.ndarray:
             "where it is."
         )
     try:
-        archive = numpy.load(path, allow_pickle=False)
-        if isinstance(archive, numpy.ndarray):
-            raise ConfigurationError(f"{path}: one array (.npy); an .npz with '{name}' is needed.")
-        with archive:
+        with open(path, "rb") as file:
+            if file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX:
+                raise ConfigurationError(f"{path}: one array (.npy); an .npz with '{name}' is needed.")
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is no such archive, or not the whole of one")
+            file.seek(0)
+            archive = numpy.load(file, allow_pickle=False)
             if name not in archive.files:
                 found = ", ".join(f"'{key}'" for key in archive.files) or "nothing"
                 raise ConfigurationError(f"{path}: there is no '{name}' in it, but {found}.")
-            return archive[name]
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ConfigurationError(f"{path}: it cannot be read as an .npz of plain arrays ({error}).") from error
+            array = archive[name]
+            if not isinstance(array, numpy.ndarray):
+                raise ValueError(f"its '{name}' is none")
+            return array
+    except ConfigurationError:
+        raise
+    # What is damaged, encrypted or made up raises whatever numpy, zipfile and those that unpack for it come upon.
+    except Exception as error:
+        reason = "an array of objects" if "allow_pickle" in str(error) else str(error) or type(error).__name__
+        raise ConfigurationError(f"{path}: it cannot be read as an .npz of plain arrays ({reason}).") from error
 
 
 def read_image(path: str) -> Image.Image:

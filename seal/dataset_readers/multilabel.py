@@ -10,6 +10,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
+from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
@@ -212,6 +213,8 @@ def _with_root(data: MultilabelData, root: str) -> MultilabelData:
 
 def _files(path: Union[str, Sequence[str]]) -> List[str]:
     if not isinstance(path, str):
+        if not isinstance(path, (list, tuple)) or not all(isinstance(file, str) for file in path):
+            raise ConfigurationError(f"the path of data must be a string or a list of strings, found {short(path)}.")
         return list(path)
     if "*" not in path:
         return [path]

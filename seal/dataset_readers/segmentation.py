@@ -165,8 +165,9 @@ def _cropped(
 def _sides(name: str, size: Union[int, List[int], None]) -> Optional[Tuple[int, int]]:
     if size is None:
         return None
-    sides = (size, size) if isinstance(size, int) else tuple(size)
-    if len(sides) != 2 or min(sides) < 1:
+    sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
+    # `True` is an `int`, and no side.
+    if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
         raise ConfigurationError(
             f"dataset_reader.{name}: one number for a square, or height and width, of at least 1, not {size}."
         )

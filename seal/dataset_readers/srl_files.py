@@ -12,6 +12,9 @@ from typing import Any, Iterable, Iterator, List, Tuple
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.bio import first_illegal
+from seal.common.file_parts import not_empty, one_path
+from seal.common.names import check_name
+from seal.common.strict_json import read_json
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
@@ -40,7 +43,7 @@ def srl_data_files(path: str) -> List[str]:
     `ConfigurationError`
         Where the path does not exist, or is a folder without such a file.
     """
-    path = os.fspath(path)
+    path = one_path(path)
     if os.path.isfile(path):
         return [path]
     if not os.path.isdir(path):
@@ -68,9 +71,9 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
 
     A file whose name ends in `.jsonl` or `.json` (or these and `.gz`) holds one JSON object a line:
     `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma`
-    and `sense` may be left out and other keys are ignored. Every other file holds CoNLL-2012 columns,
-    separated by ASCII white space: the word is column 3 (from 0), lemma 6, frameset 7, one column of roles a
-    predicate from column 11 on, and coreference last. Both are UTF-8.
+    and `sense` may be left out and other keys are ignored; tags with a `B-V` have it, or its `I-V`, at `pred`.
+    Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0),
+    lemma 6, frameset 7, one column of roles a predicate from column 11 on, and coreference last. Both are UTF-8.
 
     In columns the n-th row with a frameset owns the n-th role column. Where the two counts differ, or the
     column's `(V` opens on another row, the row of the column's first `(V` is its predicate.
@@ -92,12 +95,8 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
     """
     for file_path in srl_data_files(path):
         parse = parse_json_lines if file_path.endswith(_JSON_ENDINGS) else parse_conll2012
-        empty = True
-        for sentence in parse(file_path, text_lines(file_path)):
-            empty = False
-            yield sentence
-        if empty:
-            raise ConfigurationError(f"{file_path}:1: the file holds no sentence.")
+        sentences = parse(file_path, text_lines(file_path))
+        yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
 
 
 def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[SrlSentence]:
@@ -125,13 +124,12 @@ def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Sr
         if not line.strip():
             continue
         where = f"{path}:{number}"
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise ConfigurationError(f"{where}: invalid JSON ({error}).") from error
+        record = read_json(line, "each line must be one JSON object", where)
         words, frames = _value(where, record, "words"), _value(where, record, "frames")
         if not isinstance(words, list) or not words or not all(isinstance(w, str) and w for w in words):
             raise ConfigurationError(f"{where}: 'words' must be a list of one or more non-empty strings.")
+        for index, word in enumerate(words):
+            check_name(word, f"{where}: word {index}")
         if not isinstance(frames, list):
             raise ConfigurationError(f"{where}: 'frames' must be a list, found {json.dumps(frames)[:60]}.")
         yield SrlSentence(words, [_frame(where, frame, len(words)) for frame in frames], where)
@@ -157,11 +155,17 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
         raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
     if len(tags) != length:
         raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
+    for tag in dict.fromkeys(tags):
+        check_name(tag, f"{where}: the tag")
     illegal = first_illegal(tags)
     if illegal is not None:
         raise ConfigurationError(
             f"{where}: tag {illegal} of predicate {predicate} is {tags[illegal]!r}, not legal there: a tag "
             "is 'O', 'B-X' or 'I-X', and 'I-X' may only follow 'B-X' or 'I-X'."
+        )
+    if "B-V" in tags and tags[predicate] not in ("B-V", "I-V"):
+        raise ConfigurationError(
+            f"{where}: the tags of predicate {predicate} have V at word {tags.index('B-V')}, not at {predicate}."
         )
     for key in ("lemma", "sense"):
         if not isinstance(record.get(key), (str, type(None))):

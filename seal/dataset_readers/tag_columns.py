@@ -21,6 +21,9 @@ _BLANKS = " \t\r\n\f\v"
 # Not str.split: a no-break space is (part of) a word, not a separator; Twitter POS has such words.
 _CELLS = re.compile(f"[^{_BLANKS}]+")
 _DOCUMENT_START = "-DOCSTART-"
+# Of CoNLL-U: a word's, or that of a row which is none: of a multi-word token (`2-3`) or an empty node (`4.1`).
+_ID = re.compile(r"[0-9]+([-.][0-9]+)?")
+_CONLL_U = (".conllu", ".conllu.gz")
 
 
 @dataclass
@@ -57,7 +60,7 @@ class TagColumns:
 
     - Twitter POS, WNUT-17, Cora: two columns, the token and its tag; the defaults read them.
     - CoNLL-2003: four, `columns = ["word", "pos", "chunk", "ner"]`. Rows that begin with `-DOCSTART-` are skipped.
-    - CoNLL-U style: set `comment` to `"# "` and name the column of the tags.
+    - CoNLL-U as treebanks are published, a name that ends in `.conllu`: `token_column = 1`, `tag_column = 3`.
 
     Every row has as many columns as the first one, so that a row in which one is missing is no row of others.
 
@@ -75,11 +78,15 @@ class TagColumns:
         where the file's first row has one.
     comment : `Optional[str]`, optional (default = `None`)
         Lines that begin with this are skipped. There is no default, because a token may begin with any sign:
-        tweets do with `#`.
+        tweets do with `#`. In a file whose rows begin with ids `#` needs no mention.
+    id_column : `Optional[Union[int, str]]`, optional (default = `None`)
+        The column of CoNLL-U's ids. Rows of multi-word tokens (`2-3`) and of empty nodes (`4.1`) are no words and
+        are skipped. `None`: the one that `columns` calls `id`; without `columns`, the first of a file whose name
+        ends in `.conllu`, or this and `.gz`.
 
     # Raises
 
-    `ConfigurationError` where a named column is not in `columns`, or the separator is unknown.
+    `ConfigurationError` where a named column is not in `columns` or twice in it, or the separator is unknown.
     """
 
     def __init__(
@@ -90,16 +97,23 @@ class TagColumns:
         columns: Optional[List[str]] = None,
         separator: Optional[str] = None,
         comment: Optional[str] = None,
+        id_column: Optional[Column] = None,
     ) -> None:
         if separator not in (None, "tab", "blanks"):
             raise ConfigurationError(f"separator: 'tab', 'blanks' or null, not {separator!r}.")
         if comment == "":
             raise ConfigurationError("comment: every line begins with the empty string; give a sign, or null.")
+        twice = next((name for i, name in enumerate(columns or ()) if name in columns[:i]), None)
+        if twice is not None:
+            raise ConfigurationError(f"columns: {twice!r} comes a second time.")
+        if id_column is None and "id" in (columns or ()):
+            id_column = "id"
         self._names = columns
         self._separator = separator
         self._comment = comment
         self._token = self._place("token_column", token_column)
         self._tag = None if tag_column is None else self._place("tag_column", tag_column)
+        self._id = None if id_column is None else self._place("id_column", id_column)
         self._features = {
             name: self._place(f"feature_columns.{name}", column)
             for name, column in (feature_columns or {}).items()
@@ -120,14 +134,17 @@ class TagColumns:
         # Raises
 
         `ConfigurationError`
-            With `file:line`, at the first row with too few or too many columns, or with an empty token or tag; at
-            a byte that is not UTF-8; for a file that cannot be read or holds no sentence.
+            With `file:line`, at the first row with too few or too many columns, with an empty token or tag, or
+            with an id that is none; at a byte that is not UTF-8; for a file that cannot be read or holds no
+            sentence.
         """
         path = os.fspath(path)
         separator, width = self._separator, None if self._names is None else len(self._names)
-        sentence, empty = self._start(path), True
+        ids = 0 if self._id is None and self._names is None and path.endswith(_CONLL_U) else self._id
+        comment = "#" if self._comment is None and ids == 0 else self._comment
+        sentence, empty, checked = self._start(path), True, False
         for number, line in text_lines(path):
-            if self._comment is not None and line.startswith(self._comment):
+            if comment is not None and line.startswith(comment):
                 continue
             text = line.strip(_BLANKS)
             if not text or _CELLS.match(text)[0] == _DOCUMENT_START:
@@ -141,18 +158,20 @@ class TagColumns:
                 row = [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")]
             else:
                 row = _CELLS.findall(line)
-            if width is None:
-                # The columns that are asked for; after the first row, as many as that has.
-                self._check_width(f"{path}:{number}", row)
-                width = len(row)
-            elif len(row) != width:
+            where = f"{path}:{number}"
+            if width is not None and len(row) != width:
                 expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
                 raise ConfigurationError(
-                    f"{path}:{number}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
+                    f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
                     f"(separated by {'tabs' if separator == 'tab' else 'blanks'}; a comment needs the reader's "
                     "'comment')."
                 )
-            self._add(sentence, number, row)
+            if not checked:
+                # The columns that are asked for; after the first row, as many as that has.
+                self._check_columns(where, row, ids)
+                width, checked = len(row), True
+            if ids is None or _is_word(where, row[ids]):
+                self._add(sentence, number, row)
         if sentence.words:
             empty = False
             yield sentence
@@ -160,6 +179,8 @@ class TagColumns:
             raise ConfigurationError(f"{path}:1: the file holds no sentence.")
 
     def _place(self, key: str, column: Column) -> int:
+        if isinstance(column, bool) or not isinstance(column, (int, str)):
+            raise ConfigurationError(f"{key}: the place of a column or its name, not {column!r}.")
         if isinstance(column, int):
             if self._names is not None and not -len(self._names) <= column < len(self._names):
                 raise ConfigurationError(f"{key}: {column} is no place among {len(self._names)} columns.")
@@ -174,23 +195,24 @@ class TagColumns:
         tags: Optional[List[str]] = None if self._tag is None else []
         return TaggedSentence(tags=tags, features={name: [] for name in self._features}, path=path)
 
-    def _check_width(self, where: str, row: List[str]) -> None:
-        wanted = {"token": self._token, **self._features}
-        if self._tag is not None:
-            wanted["tag"] = self._tag
-        for name, place in wanted.items():
-            if not -len(row) <= place < len(row):
+    def _check_columns(self, where: str, row: List[str], ids: Optional[int]) -> None:
+        wanted = [("token", self._token), ("tag", self._tag), ("id", ids), *self._features.items()]
+        for name, place in wanted:
+            if place is not None and not -len(row) <= place < len(row):
                 raise ConfigurationError(
                     f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where the {name} is in column "
                     f"{place} (counted from 0)."
                 )
-        # Else the last column of a file with one column would be both.
-        if self._tag is not None and self._tag % len(row) == self._token % len(row):
-            raise ConfigurationError(
-                f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where column {self._token % len(row)} "
-                "would be both token and tag; set token_column and tag_column, or tag_column to null for a file "
-                "without tags."
-            )
+        # Else the last column of a file with one column would be both, and CoNLL-U's ids would be words.
+        for name, place, advice in (
+            ("id", ids, "token_column and tag_column (1 and 3 in CoNLL-U)"),
+            ("tag", self._tag, "token_column and tag_column, or tag_column to null for a file without tags"),
+        ):
+            if place is not None and place % len(row) == self._token % len(row):
+                raise ConfigurationError(
+                    f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where column "
+                    f"{self._token % len(row)} would be both token and {name}; set {advice}."
+                )
 
     def _add(self, sentence: TaggedSentence, number: int, row: List[str]) -> None:
         cells = {"token": row[self._token]}
@@ -206,3 +228,13 @@ class TagColumns:
             sentence.tags.append(row[self._tag])
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
+
+
+def _is_word(where: str, id_: str) -> bool:
+    match = _ID.fullmatch(id_)
+    if match is None:
+        raise ConfigurationError(
+            f"{where}: {id_[:40]!r} is no id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column, or 'columns' with "
+            "another name for it."
+        )
+    return match[1] is None

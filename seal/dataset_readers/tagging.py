@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.common.file_parts import check_valid_every, not_empty, of_part, split_off_part
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
@@ -45,7 +45,7 @@ class TaggingReader(SentenceReader):
 
     # Parameters
 
-    token_column, tag_column, feature_columns, columns, separator, comment : optional
+    token_column, tag_column, feature_columns, columns, separator, comment, id_column : optional
         Where things stand in a file: see [`TagColumns`](./tag_columns.md#TagColumns).
     case : `bool`, optional (default = `False`)
     encoding : `Optional[str]`, optional (default = `None`)
@@ -81,6 +81,7 @@ class TaggingReader(SentenceReader):
         columns: Optional[List[str]] = None,
         separator: Optional[str] = None,
         comment: Optional[str] = None,
+        id_column: Optional[Union[int, str]] = None,
         case: bool = False,
         encoding: Optional[str] = None,
         target_encoding: Optional[str] = None,
@@ -113,7 +114,9 @@ class TaggingReader(SentenceReader):
                     "transformer would put its wordpieces there; set it to 'wordpiece_tags'."
                 )
         self._labelled, self._valid_every = labelled, valid_every
-        self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment)
+        self._columns = TagColumns(
+            token_column, tag_column, feature_columns, columns, separator, comment, id_column
+        )
         #: Of the features that `text_to_instance` must be given.
         self.feature_names = list(feature_columns or {})
         self._case = case
@@ -129,7 +132,8 @@ class TaggingReader(SentenceReader):
 
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
         path, part = split_off_part(file_path)
-        return of_part(self._columns.read(path), part, self._valid_every)
+        sentences = of_part(self._columns.read(path), part, self._valid_every)
+        return not_empty(sentences, f"{file_path}: this part of the file holds no sentence.")
 
     def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
         tags = sentence.tags

@@ -21,7 +21,7 @@ def read_taxonomy_file(path: str, labels: Sequence[str] = ()) -> Taxonomy:
     A taxonomy, a forest or a graph, from one of
 
     - lines `parent<TAB>child<TAB>child...`, one child (BGC's `hierarchy.txt`) or more (the `.taxonomy` files of
-      hierarchical classification);
+      hierarchical classification); between them a line may have one label, which has no edge (BGC's `Humor`);
     - lines `parent: C15 child: C151 child-description: ...`, RCV1's own.
 
     Blank lines are skipped. A parent or child `Root` or `None`, however spelt, is what stands above all labels, and
@@ -37,14 +37,20 @@ def read_taxonomy_file(path: str, labels: Sequence[str] = ()) -> Taxonomy:
 
     `ConfigurationError` at a line that is no edge, and if the edges go round in a circle.
     """
-    names, edges = dict.fromkeys(labels), []
+    names, edges, tabs, alone = dict.fromkeys(labels), [], False, None
     for number, line in text_lines(path):
         if line.isspace():
             continue
         parent, children = _edge(line, f"{path}:{number}")
+        tabs = tabs or "\t" in line
+        if not children and parent.lower() not in _ROOTS:
+            alone = alone or _no_edge(line, f"{path}:{number}")
         names.update((name, None) for name in (parent, *children) if name.lower() not in _ROOTS)
         if parent.lower() not in _ROOTS:
             edges += [(parent, child) for child in children]
+    if alone is not None and not tabs:
+        # Then it is a list of labels, or has blanks in the place of tabs.
+        raise alone
     try:
         return Taxonomy(list(names), edges)
     except ConfigurationError as error:
@@ -56,7 +62,11 @@ def _edge(line: str, where: str) -> Tuple[str, List[str]]:
     if match:
         return match[1], [] if match[2].lower() in _ROOTS else [match[2]]
     cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
-    if len(cells) < 2 or not all(cells):
-        found = line[:60].strip()
-        raise ConfigurationError(f"{where}: expected a parent and its children with tabs between, found {found!r}.")
+    if not all(cells):
+        raise _no_edge(line, where)
     return cells[0], cells[1:]
+
+
+def _no_edge(line: str, where: str) -> ConfigurationError:
+    found = line[:60].strip()
+    return ConfigurationError(f"{where}: expected a parent and its children with tabs between, found {found!r}.")

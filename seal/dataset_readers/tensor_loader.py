@@ -22,7 +22,7 @@ class TensorLoader(DataLoader):
     # Parameters
 
     reader, data_path : given by AllenNLP.
-        The reader has a `read_table(path) -> TensorTable`.
+        The reader has a `read_table(path) -> TensorTable`, of which the first `max_instances` rows are taken.
     batch_size : `int`, optional (default = `32`)
     shuffle : `bool`, optional (default = `False`)
         A new order each epoch.
@@ -52,13 +52,14 @@ class TensorLoader(DataLoader):
         if batch_size < 1:
             raise ConfigurationError(f"data_loader.batch_size: at least 1, not {batch_size}.")
         self._table: TensorTable = reader.read_table(data_path)
+        self._max_instances: Optional[int] = reader.max_instances
         self._batch_size = batch_size
         self._shuffle = shuffle
         self._drop_last = drop_last
         self._device = None if cuda_device is None else torch.device(cuda_device)
 
     def _rows(self) -> torch.Tensor:
-        rows = torch.arange(len(self._table))
+        rows = torch.arange(len(self._table))[: self._max_instances]
         return rows[dist.get_rank() :: dist.get_world_size()] if is_distributed() else rows
 
     def __len__(self) -> int:

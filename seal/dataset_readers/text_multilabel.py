@@ -11,7 +11,8 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.common.file_parts import check_valid_every, not_empty, of_part, split_off_part
+from seal.common.names import check_text
 from seal.common.taxonomy import Taxonomy
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.label_set_field import LabelSetField
@@ -155,8 +156,12 @@ class TextMultilabelReader(SentenceReader):
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
         options = TextOptions(self.label_names(), self._text_keys, self._topics)
-        texts = (text for file in _files(path) for text in FORMATS[self._format or format_of(file)](file, options))
-        return of_part(texts, part, self._valid_every)
+        texts = (text for file in _files(path) for text in self._texts_of(file, options))
+        return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
+
+    def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
+        texts = FORMATS[self._format or format_of(file)](file, options)
+        return not_empty(texts, f"{file}:1: the file holds no text.")
 
     def _closed(self, text: LabelledText) -> List[str]:
         """Its labels, and their ancestors where those are asked for."""
@@ -179,6 +184,7 @@ class TextMultilabelReader(SentenceReader):
         where = f"{source}: " if source else ""
         if not text.strip():
             raise ConfigurationError(f"{where}the text is empty.")
+        check_text(text, f"{where}the text")
         tokens = self._tokenizer.tokenize(text)
         if not tokens:
             raise ConfigurationError(f"{where}the tokenizer makes no token of the text {text[:40]!r}.")

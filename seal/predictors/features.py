@@ -8,9 +8,11 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
+from seal.common.quoting import short
+from seal.common.strict_json import read_json
 from seal.dataset_readers.multilabel import ATTRIBUTES, MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns
-from seal.predictors.lines import decodable, read_json, short
+from seal.predictors.lines import decodable
 
 # How the keys of a record's features are looked up.
 _BY = ("index", "name")
@@ -27,7 +29,7 @@ def read_record(line: str) -> Dict[str, Any]:
 
     `ConfigurationError` with a sentence for what is wrong.
     """
-    record = read_json(decodable(line), "the line is not JSON", object_pairs_hook=_once_each)
+    record = read_json(decodable(line), "the line is not JSON")
     if not isinstance(record, dict):
         raise ConfigurationError(f"expected an object with 'features', found {short(record)}.")
     return record
@@ -230,12 +232,3 @@ def _as_float(value: Any) -> float:
         return numpy.nan if value is None else float(value)
     except OverflowError:
         return numpy.inf
-
-
-def _once_each(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        seen = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
-        raise ConfigurationError(f"{short(twice)} is given twice.")
-    return record

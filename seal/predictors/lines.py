@@ -2,13 +2,13 @@
 What a line of input asks for, and what is wrong with it.
 """
 
-import json
-import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from seal.common.names import SURROGATE, check_text
+from seal.common.quoting import short
+from seal.common.strict_json import read_json
 
 
 class SrlRequest(NamedTuple):
@@ -67,7 +67,7 @@ def decodable(line: str) -> str:
     """
     line = line.rstrip("\r\n").lstrip("\ufeff")
     # `allennlp predict` reads with `surrogateescape` (`seal.compat.keep_undecodable_input_lines`).
-    undecodable = _SURROGATE.search(line)
+    undecodable = SURROGATE.search(line)
     if undecodable:
         byte = ord(undecodable.group()) & 0xFF
         raise ConfigurationError(
@@ -75,30 +75,6 @@ def decodable(line: str) -> str:
             "UTF-8."
         )
     return line
-
-
-def read_json(line: str, complaint: str, **settings: Any) -> Any:
-    """
-    # Parameters
-
-    line : `str`
-    complaint : `str`
-        How the sentence starts where the line is not JSON.
-    **settings :
-        As for `json.loads`.
-
-    # Raises
-
-    `ConfigurationError` with a sentence for what is wrong.
-    """
-    try:
-        return json.loads(line, **settings)
-    except json.JSONDecodeError as error:
-        raise ConfigurationError(f"{complaint}: {error.msg} at character {error.colno}.") from error
-    except RecursionError as error:
-        raise ConfigurationError("the JSON is nested too deeply.") from error
-    except ValueError as error:
-        raise ConfigurationError("the JSON has a number of too many digits.") from error
 
 
 def read_request(inputs: Any) -> SrlRequest:
@@ -146,10 +122,7 @@ def _check_text(text: Any, name: str) -> None:
         raise ConfigurationError(f"{name} must be a string, found {short(text)}.")
     if not text or text.isspace():
         raise ConfigurationError(f"{name} is blank.")
-    if _SURROGATE.search(text):
-        raise ConfigurationError(
-            f"{name} holds half a surrogate pair, which is no character: {short(text)}."
-        )
+    check_text(text, name)
 
 
 def _indices(predicates: Any, num_words: int) -> List[int]:
@@ -164,13 +137,3 @@ def _indices(predicates: Any, num_words: int) -> List[int]:
                 f"predicate {short(index)} is not the index of a word, 0 to {num_words - 1} here."
             )
     return list(dict.fromkeys(predicates))
-
-
-def short(value: Any) -> str:
-    """A value as it is quoted in a sentence: 60 characters of ASCII at most."""
-    # `ascii` also escapes what no output file can hold; a large number has no text at all.
-    try:
-        text = ascii(value)
-    except (RecursionError, ValueError):
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -15,11 +15,13 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
 
+from seal.common.quoting import short
+from seal.common.strict_json import read_json
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.models.segmentation import SegmentationModel
 from seal.predictors.line_predictor import LinePredictor, check_request, finite
-from seal.predictors.lines import decodable, read_json, short
+from seal.predictors.lines import decodable
 
 #: The colour of the foreground in an overlay, and how much of it.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5
@@ -112,7 +114,7 @@ class SegmentationPredictor(LinePredictor):
         super().__init__(model, dataset_reader, frozen)
         self._folder = folder
         self._energy = energy
-        # How often a name has been written.
+        # How often a name has been asked for, of those that have been written.
         self._written: Dict[str, int] = {}
 
     def predict(self, image: str) -> JsonDict:
@@ -241,9 +243,12 @@ class SegmentationPredictor(LinePredictor):
         file, _, row = picture.name.rpartition(":")
         stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
         name = os.path.splitext(os.path.basename(stem))[0] + row
-        times = self._written[name] = self._written.get(name, 0) + 1
-        if times > 1:
-            name = f"{name}.{times}"
+        asked = name
+        # `p.2` may be the second `p`, or an image's own name.
+        while name in self._written:
+            self._written[asked] += 1
+            name = f"{asked}.{self._written[asked]}"
+        self._written[name] = 1
         os.makedirs(self._folder, exist_ok=True)
         overlay = picture.pixels.copy()
         overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)

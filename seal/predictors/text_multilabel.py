@@ -10,10 +10,12 @@ from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from seal.common.quoting import short
+from seal.common.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
 from seal.predictors.label_sets import LabelSetPredictor, Line, id_of
 from seal.predictors.line_predictor import wrong_line
-from seal.predictors.lines import decodable, read_json, short
+from seal.predictors.lines import decodable
 
 
 @Predictor.register("seal_text_multilabel")

@@ -41,8 +41,10 @@ def test_other_labels_are_refused(run):
 
 def test_what_is_no_model(run, tmp_path):
     (tmp_path / "text.tar.gz").write_text("no archive")
+    damaged = archive_of(run)
+    damaged.write_bytes(damaged.read_bytes()[:200])
     (run / "best.th").unlink()
     (run / "weights.th").unlink()
-    for path in (tmp_path / "nowhere", tmp_path / "text.tar.gz", run):
+    for path in (tmp_path / "nowhere", tmp_path / "text.tar.gz", damaged, run):
         with pytest.raises(ConfigurationError, match="^model.x: '.*' is no trained model: "):
             trained_weights(str(path), "model.x", "my_tags", LABELS)

@@ -1,5 +1,6 @@
 import gzip
 import re
+import unicodedata
 
 import numpy
 import pytest
@@ -110,6 +111,10 @@ def test_numbers_repeated_names(tmp_path):
          "{a,list,of,values} and hierarchical."),
         ("@attribute 'a real\n", ":1: expected '@attribute name type', found \"@attribute 'a real\"."),
         ("@attribute a {x,y\n", ":1: the list of values of 'a' does not end in '}'."),
+        ("@attribute 'a\\r' real\n", ":1: the attribute's name begins or ends with a control character, such as a "
+         "line's end: 'a\\r'."),
+        ("@attribute a {x,'\\ny'}\n", ":1: a value of 'a' begins or ends with a control character, such as a line's "
+         "end: '\\ny'."),
         ("@attribute a {x,y,x}\n", ":1: the attribute 'a' lists the value 'x' twice."),
         ("@attribute a {x,,y}\n", ":1: a value between commas is empty."),
         ("@attribute a {}\n", ":1: a value between commas is empty."),
@@ -135,7 +140,10 @@ def test_file_errors(tmp_path):
     assert ":1: the file cannot be read" in message_of(write(tmp_path, HEADER, "plain.arff.gz"))
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8).filter(
+    # No control character at an end.
+    lambda text: "Cc" not in map(unicodedata.category, text[0] + text[-1])
+)
 NUMBERS = st.floats(-1e6, 1e6, width=32) | st.integers(-50, 50).map(float)
 
 

@@ -1,3 +1,6 @@
+import pickle
+import zipfile
+
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -50,7 +53,7 @@ def test_another_size(tmp_path):
         ({"images": numpy.zeros((5, 10, 12, 4), dtype=numpy.uint8)}, "found uint8 (5, 10, 12, 4)"),
         ({"masks": numpy.zeros((4, 10, 12), dtype=numpy.uint8)}, "'masks' must be of the shape (5, 10, 12)"),
         ({"masks": numpy.zeros((5, 10, 12))}, "'masks' must be whole numbers, 0 or 1, found float64"),
-        ({"images": numpy.array([{}])}, "it cannot be read as an .npz of plain arrays"),
+        ({"images": numpy.array([{}])}, "it cannot be read as an .npz of plain arrays (an array of objects)."),
         (
             {"images": numpy.zeros((0, 2, 2, 3), dtype=numpy.uint8), "masks": numpy.zeros((0, 2, 2), dtype=int)},
             "there are no images in it",
@@ -80,6 +83,53 @@ def test_files_that_are_no_archive(tmp_path):
     wrong(tmp_path / "torn.npz", "cannot be read")
     with pytest.raises(ConfigurationError, match="there is no 'x'"):
         read_array(str(tmp_path / "other.npz"), "x")
+
+
+def member(text, shape="(2, 2)"):
+    """An archive's `images.npy` of eight bits a number, whatever its numbers."""
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + text
+
+
+def archive(path, content, method=None, encrypted=False):
+    """A zip of `content`, which perhaps claims another method of compression, or to be encrypted."""
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("images.npy", content)
+    packed = bytearray(path.read_bytes())
+    # The two places of the flags and of the method: of the member itself and of the directory at the end.
+    for flags in (6, packed.index(b"PK\x01\x02") + 8):
+        packed[flags] |= encrypted
+        packed[flags + 2] = packed[flags + 2] if method is None else method
+    path.write_bytes(packed)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "content, settings, reason",
+    [
+        (member(b"abcd"), {"encrypted": True}, "is encrypted"),
+        (member(b"abcd"), {"method": 97}, "compression method is not supported"),
+        (b"hello", {}, "its 'images' is none"),
+        (b"", {}, "its 'images' is none"),
+        (member(b"abc"), {}, "expected 4 bytes got 3"),
+        (member(b"abcd", "(10000000, 10000000, 30)"), {}, "Unable to allocate"),
+        (member(b"abcd", "(1" + "0" * 20 + ", 3)"), {}, "too large"),
+        (member(b"abcd", "(2, 2"), {}, ""),
+    ],
+)
+def test_archives_that_cannot_be_unpacked(tmp_path, content, settings, reason):
+    path = archive(tmp_path / "data.npz", content, **settings)
+    with pytest.raises(ConfigurationError) as error:
+        read_array(path, "images")
+    assert error.value.message.startswith(f"{path}: it cannot be read as an .npz of plain arrays (")
+    assert reason in error.value.message
+
+
+def test_what_is_no_archive_is_not_said_to_be_a_pickle(tmp_path):
+    for name, content in (("garbage", b"hello" * 99), ("pickled", pickle.dumps({"images": 1})), ("empty", b"")):
+        (tmp_path / f"{name}.npz").write_bytes(content)
+        wrong(tmp_path / f"{name}.npz", "it is no such archive, or not the whole of one")
+    assert read_array(archive(tmp_path / "whole.npz", member(b"abcd")), "images").tolist() == [[97, 98], [99, 100]]
 
 
 def test_folders_that_are_wrong(tmp_path):

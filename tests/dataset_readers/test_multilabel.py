@@ -88,6 +88,9 @@ def test_several_files_and_patterns_make_one_split(tmp_path):
         assert table_of(MultilabelReader(**first["reader"]), path)["labels"].tolist() == GOLD
     with pytest.raises(ConfigurationError, match="no file matches the pattern"):
         MultilabelReader(**first["reader"]).load(str(tmp_path / "none*"))
+    for wrong in (7, [first["path"], 3], {"a": first["path"]}):
+        with pytest.raises(ConfigurationError, match="must be a string or a list of strings, found .*[73}]"):
+            MultilabelReader(**first["reader"]).load(wrong)
 
 
 def test_root(tmp_path):

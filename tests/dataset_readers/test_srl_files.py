@@ -177,7 +177,14 @@ def with_frame(**changes):
 @pytest.mark.parametrize(
     "record, message",
     [
-        ("{", "invalid JSON"),
+        ("{", "each line must be one JSON object: Expecting property name"),
+        ("[", "each line must be one JSON object: Expecting value at character 2"),
+        ("[" * 100_000, "the JSON is nested too deeply"),
+        ('{"words": ["a"], "frames": [], "words": ["b"]}', "'words' is given twice"),
+        ({"words": ["a", "b\r"], "frames": []}, "word 1 begins or ends with a control character"),
+        ({"words": ["a\ud800"], "frames": []}, "word 0 holds half a surrogate pair"),
+        (with_frame(tags=["B-ARG0\r", "B-V"]), "the tag begins or ends with a control character"),
+        (with_frame(pred=0), "the tags of predicate 0 have V at word 1, not at 0"),
         ("[1, 2]", "expected a JSON object, found [1, 2]"),
         ('"words"', "expected a JSON object"),
         ({"words": ["a"]}, "the key 'frames' is missing; found ['words']"),
@@ -225,6 +232,21 @@ def test_damaged_gzip(tmp_path, damage):
     (tmp_path / "x.conll.gz").write_bytes(data if damage == "not gzip" else gzip.compress(data)[:-20])
     found = message_of(tmp_path / "x.conll.gz")
     assert found.startswith(f"{tmp_path / 'x.conll.gz'}:") and "cannot be read from here on" in found
+
+
+@pytest.mark.parametrize("wrong", [7, ["a.jsonl"]])
+def test_a_path_that_is_none(wrong):
+    with pytest.raises(ConfigurationError, match="the path of data must be one string here, found "):
+        list(read_srl_sentences(wrong))
+
+
+def test_the_verb_may_be_of_several_words_or_come_again(tmp_path):
+    record = {"words": ["gave", "it", "up"], "frames": []}
+    record["frames"].append({"pred": 1, "tags": ["B-V", "I-V", "O"]})
+    record["frames"].append({"pred": 2, "tags": ["B-V", "O", "B-V"]})
+    record["frames"].append({"pred": 0, "tags": ["O", "B-ARG1", "O"]})
+    (sentence,) = read_srl_sentences(json_file(tmp_path / "x.jsonl", record))
+    assert [frame.predicate for frame in sentence.frames] == [1, 2, 0]
 
 
 def test_missing_path(tmp_path):

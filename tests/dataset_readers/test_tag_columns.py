@@ -65,6 +65,42 @@ def test_conll_u_style(tmp_path):
     assert "'comment'" in message
 
 
+CONLL_U = """#sent_id=1
+# text = Don't you go?
+1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDo\tdo\tAUX\tVBP\t_\t4\taux\t_\t_
+2\tn't\tnot\tPART\tRB\t_\t4\tadvmod\t_\t_
+3\tyou\tyou\tPRON\tPRP\t_\t4\tnsubj\t_\t_
+3.1\twant\twant\tVERB\tVB\t_\t_\t_\t0:root\t_
+4\t#\t#\tSYM\tNN\t_\t0\troot\t_\t_
+
+# sent_id = 2
+1\tNo\tno\tINTJ\tUH\t_\t0\troot\t_\t_
+"""
+CONLL_U_NAMES = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("en-ud-dev.conllu", {"token_column": 1, "tag_column": 3}),
+        ("dev.txt", {"token_column": "form", "tag_column": "upos", "columns": CONLL_U_NAMES}),
+        ("dev.txt", {"token_column": 1, "tag_column": 3, "id_column": 0, "separator": "tab"}),
+    ],
+)
+def test_conll_u_as_it_is_published(tmp_path, name, options):
+    path = write(tmp_path / name, CONLL_U)
+    first, second = TagColumns(**options).read(path)
+    assert first.words == ["Do", "n't", "you", "#"] and first.tags == ["AUX", "PART", "PRON", "SYM"]
+    assert first.lines == [4, 5, 6, 8] and second.words == ["No"] and second.lines == [11]
+
+
+def test_columns_with_names_but_no_ids_in_a_conllu_file(tmp_path):
+    path = write(tmp_path / "slim.conllu", "# a remark\n4.1\tNUM\n")
+    (sentence,) = TagColumns(0, 1, columns=["form", "upos"], comment="# ").read(path)
+    assert sentence.words == ["4.1"]
+
+
 def test_a_token_may_hold_blanks_where_tabs_separate(tmp_path):
     path = write(tmp_path / "x", "New York\tB\n\u00a0\tG\n\u00a0a b \tN\n")
     (sentence,) = TagColumns().read(path)
@@ -120,6 +156,18 @@ def test_faults_name_the_line(tmp_path, text, options, message):
     assert message_of(path, **options).startswith(f"{path}:{message}")
 
 
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({}, "3: found 10 columns where column 0 would be both token and id; set token_column and tag_column (1 and 3"),
+        ({"token_column": 1, "id_column": 2}, "3: '_' is no id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column"),
+    ],
+)
+def test_faults_of_ids_name_the_line(tmp_path, options, message):
+    path = write(tmp_path / "x.conllu", CONLL_U)
+    assert message_of(path, comment="#", **options).startswith(f"{path}:{message}")
+
+
 def test_files_that_cannot_be_read(tmp_path):
     assert "there is no such file; put the data there" in message_of(str(tmp_path / "absent"))
     path = write(tmp_path / "x.gz", gzip.compress(b"a\tX\n" * 999)[:-12])
@@ -134,6 +182,10 @@ def test_files_that_cannot_be_read(tmp_path):
         ({"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos: there is no column 'xpos'"),
         ({"tag_column": 4, "columns": NAMES}, "tag_column: 4 is no place among 4 columns"),
         ({"separator": ","}, "separator: 'tab', 'blanks' or null, not ','"),
+        ({"columns": ["w", "w", "t"]}, "columns: 'w' comes a second time"),
+        ({"tag_column": True}, "tag_column: the place of a column or its name, not True"),
+        ({"feature_columns": {"pos": 1.0}}, "feature_columns.pos: the place of a column or its name, not 1.0"),
+        ({"id_column": "id"}, "id_column: there is no column 'id'"),
         ({"comment": ""}, "comment: every line begins with the empty string"),
     ],
 )

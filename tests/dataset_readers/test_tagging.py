@@ -212,6 +212,17 @@ def test_only_the_first_sentences_keep_their_tags(tmp_path):
         reader_of(labelled=-1)
 
 
+@pytest.mark.parametrize("wrong", [7, ["a.tsv"], {"a": "b"}])
+def test_a_path_that_is_none(wrong):
+    assert message_of(reader_of(), wrong).startswith("the path of data must be one string here, found ")
+
+
+def test_a_part_without_a_sentence(tmp_path):
+    path = write(tmp_path / "one.tsv", "a\tX\n")
+    assert len(list(reader_of().read(f"{path}#valid"))) == 1
+    assert message_of(reader_of(), f"{path}#train") == f"{path}#train: this part of the file holds no sentence."
+
+
 def test_two_parts_of_a_file(tmp_path):
     path = numbered(tmp_path / "x", range(1, 24))
     reader = reader_of(valid_every=5)

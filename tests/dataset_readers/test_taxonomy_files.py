@@ -29,10 +29,15 @@ def test_three_ways_to_write_it(tmp_path, content):
 def test_labels_without_an_edge(tmp_path):
     taxonomy = read(tmp_path, "a\tb\n", ["c", "a"])
     assert taxonomy.labels == ["c", "a", "b"] and taxonomy.ancestors("c") == []
+    # BGC's file has two such lines, `Humor` and `Poetry`.
+    taxonomy = read(tmp_path, "Funny Verse\na\tb\nHumor\nb\tc\n")
+    assert taxonomy.labels == ["Funny Verse", "a", "b", "Humor", "c"] and taxonomy.ancestors("Humor") == []
+    assert taxonomy.ancestors("c") == ["a", "b"]
 
 
 def test_wrong_files(tmp_path):
-    with pytest.raises(ConfigurationError, match="taxonomy.txt:2: expected a parent and its children"):
-        read(tmp_path, "a\tb\nc\n")
+    for content in ("a\tb\nc\t\n", "parent: a child: b\nc\n", "Root\nc\nd\n"):
+        with pytest.raises(ConfigurationError, match="taxonomy.txt:2: expected a parent .* tabs between, found 'c'"):
+            read(tmp_path, content)
     with pytest.raises(ConfigurationError, match="taxonomy.txt: The taxonomy goes .* a circle: 'a' -> 'b' -> 'a'"):
         read(tmp_path, "a\tb\nb\ta\n")

@@ -18,7 +18,8 @@ from tests.multilabel import ROWS, vocabulary, write_data
 class Reader:
     """Rows that name themselves."""
 
-    def __init__(self, rows, kind=numpy.asarray):
+    def __init__(self, rows, kind=numpy.asarray, max_instances=None):
+        self.max_instances = max_instances
         self.matrix = numpy.arange(2 * rows, dtype=numpy.float32).reshape(rows, 2)
         self.kind = kind
 
@@ -37,6 +38,15 @@ def test_batches_in_order():
     dropped = TensorLoader(Reader(5), "f", batch_size=2, drop_last=True)
     assert first_column(dropped) == [[0, 2], [4, 6]] and len(dropped) == 2
     assert len(TensorLoader(Reader(4), "f", batch_size=2, drop_last=True)) == 2
+
+
+def test_the_first_rows_alone():
+    for rows in (3, 9):
+        loader = TensorLoader(Reader(5, max_instances=rows), "f", batch_size=2)
+        assert first_column(loader) == ([[0, 2], [4]] if rows == 3 else [[0, 2], [4, 6], [8]])
+        assert len(loader) == len(first_column(loader))
+    shuffled = TensorLoader(Reader(50, max_instances=4), "f", shuffle=True)
+    assert sorted(sum(first_column(shuffled), [])) == [0, 2, 4, 6]
 
 
 def test_a_new_order_each_epoch_from_torchs_generator():
@@ -88,6 +98,13 @@ def test_workers_share_the_rows(monkeypatch):
         assert len(batches) == len(loader) > 0
         found += sum(batches, [])
     assert sorted(found) == [2 * i for i in range(8)]
+
+
+def test_readers_hand_on_their_limit(tmp_path):
+    data = write_data(tmp_path)
+    loader = TensorLoader(MultilabelReader(**data["reader"], max_instances=2), data["path"])
+    loader.index_with(vocabulary())
+    assert [len(batch["labels"]) for batch in loader] == [2]
 
 
 def test_as_allennlp_makes_it(tmp_path):

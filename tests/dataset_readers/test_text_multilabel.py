@@ -153,6 +153,29 @@ def test_a_transformers_tokenizer_leaves_special_tokens_and_length_to_the_reader
         TextMultilabelReader(tokenizer=PretrainedTransformerTokenizer(folder, add_special_tokens=False), max_tokens=2)
 
 
+def test_half_a_surrogate_pair(tmp_path):
+    path = write(tmp_path, "a.jsonl", '{"text": "a \\udc80", "labels": ["x"]}\n')
+    with pytest.raises(ConfigurationError, match=r"a.jsonl:1: the text holds half a surrogate pair"):
+        list(TextMultilabelReader().read(path))
+
+
+def test_a_file_without_a_text(path, tmp_path):
+    write(tmp_path, "b.jsonl", "\n")
+    for asked in (tmp_path / "b.jsonl", tmp_path / "*.jsonl"):
+        with pytest.raises(ConfigurationError, match=r"b.jsonl:1: the file holds no text\."):
+            list(TextMultilabelReader().read(asked))
+    write(tmp_path, "c.jsonl", '{"text": "a", "labels": ["x"]}\n')
+    with pytest.raises(ConfigurationError, match=r"c.jsonl#train: this part holds no text\."):
+        list(TextMultilabelReader().read(f"{tmp_path}/c.jsonl#train"))
+    assert len(list(TextMultilabelReader().read(f"{tmp_path}/c.jsonl#valid"))) == 1
+
+
+@pytest.mark.parametrize("wrong", [7, ["a.jsonl"], ["a.jsonl", 3]])
+def test_a_path_that_is_none(wrong):
+    with pytest.raises(ConfigurationError, match="the path of data must be one string here, found"):
+        list(TextMultilabelReader().read(wrong))
+
+
 def test_wrong_paths(path):
     with pytest.raises(ConfigurationError, match="is one of train, valid, not 'dev'"):
         list(TextMultilabelReader().read(f"{path}#dev"))

@@ -40,6 +40,7 @@ def test_a_line_that_starts_with_a_brace_is_json(inputs, request_):
 BAD = {
     '{"sentence": "She left": 1}': "is not JSON: Expecting ',' delimiter at character 24",
     "{": "is not JSON",
+    '{"sentence": "a", "sentence": "b"}': "'sentence' is given twice",
     '{"sentence": "a"} b': "is not JSON: Extra data",
     '{"a":' * 200_000: "nested too deeply",
     '{"words": ["a"], "predicates": [' + "1" * 5000 + "]}": "too many digits",

@@ -50,6 +50,21 @@ def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     assert by_reader[3] == {key: value for key, value in records[0].items() if not key.endswith("_file")}
 
 
+def test_a_name_that_is_anothers_with_a_number_is_not_written_over(tmp_path):
+    paths = ["p.png", "other/p.png", "p.2.png", "p.2.jpg", "more/p.png"]
+    for number, path in enumerate(paths):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        Image.fromarray(arrays()["images"][number]).save(tmp_path / path)
+    ours = predictor(folder=str(tmp_path / "out"))
+    records = [ours.predict(str(tmp_path / path)) for path in paths]
+    names = [record["mask_file"].rpartition("/")[2] for record in records]
+    assert names == [f"{name}.mask.png" for name in ("p", "p.2", "p.2.2", "p.2.3", "p.3")]
+    assert len(set((tmp_path / "out").iterdir())) == 2 * len(paths)
+    for record, path in zip(records, paths):
+        mask = numpy.asarray(Image.open(record["mask_file"])) > 0
+        assert mask.mean() == record["foreground"], path
+
+
 def test_images_of_several_sizes(tmp_path):
     paths = []
     for number, size in enumerate(((12, 10), (9, 8), (12, 10))):
@@ -95,6 +110,13 @@ def test_a_line_that_is_wrong_has_a_record_of_its_own(tmp_path, line, message):
     before, wrong, after = ours.predict_batch_json([ours.load_line(each) for each in (good, line, good)])
     assert before == after and "size" in before
     assert wrong.keys() == {"error"} and wrong["error"].startswith("line 2 ") and message in wrong["error"]
+
+
+def test_an_archive_that_cannot_be_read_has_a_record_of_its_own(tmp_path):
+    (tmp_path / "text.npz").write_text("hello")
+    line = json.dumps({"images": str(tmp_path / "text.npz"), "row": 0})
+    record = predictor().load_line(line)
+    assert record.keys() == {"error"} and "text.npz: it cannot be read as an .npz" in record["error"]
 
 
 def test_arguments(tmp_path):

@@ -43,11 +43,13 @@ def test_a_text():
 def test_lines_as_text_and_as_json():
     predictor = predictor_of()
     lines = ["sea", '{"text": "kite over sea", "id": 7}', "{", '{"words": ["a"]}', '{"text": " "}', '{"text": 3}']
+    lines += ['{"text": "sea", "text": "kite"}', '{"text": "\\udc80"}', '{"text":' + "[" * 100_000]
     records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
     assert [json.loads(predictor.dump_line(record)) for record in records] == records
     assert list(records[0]["labels"]) == ["water"]
     assert records[1]["id"] == 7 and set(records[1]["labels"]) == {"toy", "water"}
     messages = ("is not JSON", "needs 'text', found 'words'", "text is empty", "must be a string")
+    messages += ("'text' is given twice", "the text holds half a surrogate pair", "nested too deeply")
     for record, message in zip(records[2:], messages):
         assert record.keys() == {"error"} and message in record["error"]
     assert records[2]["error"].startswith("line 3 ")

@@ -25,6 +25,7 @@
     encoding: 'BIO',
   },
   // English Web Treebank of Universal Dependencies (Silveira et al. 2014), universal parts of speech. No test file.
+  // The treebank's own files, which end in `.conllu`, need `reader: { token_column: 1, tag_column: 3 }` alone.
   ud_ewt_pos: {
     train: 'data/ud_ewt_pos/train.tsv',
     dev: 'data/ud_ewt_pos/dev.tsv',

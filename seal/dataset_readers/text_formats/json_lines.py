@@ -2,11 +2,12 @@
 A text a line as JSON.
 """
 
-import json
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import check_name
+from seal.common.strict_json import read_json
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
 
@@ -42,10 +43,7 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
 
 
 def _record(line: str, where: str) -> Dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{where}: the line is not JSON ({error}).") from error
+    record = read_json(line, "each line must be one JSON object", where)
     if not isinstance(record, dict):
         raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {line[:40]!r}.")
     return record
@@ -81,4 +79,6 @@ def _labels(record: Dict[str, Any], where: str) -> List[str]:
     labels = record[key]
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {str(labels)[:40]!r}.")
+    for label in labels:
+        check_name(label, f"{where}: the label")
     return list(dict.fromkeys(labels))

@@ -19,7 +19,8 @@ def read_lyrl(path: str, options: TextOptions = TextOptions()) -> Iterator[Label
     """
     RCV1-v2 as its authors publish it (Lewis et al. 2004): `lyrl2004_tokens_train.dat` and its like, in which `.I 2286`
     starts document 2286 and `.W` its stemmed words, over several lines; and `rcv1-v2.topics.qrels`, whose lines
-    `E11 2286 1` give the documents their topics.
+    `E11 2286 1` give the documents their topics. They are in the format of trec_eval, in which 0 for 1 says that the
+    document was judged, and the topic is not its own.
 
     # Parameters
 
@@ -55,9 +56,10 @@ def _topics(path: str) -> Dict[str, List[str]]:
         cells = line.split()
         if not cells:
             continue
-        if len(cells) != 3:
-            raise _unexpected(path, number, "a topic, a document and 1", line)
-        topics[cells[1]][cells[0]] = None
+        if len(cells) != 3 or cells[2] not in ("0", "1"):
+            raise _unexpected(path, number, "a topic, a document and 1, or 0 where it has not the topic", line)
+        if cells[2] == "1":
+            topics[cells[1]][cells[0]] = None
     return {document: list(labels) for document, labels in topics.items()}
 
 

@@ -30,6 +30,11 @@ def test_title_body_and_genres_of_all_levels(tmp_path):
     assert (first.source, second.source) == (f"{tmp_path}/a.txt:1", f"{tmp_path}/a.txt:13")
 
 
+def test_a_body_over_several_lines(tmp_path):
+    (found,) = read(tmp_path, BOOK.replace("Two sisters", "Two\nsisters"))
+    assert found.words == "Salt & Sail Two sisters & a boat.".split()
+
+
 @pytest.mark.parametrize(
     "content, message",
     [
@@ -38,6 +43,7 @@ def test_title_body_and_genres_of_all_levels(tmp_path):
         (BOOK.replace("d0>", "x>").replace("d1>", "x>"), r"a.txt:1: the <book> has no topic"),
         (BOOK.replace("</book>", ""), r"a.txt:1: the <book> has no </book>"),
         (BOOK.replace("</book>", "") + BOOK, r"a.txt:12: a <book> begins before that of line 1 ends"),
+        (2 * BOOK.replace("\n", ""), r"a.txt:1: a line has two <book>s"),
     ],
 )
 def test_wrong_books(tmp_path, content, message):

@@ -33,7 +33,12 @@ def test_named_keys_are_joined(tmp_path):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("{", r"a.jsonl:2: the line is not JSON"),
+        ("{", r"a.jsonl:2: each line must be one JSON object: Expecting property name .* at character 2\."),
+        ("[", r"a.jsonl:2: each line must be one JSON object: Expecting value at character 2\."),
+        ("[" * 100_000, r"a.jsonl:2: the JSON is nested too deeply"),
+        ('{"text": "a", "labels": ["x"], "labels": []}', r"a.jsonl:2: 'labels' is given twice"),
+        ({"text": "a", "labels": ["x\r"]}, r"a.jsonl:2: the label begins or ends with a control .*: 'x\\r'"),
+        ({"text": "a", "labels": ["\udc80"]}, r"a.jsonl:2: the label holds half a surrogate pair, .*: '\\udc80'"),
         ("[1]", r"a.jsonl:2: expected a JSON object"),
         ({"labels": []}, r"a.jsonl:2: the object has none of text, token"),
         ({"text": 3, "labels": []}, r"'text' must be a string or a list of words, found '3'"),

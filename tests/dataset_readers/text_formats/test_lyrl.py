@@ -24,6 +24,11 @@ def test_documents_and_their_topics(tmp_path):
         list(read_lyrl(path))
 
 
+def test_a_topic_that_was_judged_not_to_be_the_documents(tmp_path):
+    first, second = read_lyrl(write(tmp_path, topics="E11 2286 0\nECAT 2286 1\nM13 2287 1\nE11 2287 0\n"))
+    assert first.labels == ["ECAT"] and second.labels == ["M13"]
+
+
 @pytest.mark.parametrize(
     "tokens, topics, message",
     [
@@ -32,6 +37,8 @@ def test_documents_and_their_topics(tmp_path):
         (".I 2286\nrecov\n", TOPICS, r"a.dat:2: expected '.I' or '.W' before words"),
         (".I\n.W\n", TOPICS, r"a.dat:1: expected '.I' and a document's number"),
         (TOKENS, "E11 2286\n", r"qrels:1: expected a topic, a document and 1"),
+        (TOKENS, "E11 2286 1\nE12 2286 -1\n", r"qrels:2: expected a topic, .* found 'E12 2286 -1'"),
+        (TOKENS, "E11 2286 0\n", r"a.dat:1: the document 2286 has no topic"),
     ],
 )
 def test_wrong_lines(tmp_path, tokens, topics, message):

@@ -1,0 +1,33 @@
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from seal.common.names import check_name, check_text
+
+FIT = ["a", "", "a b", "a\rb", "\u00e9\u2028", "\U0001f600", "a\nb", " a"]
+
+
+def test_names_that_pass_come_back_from_the_files_of_a_vocabulary(tmp_path):
+    vocab = Vocabulary()
+    for name in FIT:
+        check_name(name, "the label")
+        vocab.add_token_to_namespace(name, "labels")
+    vocab.save_to_files(str(tmp_path))
+    back = Vocabulary.from_files(str(tmp_path)).get_token_to_index_vocabulary("labels")
+    assert back == vocab.get_token_to_index_vocabulary("labels")
+
+
+@pytest.mark.parametrize("name", ["a\r", "a\n", "\ta", "\x7f", "a\x85"])
+def test_a_control_character_at_an_end(name):
+    with pytest.raises(ConfigurationError) as error:
+        check_name(name, "f:1: the label")
+    assert error.value.message.startswith("f:1: the label begins or ends with a control character")
+    assert error.value.message.isprintable()
+    check_text(name, "f:1: the text")
+
+
+@pytest.mark.parametrize("check", [check_name, check_text])
+def test_half_a_surrogate_pair(check):
+    with pytest.raises(ConfigurationError) as error:
+        check("a\udc80b", "f:1: the word")
+    assert error.value.message == "f:1: the word holds half a surrogate pair, which is no character: 'a\\udc80b'."
