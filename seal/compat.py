@@ -14,10 +14,11 @@ user is told in one sentence is in `seal/user_errors.py`.
 import functools
 import logging
 import multiprocessing
+import os
 import signal
 import sys
 import warnings
-from typing import Any, Callable, Dict, List, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 logger = logging.getLogger(__name__)
 
@@ -233,6 +234,61 @@ def keep_undecodable_input_lines() -> None:
     replace_once(predict._PredictManager, "_get_json_data", make_lines)
 
 
+def _check_files_and_batch_size(
+    batch_size: Optional[int], inputs: List[str], outputs: Dict[str, List[str]]
+) -> None:
+    from allennlp.common.checks import ConfigurationError
+
+    if batch_size is not None and batch_size < 1:
+        raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
+    for option, paths in outputs.items():
+        for path in paths:
+            if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
+                raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
+
+
+def refuse_to_overwrite_the_input() -> None:
+    """
+    Mends: `allennlp.commands.predict._PredictManager.__init__` and `allennlp.commands.evaluate.evaluate_from_archive`.
+
+    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has. With
+    `--batch-size 0` nothing is predicted, and one below 0 ends in a traceback.
+
+    Can go: when AllenNLP checks its arguments.
+    """
+    from allennlp.commands import evaluate, predict
+
+    def make_manager(original: Callable) -> Callable:
+        def __init__(self, predictor, input_file, output_file, batch_size, *args, **kwargs):
+            _check_files_and_batch_size(batch_size, [input_file], {"--output-file": [output_file or ""]})
+            original(self, predictor, input_file, output_file, batch_size, *args, **kwargs)
+
+        return __init__
+
+    def make_evaluate(original: Callable) -> Callable:
+        def evaluate_from_archive(
+            archive_file,
+            input_file,
+            metrics_output_file=None,
+            predictions_output_file=None,
+            batch_size=None,
+            **kwargs,
+        ):
+            outputs = {
+                "--output-file": (metrics_output_file or "").split(","),
+                "--predictions-output-file": (predictions_output_file or "").split(","),
+            }
+            _check_files_and_batch_size(batch_size, str(input_file).split(","), outputs)
+            return original(
+                archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
+            )
+
+        return evaluate_from_archive
+
+    replace_once(predict._PredictManager, "__init__", make_manager)
+    replace_once(evaluate, "evaluate_from_archive", make_evaluate)
+
+
 def end_data_workers_quietly() -> None:
     """
     Mends: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
@@ -292,6 +348,7 @@ MENDS = (
     keep_tracked_metrics_plain,
     start_wandb_runs,
     keep_undecodable_input_lines,
+    refuse_to_overwrite_the_input,
     end_data_workers_quietly,
     forget_pretrained_files_in_lists,
 )

@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import sys
-import tarfile
 import textwrap
 import traceback
 from types import TracebackType
@@ -21,6 +20,8 @@ from allennlp.common import logging as allennlp_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from torch.multiprocessing import ProcessRaisedException
+
+from seal.common.trained_models import ARCHIVE_ERRORS
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,19 @@ def _unexpected_keyword(error: TypeError) -> Optional[str]:
     return None
 
 
+def _constructor(error: ValueError) -> Optional[str]:
+    """What a class that the config names says of a value that it refuses."""
+    frames = list(_frames(error))
+    # The error left through constructors alone, such as a comprehension in one.
+    while frames and frames[-1][1] in ("__init__", "<listcomp>"):
+        frames.pop()
+    module, name, variables = frames[-1] if frames else ("", "", {})
+    if module == "allennlp.common.from_params" and name == "from_params":
+        place = variables["params"].history.rstrip(".")
+        return f'config key "{place}": {_one_line(error)}' if place else None
+    return None
+
+
 def _from_worker(text: str) -> Optional[str]:
     """The sentence of a user error that reached this process only as the text of a worker's traceback."""
     # The last unindented `module.Class: message` is the error that ended the worker.
@@ -108,14 +122,15 @@ def describe(error: BaseException) -> Optional[str]:
     if isinstance(error, WorkerError):
         return _from_worker(textwrap.dedent(str(error).partition("\n\n")[2]))
     frames = list(_frames(error))
-    if isinstance(error, tarfile.ReadError):
+    if isinstance(error, ARCHIVE_ERRORS):
         archives = [v["archive_file"] for _, name, v in frames if name == "load_archive"]
-        return f"{archives[0]} is not a model archive (.tar.gz)" if archives else None
+        return f"{archives[0]} is not a model archive (.tar.gz): {_one_line(error)}" if archives else None
     if isinstance(error, ModuleNotFoundError):
         named = [v["package_name"] for _, name, v in frames if name == "import_module_and_submodules"]
         return f"--include-package {error.name}: there is no such package" if error.name in named else None
     innermost = frames[-1][0] if frames else ""
-    if isinstance(error, ValueError) and any(name == "_get_predictor" for _, name, _ in frames):
+    given = [v["predictor_args"] for _, name, v in frames if name == "_get_predictor" and "predictor_args" in v]
+    if isinstance(error, (TypeError, ValueError)) and given and not isinstance(given[0], dict):
         return f"--predictor-args is not a JSON object ({_one_line(error)})"
     if isinstance(error, OSError):
         if error.filename is not None:
@@ -125,6 +140,13 @@ def describe(error: BaseException) -> Optional[str]:
         return None
     if isinstance(error, TypeError):
         sentence = _unexpected_keyword(error)
+        if sentence is not None:
+            return sentence
+    if isinstance(error, ValueError) and frames[-1][1] in ("pop_int", "pop_float", "pop_bool"):
+        place = frames[-1][2]["self"].history + frames[-1][2]["key"]
+        return f'config key "{place}": {_one_line(error)}'
+    if isinstance(error, ValueError):
+        sentence = _constructor(error)
         if sentence is not None:
             return sentence
     if innermost in _CONFIG_MODULES and isinstance(error, (RuntimeError, TypeError, ValueError)):

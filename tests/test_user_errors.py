@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from allennlp.commands import main
+from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
+from allennlp.predictors import Predictor
+from allennlp.training import TrainerCallback
 
 from seal import user_errors
 
@@ -68,6 +71,14 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"trainer.nothing.here": 3}', "overrides dict contains unused keys: ['trainer.nothing.here']"),
         ('{"a": 1', "--overrides, at 1:"),
         ('{"vocabulary": {"type": "from_files", "directory": "none"}}', "file none not found"),
+        # What a constructor refuses, at once, when it is made later, and by way of the class that it extends.
+        ('{"model.encoder.num_layers": 0}', 'config key "model.encoder": num_layers must be greater than zero'),
+        ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
+        ('{"dataset_reader.max_instances": -1}', 'config key "dataset_reader": If specified, max_instances'),
+        ('{"data_loader.batches_per_epoch": 0}', 'config key "data_loader": batches_per_epoch must be at least 1'),
+        ('{"random_seed": "x"}', 'config key "random_seed": invalid literal for int()'),
+        ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
+        ('{"model": null}', 'config key "model" of TrainModel is null'),
     ],
 )
 def test_train(command, config, tmp_path, overrides, sentence):
@@ -106,9 +117,77 @@ def test_files_that_are_not_there_or_no_archives(command, tmp_path):
     no_archive = tmp_path / "model.tar.gz"
     no_archive.write_text("nothing")
     told = command("evaluate", str(no_archive), "x")
-    assert told == f"error: {no_archive} is not a model archive (.tar.gz)\n"
+    assert told.startswith(f"error: {no_archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
     told = command("train", "none.jsonnet", "-s", run, "--include-package", "no_such_package")
     assert told == "error: --include-package no_such_package: there is no such package\n"
+
+
+class Refusing(TrainerCallback):
+    """Its constructor calls what does not know of configs."""
+
+    def __init__(self, serialization_dir: str, times: int) -> None:
+        super().__init__(serialization_dir)
+        self._parse("x" * times)
+
+    def _parse(self, text: str) -> int:
+        return int(text)
+
+
+def test_a_defect_below_a_constructor_keeps_its_traceback(command, config, tmp_path):
+    TrainerCallback.register("refusing", exist_ok=True)(Refusing)
+    overrides = json.dumps({"trainer.callbacks": [{"type": "refusing", "times": 2}]})
+    told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
+    assert "Traceback" in told and "invalid literal for int() with base 10: 'xx'" in told
+
+
+@pytest.fixture
+def archive(config, tmp_path, allennlp_logging) -> Path:
+    train_model_from_file(config, str(tmp_path / "trained"))
+    return tmp_path / "trained" / "model.tar.gz"
+
+
+@pytest.mark.parametrize("size, change", [(200, None), (None, 60)])
+def test_a_damaged_archive(command, archive, size, change):
+    whole = bytearray(archive.read_bytes())
+    if change is not None:
+        whole[change : change + 20] = bytes(20)
+    archive.write_bytes(whole[:size])
+    told = command("evaluate", str(archive), "x")
+    assert told.startswith(f"error: {archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "3", "{"])
+def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments):
+    told = command("predict", str(archive), "x", "--predictor-args", arguments, "--predictor", "sentence_tagger")
+    assert told.startswith("error: --predictor-args is not a JSON object (") and told.count("\n") == 1
+
+
+@Predictor.register("plain", exist_ok=True)
+class Plain(Predictor):
+    """Of what the reader reads."""
+
+
+@pytest.mark.parametrize("size", [0, -1])
+@pytest.mark.parametrize("name", ["predict", "evaluate"])
+def test_a_batch_size_below_1(command, archive, tmp_path, name, size):
+    data = str(tmp_path / "train.tsv")
+    more = ("--use-dataset-reader", "--predictor", "plain") if name == "predict" else ()
+    told = command(name, str(archive), data, "--batch-size", str(size), *more)
+    assert told == f"error: --batch-size: at least 1, not {size}.\n"
+
+
+@pytest.mark.parametrize(
+    "name, option",
+    [("predict", "--output-file"), ("evaluate", "--output-file"), ("evaluate", "--predictions-output-file")],
+)
+def test_the_input_is_not_written_over(command, archive, tmp_path, name, option):
+    data = tmp_path / "train.tsv"
+    before = data.read_text()
+    same = f"{data.parent}/./{data.name}"
+    more = ("--use-dataset-reader", "--predictor", "plain") if name == "predict" else ()
+    told = command(name, str(archive), str(data), option, same, *more)
+    assert told == f"error: {option}: '{same}' is the input, which would be lost; name another file.\n"
+    assert data.read_text() == before
 
 
 def test_a_model_name_that_is_nowhere_is_one_sentence(command, config, tmp_path):

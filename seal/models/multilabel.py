@@ -81,6 +81,11 @@ class MultilabelModel(SealModel):
         return self._task_state({"features": features}, len(features), labels)
 
     def _task_state(self, inputs: Dict[str, Any], rows: int, labels: Optional[torch.Tensor]) -> TaskState:
+        if self.training and self.decision != "half" and not self.tune_thresholds:
+            raise ConfigurationError(
+                f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
+                "'tune_thresholds' to trainer.callbacks, or leave the decision out."
+            )
         if self.task_net is None:
             logits, hidden = self.label_thresholds.new_zeros(rows, self.output_space.num_labels), None
         else:

@@ -72,6 +72,17 @@ def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():
     assert not torch.equal(other.tuned_threshold, net.tuned_threshold)
 
 
+@pytest.mark.parametrize("decision", ["tuned", "per_label"])
+def test_a_decision_by_thresholds_is_not_trained_without_the_callback_that_tunes_them(decision):
+    net = model(task_net=TASK_NET, decision=decision)
+    with pytest.raises(ConfigurationError, match=f"model.decision: '{decision}' needs .* add 'tune_thresholds' to"):
+        net(**batch())
+    net.tune_thresholds = True
+    net(**batch())
+    net.tune_thresholds = False
+    net.eval()(**batch())
+
+
 @pytest.mark.parametrize("decision", ["half", "tuned", "per_label"])
 def test_decision(decision):
     net = model(task_net=TASK_NET, decision=decision).eval()

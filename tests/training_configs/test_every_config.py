@@ -10,10 +10,12 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.data import DatasetReader
 from allennlp.predictors import Predictor
 
 from seal.common.bio import first_illegal
 from seal.common.tag_encodings import first_broken
+from seal.dataset_readers.multilabel import MultilabelReader
 from tests.tiny_bert import save_tiny_bert
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +110,7 @@ def few_epochs(trainer):
 
 
 def test_there_are_configs():
-    assert len(CONFIGS) >= 126
+    assert len(CONFIGS) >= 219
     # Each is of one kind.
     kinds = (is_multilabel, is_tagging, is_srl, is_text, is_segmentation)
     assert all(sum(is_kind(path) for is_kind in kinds) == 1 for path in CONFIGS)
@@ -161,7 +163,8 @@ def test_an_srl_config_trains_a_step_and_predicts(config, tiny_bert, tmp_path, m
 def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, few_rows, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     params = shrink(Params.from_file(config).as_dict(quiet=True), few_rows / "data.arff")
-    # The data set's own paths and reading are for its own files.
+    # The data set's own paths and reading are for its own files; but it must be a reader that there is.
+    assert isinstance(DatasetReader.from_params(Params(params["dataset_reader"])), MultilabelReader)
     params["dataset_reader"] = {"type": "seal_multilabel", "label_xml": str(few_rows / "labels.xml")}
     trained(config, params, tmp_path / "run")
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", str(few_rows / "data.arff"))

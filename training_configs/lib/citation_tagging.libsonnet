@@ -1,7 +1,24 @@
 // Fields of citations from few references with tags and many without (implicit-training paper, "Citation Field
 // Extraction"). `supervised` trains on the first `labelled` references alone, `semi_supervised` on those and, by
 // rewards, on the words of the rest.
-local tagging = import 'tagging.libsonnet';
+
+// What data and training have here beyond those of other tags.
+local tagging = (import 'tagging.libsonnet') {
+  data+: { sample+: { tags: [] } },
+  // `num_labelled` and `num_unlabelled` are references of a batch; `batches` of an epoch without unlabelled ones, about as
+  // many as there are with them.
+  training+: {
+    default+: {
+      epochs: 30,
+      patience: 10,
+      task_net_lr: 3e-3,
+      loss_net_lr: 3e-3,
+      num_labelled: 5,
+      num_unlabelled: 15,
+      batches: 18,
+    },
+  },
+};
 
 {
   // Cora (Seymore et al. 1999). Every tenth reference of the training file is dev; `tags` are known beforehand, five
@@ -62,17 +79,7 @@ local tagging = import 'tagging.libsonnet';
         + { trainer:: $.method.implicit_cd(solver_steps=solver_steps, damping=damping)(encoder, energies).trainer },
   },
 
-  // `num_labelled` and `num_unlabelled` are references of a batch; `batches` of an epoch without unlabelled ones, about as
-  // many as there are with them.
-  training: tagging.training.default {
-    epochs: 30,
-    patience: 10,
-    task_net_lr: 3e-3,
-    loss_net_lr: 3e-3,
-    num_labelled: 5,
-    num_unlabelled: 15,
-    batches: 18,
-  },
+  training: tagging.training.default,
 
   local experiment(data, method, training) =
     tagging.experiment(data, $.encoder, method, training) {

@@ -2,6 +2,7 @@
 //
 //   segmentation.experiment('weizmann', 'nce')
 //   segmentation.experiment('weizmann', 'nce', settings={ energy_weight: 1, crops: false })
+local known = import 'known.libsonnet';
 local data = import 'segmentation_data.libsonnet';
 local methods = import 'segmentation_methods.libsonnet';
 local settings_of = import 'segmentation_settings.libsonnet';
@@ -19,7 +20,8 @@ local choose(choices, name, what) =
 
   experiment(dataset, method, settings={}): {
     local d = $.dataset(dataset),
-    local s = settings_of(dataset, method) + settings,
+    local base = settings_of(dataset, method),
+    local s = base + known('settings', settings, base),
     local reader = { type: 'seal_segmentation' },
     local player(lr, steps) = {
       optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },

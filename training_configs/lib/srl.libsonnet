@@ -1,6 +1,7 @@
 // Semantic role labelling: `experiment` puts data, encoder, method and training together.
 local data = import 'srl_data.libsonnet';
 local encoders = import 'encoders.libsonnet';
+local known = import 'known.libsonnet';
 local methods = import 'methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
 
@@ -50,14 +51,14 @@ local sentences = import 'sentences.libsonnet';
   ):
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      data,
+      known('data', data, $.data.sample),
       encoder,
       {
         type: 'seal_srl',
         output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
         task_net: { encoder: encoder.settings },
       } + parts,
-      training,
+      known('training', training, $.training.default),
       validation_metric='+f1',
     ) {
       local reader = { type: 'seal_srl', token_indexers: encoder.indexers },

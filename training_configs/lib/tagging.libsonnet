@@ -1,6 +1,7 @@
 // Sequence labelling: `experiment` puts data, encoder, method and training together.
 local data = import 'tagging_data.libsonnet';
 local encoders = import 'tagging_encoders.libsonnet';
+local known = import 'known.libsonnet';
 local methods = import 'tagging_methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
 
@@ -45,14 +46,14 @@ local sentences = import 'sentences.libsonnet';
   ):
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      data,
+      known('data', data, $.data.sample),
       encoder,
       {
         type: 'seal_tagging',
         output_space: { type: 'tag_sequence', encoding: data.encoding },
         task_net: { encoder: encoder.settings },
       } + parts,
-      training,
+      known('training', training, $.training.default),
       validation_metric=if data.encoding == null then '+accuracy' else '+f1',
     ) {
       dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + data.reader,

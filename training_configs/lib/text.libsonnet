@@ -1,4 +1,5 @@
 // Multi-label classification of texts: `experiment` puts data, encoder, method and training together.
+local known = import 'known.libsonnet';
 local methods = import 'methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
 local tagging_methods = import 'tagging_methods.libsonnet';
@@ -52,14 +53,14 @@ local encoders = import 'text_encoders.libsonnet';
   ):
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      data,
+      known('data', data, $.data.sample),
       encoder,
       {
         type: 'seal_text_multilabel',
         output_space: { type: 'label_set' },
         task_net: { encoder: encoder.settings },
       } + parts,
-      training,
+      known('training', training, $.training.default),
       validation_metric='+' + training.metric,
     ) {
       dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + data.reader,

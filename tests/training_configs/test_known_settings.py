@@ -1,0 +1,53 @@
+"""A misspelt setting of a jsonnet library is refused, with the names that there are."""
+
+from pathlib import Path
+
+import _jsonnet
+import pytest
+
+LIBRARIES = Path(__file__).parents[2] / "training_configs" / "lib"
+EXPERIMENTS = {
+    "multilabel": "lib.experiment('sample', 'nce', settings={ %s: 9 })",
+    "segmentation": "lib.experiment('shapes', 'nce', settings={ %s: 9 })",
+    **dict.fromkeys(
+        ("tagging", "text", "srl"),
+        "lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), lib.training.sample { %s: 9 })",
+    ),
+    "citation_tagging": "lib.semi_supervised(labelled=5, training=lib.training { %s: 9 })",
+}
+DATA = {
+    **dict.fromkeys(
+        ("tagging", "text", "srl"),
+        "lib.experiment(lib.data.sample { %s: {} }, lib.encoder.bilstm(), lib.method.nce())",
+    ),
+    "citation_tagging": "lib.semi_supervised(lib.data.cora { %s: {} }, labelled=5)",
+}
+
+
+def evaluated(library, expression):
+    source = f"local lib = import '{(LIBRARIES / library).as_posix()}.libsonnet';\n{expression}"
+    return _jsonnet.evaluate_snippet("test", source)
+
+
+@pytest.mark.parametrize("library", EXPERIMENTS)
+def test_a_misspelt_setting(library):
+    what = "settings" if library in ("multilabel", "segmentation") else "training"
+    with pytest.raises(RuntimeError, match=f"{what}: there is no 'task_net_LR'; there are .*, task_net_lr, "):
+        evaluated(library, EXPERIMENTS[library] % "task_net_LR")
+    assert '"lr": 9' in evaluated(library, EXPERIMENTS[library] % "task_net_lr")
+
+
+def test_settings_that_a_search_asks_for_are_held_to_the_same_names():
+    with pytest.raises(RuntimeError, match="settings: there is no 'energy_wieght'"):
+        evaluated("multilabel", "lib.settings('sample', 'nce', { energy_wieght: 1 })")
+
+
+@pytest.mark.parametrize("library", DATA)
+def test_misspelt_data(library):
+    with pytest.raises(RuntimeError, match="data: there is no 'raeder'; there are dev, "):
+        evaluated(library, DATA[library] % "raeder")
+
+
+def test_what_citations_add_is_unknown_to_other_tags():
+    with pytest.raises(RuntimeError, match="training: there is no 'num_labelled'"):
+        evaluated("tagging", EXPERIMENTS["tagging"] % "num_labelled")
