@@ -15,17 +15,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure import configs  # noqa: E402
+from scripts.measure import configs, provenance  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.runs import Run, Runner, RunFailed, Stopped, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
-too (from the repository root), its log, its model, and what each example of a split adds to the scores.
+too (from the repository root), its log, its model, commit and machine of its training (run.json), and what
+each example of a split adds to the scores.
 Started again after whatever end, the same command goes on where it stopped; more seeds, methods, data sets or
 splits may be asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
 (OUT/results_multilabel.png of that suite). A split that is asked for later is scored without training again.
+The page names the commits of its runs, and the runs that today's defaults would train otherwise; a run that
+was stopped midway is not continued with other defaults.
 
 examples:
   python scripts/reproduce.py --suite srl_sample --seeds 3 --out results/srl_sample
@@ -246,16 +249,17 @@ def report(out: Path, label: str, command: str) -> None:
     families = list(all_families().values())
     table = results.collect(out)
     results.write_csv(table, out / "results.csv")
-    comparisons = {
-        name: results.compare(out, suite, table[table["suite"] == name]) for name, suite in suites.items()
-    }
+    finished = results.finished(out)
+    comparisons, warnings = {}, provenance.changes(finished)
+    for name, suite in suites.items():
+        comparisons[name], unlike = results.compare(out, suite, table[table["suite"] == name])
+        warnings += unlike
     facts = {
-        "commit": machine.commit(),
-        "machine": machine.machine(),
-        "torch": machine.torch_version(),
-        "command": f"`{command}`",
+        **provenance.facts(finished),
+        "this page": f"commit {machine.commit()}, torch {machine.torch_version()}, {machine.machine()}",
+        "command of this page": f"`{command}`",
     }
-    page = tables.page(suites, table, comparisons, results.failures(out), facts, label, families)
+    page = tables.page(suites, table, comparisons, results.failures(out), facts, label, families, warnings)
     write_text(out / "results.md", page)
     single = {name: suite for name, suite in suites.items() if suite.family is None}
     plots.draw_results(single, table, out / "results.png", label)
@@ -271,6 +275,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    for sentence in provenance.changes([run.folder for run in runs if run.trained]):
+        print(f"warning: {sentence}", file=sys.stderr)
 
     def end(number: int, _) -> None:
         raise SystemExit(128 + number)

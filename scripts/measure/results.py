@@ -1,13 +1,13 @@
 """The results of every finished run below a folder, and the comparisons between them."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple, Union
 
 import pandas
 
 from scripts.measure.files import read_json, replacing
 from scripts.measure.runs import run_name
-from scripts.measure.significance import Comparison, paired_bootstrap, pooled
+from scripts.measure.significance import Comparison, UnlikeExamples, paired_bootstrap, pooled
 from scripts.measure.suite import Suite
 
 COLUMNS = ["suite", "dataset", "method", "seed", "split", "metric", "value"]
@@ -23,11 +23,16 @@ class Failure(NamedTuple):
     error: str
 
 
+def finished(out: Path) -> List[Path]:
+    """The folders of the runs of `out` that have ended well."""
+    return sorted(path.parent for path in (out / "runs").glob("*/result.json"))
+
+
 def collect(out: Path) -> pandas.DataFrame:
     """A row a number, of all runs of `out` that have ended well."""
     rows: List[Dict[str, Any]] = []
-    for path in sorted((out / "runs").glob("*/result.json")):
-        result = read_json(path)
+    for folder in finished(out):
+        result = read_json(folder / "result.json")
         metrics = result.pop("metrics")
         for split, values in metrics.items():
             rows += [
@@ -52,11 +57,13 @@ def seeds_of(table: pandas.DataFrame, method: str) -> List[int]:
     return sorted(table.loc[table["method"] == method, "seed"].unique().tolist())
 
 
-def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Comparisons:
+def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Tuple[Comparisons, List[str]]:
     """
-    Every method against the baseline, over the seeds that both have; `table` holds this suite's rows alone.
+    Every method against the baseline, over the seeds that both have, and a sentence for each that cannot be
+    compared; `table` holds this suite's rows alone.
     """
     comparisons: Comparisons = {}
+    unlike: List[str] = []
     for split in (split for split in table["split"].unique() if split != "train"):
         # Not every run need have been scored on every split.
         scored = table[table["split"] == split]
@@ -69,17 +76,25 @@ def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Comparisons:
             # The tables follow each run, and most of them are as they were.
             key = tuple((str(path), path.stat().st_mtime_ns) for path in [*paths[0], *paths[1]])
             if key not in _known:
-                base, ours = (_pooled(found, suite.key) for found in paths)
-                _known[key] = {
-                    metric: paired_bootstrap(base, ours, statistic)
-                    for metric, statistic in suite.statistics.items()
-                }
-            for metric, comparison in _known[key].items():
+                try:
+                    base, ours = (_pooled(found, suite.key) for found in paths)
+                    _known[key] = {
+                        metric: paired_bootstrap(base, ours, suite.key, statistic)
+                        for metric, statistic in suite.statistics.items()
+                    }
+                except UnlikeExamples as error:
+                    _known[key] = str(error)
+            found = _known[key]
+            if isinstance(found, str):
+                told = f"{method} is not tested against {suite.baseline}: {found}"
+                unlike.append(f"{suite.name}, {split}: {told}.")
+                continue
+            for metric, comparison in found.items():
                 comparisons[split, method, metric] = comparison
-    return comparisons
+    return comparisons, unlike
 
 
-_known: Dict[Any, Dict[str, Comparison]] = {}
+_known: Dict[Any, Union[Dict[str, Comparison], str]] = {}
 
 
 def _paths(out: Path, suite: Suite, method: str, seeds: List[int], split: str) -> List[Path]:

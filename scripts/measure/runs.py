@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Dict, List, Optional, Tuple
 
+from scripts.measure import provenance
 from scripts.measure.files import locked, read_json, replacing, write_json, write_text
 from scripts.measure.suite import ROOT, Suite, UserError
 
@@ -72,12 +73,32 @@ class Run:
         found = self.metrics()
         return [split for split in self.splits if split not in found]
 
+    @property
+    def trained(self) -> bool:
+        """Whether nothing but scores may be missing."""
+        return (self.folder / "trained.json").is_file()
+
+    @property
+    def resumes(self) -> bool:
+        """Whether its training was stopped, and will go on from there."""
+        recovers = self.suite.methods[self.method].recovers
+        return not self.trained and recovers and any(self.model.glob("training_state_*.th"))
+
     def check_settings(self) -> None:
-        """Refuses to mix two experiments in one folder."""
+        """
+        Refuses to mix two experiments in one folder, or in one training. A run that was trained stays as it
+        is when its config reads otherwise by now: `provenance.changes` tells.
+        """
         config = self.folder / "config.jsonnet"
         if config.is_file() and config.read_text(encoding="utf-8") != self.config:
             raise UserError(
                 f"{config} is of a run with other settings: take another --out, or remove its folder."
+            )
+        difference = provenance.difference(self.folder) if self.resumes else ""
+        if difference:
+            raise UserError(
+                f"{self.folder} was begun {difference}, so that it cannot go on: remove the folder to train "
+                "it anew, or return to the commit that it was begun at."
             )
 
 
@@ -129,8 +150,8 @@ class Runner:
 
     def _train_and_score(self, run: Run, lock: int) -> None:
         recovered = False
-        if not (run.folder / "trained.json").is_file():
-            recovered = run.suite.methods[run.method].recovers and any(run.model.glob("training_state_*.th"))
+        if not run.trained:
+            recovered = run.resumes
             status = self._train(run, lock, recover=recovered)
             if status > 0 and recovered:
                 # A kill can leave a file torn that AllenNLP does not replace in time; the beginning is always
@@ -159,6 +180,7 @@ class Runner:
             command += ["--include-package", package]
         if not recover:
             shutil.rmtree(run.model, ignore_errors=True)
+        provenance.note_training(run.folder, recover)
         with open(run.log, "wb") as log:
             process = subprocess.Popen(
                 command,

@@ -1,7 +1,7 @@
 """Paired bootstrap over the examples of a split."""
 
 from functools import lru_cache
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Sequence
 
 import numpy
 import pandas
@@ -19,9 +19,14 @@ class Comparison(NamedTuple):
     p_value: float
 
 
+class UnlikeExamples(ValueError):
+    """Runs that are to be compared example by example were not scored on the same ones."""
+
+
 def paired_bootstrap(
     baseline: pandas.DataFrame,
     method: pandas.DataFrame,
+    key: Sequence[str],
     statistic: Statistic,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -36,11 +41,16 @@ def paired_bootstrap(
     baseline, method : `pandas.DataFrame`
         A row an example, the same examples in the same order, with the statistic's columns: counts, summed
         over seeds.
+    key : `Sequence[str]`
+        The columns that name an example.
+
+    # Raises
+
+    `UnlikeExamples`
     """
+    _check_alike(baseline, method, key)
     columns = list(statistic.columns)
     first, second = baseline[columns].to_numpy(float), method[columns].to_numpy(float)
-    if len(first) != len(second):
-        raise ValueError(f"a paired test needs the same examples, found {len(first)} and {len(second)}.")
 
     def value(sums: numpy.ndarray) -> numpy.ndarray:
         return statistic.value({name: sums[..., index] for index, name in enumerate(columns)})
@@ -67,7 +77,27 @@ def _draws(examples: int, resamples: int, seed: int) -> List[numpy.ndarray]:
     return [generator.multinomial(examples, even, size=size).astype(numpy.uint16) for size in sizes]
 
 
-def pooled(frames: Dict[int, pandas.DataFrame], key: Tuple[str, ...]) -> pandas.DataFrame:
-    """The counts of each example summed over the runs of a method (by seed), in the order of the key."""
-    together = pandas.concat(frames.values(), ignore_index=True)
-    return together.groupby(list(key), sort=True, as_index=False).sum()
+def pooled(frames: Dict[int, pandas.DataFrame], key: Sequence[str]) -> pandas.DataFrame:
+    """
+    The counts of each example summed over the runs of a method (by seed), in the order of the key.
+
+    # Raises
+
+    `UnlikeExamples`
+    """
+    names = list(key)
+    ordered = [frame.sort_values(names, ignore_index=True) for frame in frames.values()]
+    for frame in ordered[1:]:
+        _check_alike(ordered[0], frame, key)
+    return pandas.concat(ordered, ignore_index=True).groupby(names, sort=True, as_index=False).sum()
+
+
+def _check_alike(first: pandas.DataFrame, second: pandas.DataFrame, key: Sequence[str]) -> None:
+    """Counts of unlike examples would be subtracted all the same."""
+    if len(first) != len(second):
+        raise UnlikeExamples(f"the same examples are needed, found {len(first)} and {len(second)}")
+    rows = (frame[list(key)].itertuples(index=False, name=None) for frame in (first, second))
+    for ours, theirs in zip(*rows):
+        if ours != theirs:
+            told = (" ".join(map(str, row)) for row in (ours, theirs))
+            raise UnlikeExamples(f"the same examples are needed, found {' where the other has '.join(told)}")

@@ -98,16 +98,20 @@ def page(
     facts: Dict[str, str],
     label: str = "",
     families: Sequence[Family] = (),
+    warnings: Sequence[str] = (),
 ) -> str:
     """
     # Parameters
 
     comparisons : by suite.
     facts : what the numbers were measured on, a line each.
+    warnings : sentences to be read before the numbers.
     """
     from scripts.measure import family_tables  # Not above: it takes its cells from this module.
 
     parts = [f"# {label or 'Results'}", "\n".join(f"- {name}: {fact}" for name, fact in facts.items())]
+    if warnings:
+        parts += ["## Beware", "\n".join(f"- {sentence}" for sentence in warnings)]
     for name, suite in suites.items():
         ours = table[table["suite"] == name]
         if ours.empty or suite.family is not None:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pandas
 import pytest
 
 from scripts import reproduce
-from scripts.measure import configs, results, runs, significance, tables
+from scripts.measure import configs, provenance, results, runs, significance, tables
 from scripts.measure.files import read_json
 from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
 
@@ -25,6 +26,7 @@ TINY = ["--suite", "srl_sample", "--seeds", "1", "--epochs", "3", "--fraction", 
 TINY += ["--overrides", '{"validation_dataset_reader.fraction": 0.05}']
 
 SUITES = all_suites()
+KEY = ("source", "predicate", "nth")
 
 
 # Statistics and tables.
@@ -60,9 +62,8 @@ def test_f1_and_ucr_are_those_of_the_counts():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_bootstrap_agrees_with_a_slow_one(seed):
     first, second = frames(0), frames(seed)
-    found = significance.paired_bootstrap(
-        first, second, SUITES["srl_sample"].statistics["f1"], resamples=4000
-    )
+    f1 = SUITES["srl_sample"].statistics["f1"]
+    found = significance.paired_bootstrap(first, second, KEY, f1, resamples=4000)
     observed = slow_f1(second, range(40)) - slow_f1(first, range(40))
     first, second = ({name: table[name] for name in table} for table in (first, second))
     generator = random.Random(5)
@@ -77,18 +78,18 @@ def test_bootstrap_agrees_with_a_slow_one(seed):
 
 def test_bootstrap_of_equal_runs_finds_nothing_and_of_unlike_ones_something():
     mean = Statistic(("hit", "frame"), lambda sums: sums["hit"] / sums["frame"])
-    none = pandas.DataFrame({"hit": [0] * 50, "frame": [1] * 50})
-    half = pandas.DataFrame({"hit": [0, 1] * 25, "frame": [1] * 50})
-    assert significance.paired_bootstrap(half, half, mean).p_value == 1
-    result = significance.paired_bootstrap(none, half, mean)
+    none = pandas.DataFrame({"row": range(50), "hit": 0, "frame": 1})
+    half = none.assign(hit=[0, 1] * 25)
+    assert significance.paired_bootstrap(half, half, ["row"], mean).p_value == 1
+    result = significance.paired_bootstrap(none, half, ["row"], mean)
     assert result.difference == 0.5 and result.p_value < 0.01
-    assert significance.paired_bootstrap(none, half, mean) == result
+    assert significance.paired_bootstrap(none, half, ["row"], mean) == result
 
 
 def test_pooling_sums_the_seeds_of_each_frame():
     first, second = frames(0), frames(1)
     shuffled = second.sample(frac=1, random_state=0)
-    both = significance.pooled({1: first, 2: shuffled}, ("source", "predicate", "nth"))
+    both = significance.pooled({1: first, 2: shuffled}, KEY)
     assert len(both) == 40
     for row in both.itertuples():
         expected = sum(table.set_index("source").loc[row.source, "correct"] for table in (first, second))
@@ -209,6 +210,9 @@ def test_results_of_a_suite(whole):
     for word in ("cross-entropy", "CRF", "data/srl_sample/test.gold_conll", "commit", "Seeds: 1"):
         assert word in page
     assert (whole / "results.png").stat().st_size > 10_000
+    folders = list((whole / "runs").iterdir())
+    (commit,) = {training["commit"] for folder in folders for training in provenance.trainings(folder)}
+    assert f"- commits of the runs: {commit}, 2 runs\n" in page and "## Beware" not in page
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -233,6 +237,23 @@ def test_finished_runs_are_not_run_again(whole, monkeypatch, capsys):
     assert "other settings" in capsys.readouterr().err
 
 
+def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch, capsys):
+    """It noted no commit, and the library has changed since."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    folder = tmp_path / "runs" / "srl_sample-crf-1"
+    (folder / "run.json").unlink()
+    trained = read_json(folder / "model" / "config.json")
+    trained["trainer"]["patience"] = 77
+    (folder / "model" / "config.json").write_text(json.dumps(trained))
+    monkeypatch.setattr(runs.Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
+    assert reproduce.main([*TINY, "--methods", "cross_entropy,crf", "--out", str(tmp_path)]) == 0
+    told = "trained with other values of trainer.patience than training_configs/lib now gives"
+    assert f"warning: srl_sample-crf-1: {told}.\n" in capsys.readouterr().err
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert f"## Beware\n\n- srl_sample-crf-1: {told}.\n" in page and "unknown (before runs recorded it), 1 run" in page
+    assert (tmp_path / "results.csv").read_bytes() == (whole / "results.csv").read_bytes()
+
+
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     arguments = [*TINY, "--methods", "crf", "--out", str(tmp_path)]
     process = subprocess.Popen(
@@ -250,7 +271,7 @@ def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     assert not (folder / "trained.json").exists()
 
     assert reproduce.main(arguments) == 0
-    assert read_json(folder / "trained.json")["recovered"]
+    assert read_json(folder / "trained.json")["recovered"] and len(provenance.trainings(folder)) == 2
     first, second = (pandas.read_csv(out / "results.csv") for out in (whole, tmp_path))
     first = first[first["method"] == "crf"].reset_index(drop=True)
     timed = first["metric"] == "seconds_per_epoch"
@@ -285,7 +306,8 @@ def wait_for(condition, process, seconds=120):
 def test_nothing_is_drawn_from_numpys_shared_generator():
     numpy.random.seed(0)
     before = numpy.random.get_state()[1].copy()
-    significance.paired_bootstrap(frames(0), frames(1), SUITES["srl_sample"].statistics["f1"], resamples=10)
+    f1 = SUITES["srl_sample"].statistics["f1"]
+    significance.paired_bootstrap(frames(0), frames(1), KEY, f1, resamples=10)
     assert (numpy.random.get_state()[1] == before).all()
 
 

@@ -80,5 +80,6 @@ def test_a_run_is_trained_scored_and_compared(tmp_path, capsys):
     wrong = images["union"].sum() - images["intersection"].sum()
     assert metrics["test"]["pixel_accuracy"] == pytest.approx(100 * (1 - wrong / pixels))
     better = images.assign(iou=numpy.minimum(images["iou"] + 0.1, 1.0))
-    comparison = significance.paired_bootstrap(images, better, statistics["mean_iou"])
+    key = SUITES["segmentation_shapes"].key
+    comparison = significance.paired_bootstrap(images, better, key, statistics["mean_iou"])
     assert comparison.difference == pytest.approx(10, abs=0.01) and comparison.p_value < 0.01

@@ -1,0 +1,115 @@
+"""The scripts take every command of README and docs/measurements.md as it is written there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+import _jsonnet
+import pytest
+
+from scripts import benchmark, reproduce
+from scripts.measure import (
+    bench_implicit,
+    bench_multilabel,
+    bench_multilabel_parts,
+    bench_srl,
+    bench_tagging,
+    bench_text,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("README.md", "docs/measurements.md")
+BENCHMARKS = {
+    "srl": (bench_srl, "SrlBenchmark"),
+    "multilabel": (bench_multilabel, "MultilabelBenchmark"),
+    "implicit": (bench_implicit, "ImplicitBenchmark"),
+    "text": (bench_text, "TextBenchmark"),
+    "tagging": (bench_tagging, "TaggingBenchmark"),
+}
+
+
+def commands(text, script):
+    """The arguments of each command, wherever it stands: in a block, over several lines, or in a sentence."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    found = re.findall(rf"python scripts/{script}\.py +([^\n`]+)", joined)
+    return [shlex.split(arguments, comments=True) for arguments in found]
+
+
+def documented(script):
+    return [
+        pytest.param(arguments, id=f"{page}: {' '.join(arguments)}")
+        for page in PAGES
+        for arguments in commands((ROOT / page).read_text(encoding="utf-8"), script)
+    ]
+
+
+def written_to(folder, arguments):
+    """The command with its results elsewhere, and a folder where the page has a word for one."""
+    assert "--out" in arguments, "where do the results go?"
+    replaced = [str(folder) if value == "FOLDER" else value for value in arguments]
+    replaced[replaced.index("--out") + 1] = str(folder / "out")
+    return replaced
+
+
+def test_commands_are_found():
+    text = "Try `python scripts/a.py --b 1` or:\n```sh\n"
+    text += "python scripts/a.py --c 'x y' \\\n    --d   # as well\n```\n"
+    assert commands(text, "a") == [["--b", "1"], ["--c", "x y", "--d"]]
+    assert commands("`python scripts/a.py` and `python scripts/b.py --c`", "a") == []
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert commands(text, "reproduce") and commands(text, "benchmark")
+
+
+def evaluated(run):
+    """The config of a run whose folder is not there."""
+
+    def read(folder, name):
+        path = (Path(folder) / name).resolve()
+        return str(path), path.read_bytes()
+
+    name = f"{run.folder}/config.jsonnet"
+    return json.loads(_jsonnet.evaluate_snippet(name, run.config, import_callback=read))
+
+
+@pytest.mark.parametrize("arguments", documented("reproduce"))
+def test_reproduce_plans_it(arguments, tmp_path, monkeypatch):
+    # What the data are is not asked here, but whether the command is one.
+    monkeypatch.setattr(reproduce, "glob", SimpleNamespace(glob=lambda *_, **__: ["there"]))
+    given = reproduce.parser().parse_args(written_to(tmp_path, arguments))
+    try:
+        runs = reproduce.plan(given)
+    except FileNotFoundError as error:
+        pytest.skip(f"a config is written from data that are not there: {error.filename}")
+    assert {run.seed for run in runs} == set(range(1, given.seeds + 1))
+    for run in runs:
+        # Jsonnet is evaluated as it is asked for: a setting that is none shows no earlier than here.
+        if run.seed == 1:
+            config = evaluated(run)
+            assert config["pytorch_seed"] == 1 and config["trainer"]["num_epochs"] == run.epochs
+
+
+class Reached(Exception):
+    pass
+
+
+@pytest.mark.parametrize("arguments", documented("benchmark"))
+def test_benchmark_takes_it(arguments, tmp_path, monkeypatch, capsys):
+    def reach(*_, **__):
+        raise Reached
+
+    for module, name in BENCHMARKS.values():
+        monkeypatch.setattr(module, name, reach)
+    monkeypatch.setattr(bench_multilabel_parts, "is_present", lambda _: True)
+    with pytest.raises(Reached):
+        assert benchmark.main(written_to(tmp_path, arguments)) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suite", benchmark.SUITES)
+def test_a_benchmark_that_is_none_is_refused(suite, tmp_path, capsys):
+    """Else the test above would take anything."""
+    assert suite in BENCHMARKS
+    assert benchmark.main(["--suite", suite, "--methods", "nse", "--out", str(tmp_path)]) == 2
+    assert "there is no 'nse'" in capsys.readouterr().err

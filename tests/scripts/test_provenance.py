@@ -1,0 +1,164 @@
+"""What a run notes of its training, and whether its config still says the same."""
+
+import json
+import os
+import re
+from types import SimpleNamespace
+
+import pytest
+from allennlp.common import Params
+
+from scripts.measure import machine, provenance
+from scripts.measure.runs import Run
+from scripts.measure.suite import Method, UserError
+
+CONFIG = 'local lib = import "../../training_configs/lib/a.libsonnet";\nlib.experiment(1)\n'
+LIBRARY = """{
+  experiment(seed):: { z: { type: 't', rate: 0.1, items: [1, { b: 2 }] }, model: { c: null }, seed: seed },
+}
+"""
+TOO_MANY = "model.c, model.d0, model.d1, model.d2, model.d3 and 2 more keys"
+
+
+# What is noted.
+
+
+@pytest.fixture
+def at(monkeypatch):
+    monkeypatch.setattr(machine, "torch_version", lambda: "2.0")
+    monkeypatch.setattr(machine, "machine", lambda: "a computer")
+    return lambda commit: monkeypatch.setattr(machine, "commit", lambda: commit)
+
+
+def commits(folder):
+    return [training.get("commit") for training in provenance.trainings(folder)]
+
+
+def test_a_training_that_goes_on_is_noted_beside_the_first(at, tmp_path):
+    for commit, recover, expected in [
+        ("a", False, ["a"]),
+        ("b", True, ["a", "b"]),
+        ("c", False, ["c"]),
+    ]:
+        at(commit)
+        provenance.note_training(tmp_path, recover)
+        assert commits(tmp_path) == expected
+    (noted,) = provenance.trainings(tmp_path)
+    assert (noted["torch"], noted["machine"]) == ("2.0", "a computer")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", noted["begun"])
+
+
+def test_an_older_training_that_goes_on_stays_unknown(at, tmp_path):
+    at("a")
+    provenance.note_training(tmp_path, recover=True)
+    assert commits(tmp_path) == [None, "a"]
+    assert provenance.facts([tmp_path])["commits of the runs"] == (
+        "a, 1 run; unknown (before runs recorded it), 1 run"
+    )
+
+
+def test_the_facts_are_of_all_runs(tmp_path):
+    noted = {
+        "one": [{"commit": "b", "torch": "2.0", "machine": "m", "begun": "2026-03-04T05:06:07Z"}],
+        "two": [
+            {"commit": "b", "torch": "2.0", "machine": "m", "begun": "2026-03-02T05:06:07Z"},
+            {"commit": "a, with changes", "torch": "2.0", "machine": "m", "begun": "2026-03-03T05:06:07Z"},
+            {"commit": "b", "torch": "2.0", "machine": "m", "begun": "2026-03-03T08:06:07Z"},
+        ],
+    }
+    for name, found in noted.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps({"trainings": found}))
+    folders = [tmp_path / name for name in ("one", "two", "old")]
+    unknown = "unknown (before runs recorded it), 1 run"
+    assert provenance.facts(folders) == {
+        "commits of the runs": f"a, with changes, 1 run; b, 2 runs; {unknown}",
+        "torch of the runs": f"2.0, 2 runs; {unknown}",
+        "machines of the runs": f"m, 2 runs; {unknown}",
+        "training began": "2026-03-02 to 2026-03-04",
+    }
+    assert provenance.facts(folders[:1])["training began"] == "2026-03-04"
+    assert "training began" not in provenance.facts(folders[2:])
+    assert provenance.facts([]) == {}
+
+
+# What has changed since.
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch):
+    """A run's folder as `allennlp train` leaves it, of a library that can be written anew."""
+    library = tmp_path / "training_configs" / "lib" / "a.libsonnet"
+    library.parent.mkdir(parents=True)
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    folder = tmp_path / "runs" / "suite-nce-1"
+    (folder / "model").mkdir(parents=True)
+    (folder / "config.jsonnet").write_text(CONFIG)
+    times = iter(range(1, 100))
+
+    def write(text):
+        library.write_text(text)
+        os.utime(library, ns=(0, next(times)))
+
+    write(LIBRARY)
+    Params.from_file(folder / "config.jsonnet").to_file(folder / "model" / "config.json")
+    return SimpleNamespace(folder=folder, write=write, library=library)
+
+
+def test_what_allennlp_writes_of_a_config_is_the_config(begun):
+    # The order of its keys is another: AllenNLP sorts them.
+    assert list(json.loads((begun.folder / "model" / "config.json").read_text())) == ["model", "seed", "z"]
+    assert provenance.difference(begun.folder) == "" and provenance.changes([begun.folder]) == []
+
+
+@pytest.mark.parametrize(
+    "before, after, keys",
+    [
+        ("rate: 0.1", "rate: 0.2", "z.rate"),
+        ("c: null", "", "model.c"),
+        ("rate: 0.1", "rate: 0.1, more: null", "z.more"),
+        ("b: 2", "b: 3", "z.items"),
+        ("{ c: null }", "[]", "model"),
+        ("c: null", "c: { d: 1 }", "model.c"),
+        ("c: null", ", ".join(f"d{index}: 1" for index in range(6)), TOO_MANY),
+        ("rate: 0.1, items: [1, { b: 2 }]", "k: 0", "z.items, z.k, z.rate"),
+    ],
+)
+def test_the_keys_that_differ_are_named(begun, before, after, keys):
+    assert LIBRARY.count(before) == 1
+    assert provenance.difference(begun.folder) == ""
+    begun.write(LIBRARY.replace(before, after))
+    # What was evaluated before is not taken for what the library gives now.
+    told = f"with other values of {keys} than training_configs/lib now gives"
+    assert provenance.difference(begun.folder) == told
+    assert provenance.changes([begun.folder] * 2) == [f"suite-nce-1, suite-nce-1: trained {told}."]
+
+
+def test_a_config_that_is_none_any_more(begun):
+    begun.write("{ experiment(seed):: error 'no method x; choose from: y' }")
+    told = provenance.difference(begun.folder)
+    assert told == "by a config that cannot be evaluated any more (RUNTIME ERROR: no method x)"
+    begun.library.rename(begun.library.with_name("b.libsonnet"))
+    assert "couldn't open import" in provenance.difference(begun.folder)
+
+
+def test_only_a_training_that_would_go_on_is_refused(begun):
+    def check(recovers=True):
+        methods = {"nce": Method("NCE", lambda _: CONFIG, recovers=recovers)}
+        suite = SimpleNamespace(name="suite", methods=methods)
+        Run(suite, "nce", 1, begun.folder, CONFIG, 1, ("dev",)).check_settings()
+
+    state = begun.folder / "model" / "training_state_e1_b0.th"
+    state.touch()
+    check()
+    begun.write(LIBRARY.replace("0.1", "0.2"))
+    with pytest.raises(UserError, match=r"with other values of z\.rate .* so that it cannot go on"):
+        check()
+    # It begins again whatever it was.
+    check(recovers=False)
+    state.unlink()
+    check()
+    # It has ended.
+    state.touch()
+    (begun.folder / "trained.json").write_text('{"recovered": false}')
+    check()
