@@ -40,6 +40,15 @@ def test_it_is_a_net_of_image_and_mask_together():
             assert found[b, k].item() == pytest.approx(value.item())
 
 
+def test_dropout_is_of_training():
+    encoder, energy, images = parts(dropout=0.5)
+    condition, masks = energy.condition(encoder({"image": images})), torch.rand(2, 3, 6, 5, dtype=torch.double)
+    first, second = energy(condition, masks), energy(condition, masks)
+    assert not torch.isclose(first, second).any()
+    # The same weights without it.
+    assert torch.equal(energy.eval()(condition, masks), parts()[1](condition, masks))
+
+
 def test_discrete_masks_of_any_type():
     encoder, energy, images = parts()
     condition = energy.condition(encoder({"image": images}))

@@ -165,3 +165,9 @@ def test_wrong_sizes(hidden_dim, num_heads):
 def test_unknown_pooling():
     with pytest.raises(ConfigurationError, match="pooling is 'mean' or 'sum', not 'max'"):
         SelfAttentionEnergy(9, tag_sequence(3), pooling="max")
+
+
+@pytest.mark.parametrize("name", ["num_heads", "num_layers"])
+def test_none_of_something(name):
+    with pytest.raises(ConfigurationError, match=f"self_attention energy: {name} must be at least 1, not 0"):
+        SelfAttentionEnergy(4, tag_sequence(3), **{name: 0})

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 
@@ -100,6 +102,37 @@ def test_rounding_is_told():
     # The better of those that were measured, whose residual it has.
     left = matrix.float() @ found.solution - rhs.float()
     assert found.residual == pytest.approx(float(left.norm() / rhs.float().norm()), rel=0.1)
+
+
+def with_errors(matrix, errors):
+    """Products with a matrix, to some of which something is added: `errors` by the number of the product."""
+    count = itertools.count()
+
+    def product(vector):
+        return matrix @ vector + errors.get(next(count), torch.zeros_like(vector))
+
+    return Curvature(product, len(matrix), matrix.dtype)
+
+
+def test_a_restart_that_gets_worse_keeps_the_best_iterate():
+    """With the unit matrix it is there in one step; only the measured residuals, of products 1 and 3, say otherwise."""
+    rhs, error = torch.tensor([1.0, 0.5]).double(), torch.tensor([0.01, -0.02]).double()
+    curvature = with_errors(torch.eye(2, dtype=torch.double), {1: error, 3: -3 * error})
+    found = ConjugateGradient(tolerance=1e-6).solve(curvature, rhs)
+    # From the first iterate the second is `error` away, with a residual of 4 times that.
+    assert found.solution.tolist() == rhs.tolist() and found.products == 4
+    assert found.residual == pytest.approx(relative_error(rhs + error, rhs)) and "rounding ends it" in found.status
+
+
+def test_the_residual_is_that_of_the_iterate():
+    """Measured anew where steps were taken since."""
+    matrix = torch.diag(torch.tensor([1.0, 30.0], dtype=torch.double))
+    rhs, error = torch.tensor([1.0, 0.7]).double(), torch.tensor([0.1, 0.02]).double()
+    # Two steps and a measured residual, which is wrong; then a step that does not end it.
+    found = ConjugateGradient(tolerance=1e-6, max_steps=3).solve(with_errors(matrix, {2: error}), rhs)
+    assert found.steps == 3 and found.products == 5 and not found.converged
+    assert found.residual == pytest.approx(relative_error(matrix @ found.solution, rhs), rel=1e-6)
+    assert found.residual > 2 * relative_error(rhs + error, rhs)
 
 
 def test_ill_conditioned_it_stops_early_and_says_so():

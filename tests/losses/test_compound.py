@@ -5,6 +5,8 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.losses import CompoundLoss, EnergyLoss
 from seal.output_spaces import Candidates
+from seal.scores import L1Cost
+from tests.label_sets import label_set
 from tests.losses.test_margin import FixedCost
 from tests.spine import all_sequences, one_hot, tag_sequence
 
@@ -74,3 +76,14 @@ def test_bad_settings(settings, word):
 def test_two_networks_make_two_candidates():
     with pytest.raises(ConfigurationError, match="two candidates.*gives 3"):
         compound(-1.0, [0.0, 0.0, 0.0], (0.4,), separate=True)
+
+
+def test_counts_of_two_candidates():
+    """Each hinge has the count of its own candidate."""
+    torch.manual_seed(0)
+    gold_energy, energy = torch.randn(2), torch.randn(2, 2)
+    outputs, gold = torch.randint(2, (2, 2, 3)).float(), torch.randint(2, (2, 3)).float()
+    loss = CompoundLoss(L1Cost(), separate=True)
+    plain = loss(gold_energy, energy, Candidates(outputs), gold, label_set(3))
+    counted = loss(gold_energy, energy, Candidates(outputs, log_count=torch.zeros(2, 2)), gold, label_set(3))
+    assert torch.allclose(plain, counted) and plain.any()

@@ -15,8 +15,8 @@ def terms(supervised, energy=None, cost=None):
 
 
 def loss_and_gradients(task_net, cost_augmented, gold_energy=None, **settings):
-    """The loss, and the gradient of every number there is, in the order of the arguments."""
-    loss = InferenceNetworkLoss(**settings)(task_net, cost_augmented, gold_energy)
+    """The loss of the batch, and the gradient of every number there is, in the order of the arguments."""
+    loss = InferenceNetworkLoss(**settings)(task_net, cost_augmented, gold_energy).mean()
     numbers = [part for net in (task_net, cost_augmented) if net is not None for part in net if part is not None]
     found = torch.autograd.grad(loss, numbers, allow_unused=True)
     return loss.item(), [None if part is None else part.tolist() for part in found]

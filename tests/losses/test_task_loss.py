@@ -11,19 +11,19 @@ def test_values():
     # The printed fixture: E = 0.4027095910, BCE = 0.8393296907, lambda = 0.5, 1.
     energy, cross_entropy = torch.tensor([0.4027095910]).double(), torch.tensor([0.8393296907]).double()
     assert TaskLoss(0.5)(NetTerms(cross_entropy, energy)).item() == pytest.approx(1.0406844862)
-    # The mean over the batch, each weight on its own term.
+    # Each instance by itself, each weight on its own term.
     energy, cross_entropy = torch.tensor([1.0, 3.0]), torch.tensor([0.5, 0.1])
-    assert TaskLoss(0.25, 2.0)(NetTerms(cross_entropy, energy)).item() == pytest.approx(0.25 * 2.0 + 2.0 * 0.3)
-    assert TaskLoss(1.0, 0.0)(NetTerms(cross_entropy, energy)).item() == pytest.approx(2.0)
-    assert TaskLoss()(NetTerms(cross_entropy)).item() == pytest.approx(0.3)
+    assert TaskLoss(0.25, 2.0)(NetTerms(cross_entropy, energy)).tolist() == pytest.approx([0.25 + 1.0, 0.75 + 0.2])
+    assert TaskLoss(1.0, 0.0)(NetTerms(cross_entropy, energy)).tolist() == pytest.approx([1.0, 3.0])
+    assert TaskLoss()(NetTerms(cross_entropy)).tolist() == pytest.approx([0.5, 0.1])
 
 
 def test_without_energy_it_is_cross_entropy_to_the_bit():
     cross_entropy = torch.rand(3, requires_grad=True)
     energy = torch.full((3,), float("inf"), requires_grad=True)
     loss = TaskLoss(energy_weight=0.0)(NetTerms(cross_entropy, energy))
-    assert torch.equal(loss, cross_entropy.mean())
-    assert torch.autograd.grad(loss, energy, allow_unused=True)[0] is None
+    assert torch.equal(loss, cross_entropy)
+    assert torch.autograd.grad(loss.sum(), energy, allow_unused=True)[0] is None
 
 
 def closed_form(logits, gold, unary, pairs, lengths, energy_weight, cross_entropy_weight):
@@ -57,7 +57,7 @@ def test_gradient_in_the_logits(weights):
 
     relaxed = space.relax(logits, mask)
     energy = (local(local.condition(hidden), relaxed, mask) + chain(None, relaxed, mask)).squeeze(1)
-    loss = TaskLoss(*weights)(NetTerms(space.cross_entropy(logits, gold, mask), energy))
+    loss = TaskLoss(*weights)(NetTerms(space.cross_entropy(logits, gold, mask), energy)).mean()
     (found,) = torch.autograd.grad(loss, logits)
 
     unary = -(hidden @ local.label_embeddings.weight.t()).detach()

@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import accuracy_score, jaccard_score
 
 from seal.metrics import MaskScore
+from tests.training.runs import on_workers
 
 
 def example(seed, images=5):
@@ -38,6 +39,25 @@ def test_an_image_without_foreground(empty_iou):
     # Nothing predicted where there is foreground, and the other way round, are wrong either way.
     score(torch.tensor([[[0.1]], [[0.9]]]), torch.tensor([[[1]], [[0]]]))
     assert score.get_metric()["mean_iou"] == 0
+
+
+def test_two_processes_score_as_one(tmp_path):
+    """Unequal numbers of images; gathering changes no counts of a process."""
+
+    def work(rank):
+        score = MaskScore()
+        score(*example(rank, images=2 + 3 * rank))
+        return [score.get_metric(), score.get_metric(reset=True), score.get_metric()]
+
+    def scored(*examples):
+        score = MaskScore()
+        for one in examples:
+            score(*one)
+        return pytest.approx(score.get_metric())
+
+    parts = [example(0, images=2), example(1, images=5)]
+    for rank, (running, found, after) in enumerate(on_workers(work, tmp_path)):
+        assert running == scored(parts[rank]) and found == scored(*parts) and set(after.values()) == {0.0}
 
 
 def test_mistakes():

@@ -140,6 +140,10 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
         ({"task_loss": {"energy_weight": 1.0}}, "is trained by 'inference_network'; the present loss"),
         ({"task_loss": None}, "is trained by 'inference_network'; the present loss"),
         ({"sampler": {"type": "task_net_output"}}, "sees nothing of the cost_augmented_net"),
+        (
+            {"sampler": {"type": "stack", "samplers": ["task_net_output", "cost_augmented_output"]}},
+            "model.sampler.samplers: 'cost_augmented_output' comes first",
+        ),
         ({"cost_augmented_net": None}, "'cost_augmented_output' needs a cost_augmented_net"),
     ],
 )

@@ -191,8 +191,7 @@ def test_draws_come_from_torch_alone():
     assert found[2].outputs.shape != found[0].outputs.shape or not torch.equal(found[2].outputs, found[0].outputs)
 
 
-@pytest.mark.parametrize("path", ["straight_through", "soft"])
-def test_the_implicit_gradient_passes_through_draws_of_both_kinds(path):
+def test_the_implicit_gradient_passes_through_draws_of_both_kinds():
     """Against the gradient's definition: the explicit part, and an implicit one that is 0 where the path is closed."""
     model = model_of().eval()
     batch = batch_of(range(4))
@@ -208,7 +207,7 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds(path):
 
     explicit = torch.autograd.grad(primary("none"), list(psi.values()))
     solver = ConjugateGradient(max_steps=3, damping=50.0)
-    found = hypergradient(lambda: model.joint_loss(batch), lambda: primary(path), theta, psi, solver)
+    found = hypergradient(lambda: model.joint_loss(batch), lambda: primary("straight_through"), theta, psi, solver)
     closed = hypergradient(lambda: model.joint_loss(batch), lambda: primary("none"), theta, psi, solver)
     assert found.report.implicit_norm > 0 and closed.report.implicit_norm == 0
     for name, expected in zip(psi, explicit):
@@ -216,17 +215,18 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds(path):
     # Rows without gold have a part in it; a row that says nothing has none.
     candidates.reward_gap[3] = 0
     state = model.training_state(**batch)
-    attached = with_gradient(candidates, state.logits, model.output_space, state.mask, path)
+    attached = with_gradient(candidates, state.logits, model.output_space, state.mask)
     (gradient,) = torch.autograd.grad(model.loss_net_loss(state, attached), state.logits)
     assert gradient.flatten(1).any(dim=1).tolist() == [True, True, True, False]
 
 
-def test_a_new_draw_has_no_reward():
+@pytest.mark.parametrize("path", ["relaxed", "soft"])
+def test_a_new_candidate_has_no_reward(path):
     model = model_of()
     state = model.training_state(**batch_of(range(4)))
-    relaxed = with_gradient(model.draw(state), state.logits, model.output_space, state.mask, "relaxed")
-    with pytest.raises(ConfigurationError, match="^trainer.through: 'relaxed' makes new draws"):
-        model.loss_net_loss(state, relaxed)
+    attached = with_gradient(model.draw(state), state.logits, model.output_space, state.mask, path)
+    with pytest.raises(ConfigurationError, match="^trainer.through: 'relaxed' and 'soft' make new candidates"):
+        model.loss_net_loss(state, attached)
 
 
 def test_predictions_need_no_flags():
@@ -252,3 +252,18 @@ def test_mistakes():
     model = Model.from_params(Params(copy.deepcopy({"type": "seal_tagging", **plain})), vocab=VOCAB)
     with pytest.raises(ConfigurationError, match="^dataset_reader.labelled: the model 'seal_tagging' has no use"):
         model(**batch_of(range(4)))
+
+
+def test_a_tie_in_another_order_of_summing_is_a_tie(monkeypatch):
+    """All outputs have one reward, whose terms are added up from one end for the search and from the other after it."""
+    model = model_of(search={"rounds": 0})
+    sums = [(0.7 + torch.tensor(0.3)) + 0.2 + 0.1, (0.1 + torch.tensor(0.2)) + 0.3 + 0.7]
+    assert 0 < sums[0] - sums[1] < 1e-6
+    values = iter(sums)
+    monkeypatch.setattr(
+        model._reward, "of", lambda *given: lambda outputs, mask: next(values).expand(outputs.shape[:2])
+    )
+    state = model.training_state(**batch_of(range(4), labelled=0))
+    candidates = model.draw(state)
+    assert not list(values) and not candidates.reward_gap.any()
+    assert model.loss_net_loss(state, candidates).item() == 0

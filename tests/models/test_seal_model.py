@@ -91,6 +91,32 @@ def test_the_energy_in_the_task_loss_sees_no_dropout(shared):
     assert len({model.loss_net_loss(model.task_state(**batch), candidates).item() for _ in range(3)}) == 3
 
 
+@by_encoder
+def test_the_joint_loss_sees_no_dropout_of_the_loss_net(shared):
+    """Though its gradient reaches the loss-net: second derivatives are of one function."""
+    model, batch = seal_model(shared), srl_batch(FRAMES)
+    model.loss_net._dropout.p = 0.5
+    model.loss_net.energies[2].dropout = 0.5
+    first, second = (model.joint_loss(batch) for _ in range(2))
+    assert first.item() == second.item() == model.eval().joint_loss(batch).item()
+    first.backward()
+    assert is_moved(model.loss_net.energies[0].label_embeddings.weight)
+
+
+def test_inference_from_the_energy_does_not_see_padding():
+    """Each row descends the energy of its own words, as alone."""
+    sampler = {"type": "gradient_based_inference", "start": "task_net", "num_steps": 4, "step_size": 0.5}
+    model = seal_model(sampler=sampler, energy_loss={"type": "ranking"}).eval()
+    state = model.task_state(**srl_batch(FRAMES))
+    together = model.draw(state).outputs
+    moved = (together - model.output_space.relax(state.logits, state.mask)).abs().flatten(1).amax(dim=1)
+    assert (moved > 1e-3).all()
+    for row in FRAMES:
+        n = len(SENTENCES[row][0])
+        alone = model.draw(model.task_state(**srl_batch([row]))).outputs
+        assert torch.allclose(together[row, :, :n], alone[0]) and not together[row, :, n:].any()
+
+
 @by_method
 def test_rows_without_a_predicate_do_not_reach_the_loss_net(method):
     model = seal_model(**METHODS[method])
@@ -221,6 +247,18 @@ def test_monitors():
         assert metrics[name] == pytest.approx((first[i].item() + second[i].item()) / 2)
     assert {"energy_gold", "energy_prediction", "cross_entropy"} <= set(metrics)
     assert not set(model.get_metrics()) & {"loss_net_loss", "task_net_loss"}
+
+
+def test_the_energies_that_are_logged():
+    """One output at a time."""
+    model = seal_model().eval()
+    state = model.task_state(**srl_batch(FRAMES))
+    losses(model, srl_batch(FRAMES))
+    features, metrics = model.frozen_features(state), model.get_metrics()
+    relaxed = model.output_space.relax(state.logits, state.mask)
+    for name, output in (("energy_gold", state.gold.unsqueeze(1)), ("energy_prediction", relaxed)):
+        assert metrics[name] == pytest.approx(model.loss_net(features, output, state.mask).mean().item())
+    assert metrics["energy_gold"] != pytest.approx(metrics["energy_prediction"])
 
 
 def test_parts_that_are_missing():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from scipy.stats import chi2
+from scipy.stats import chi2, kstest
 
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.scores import HammingCost, L1Cost, SoftF1, SoftIoU
@@ -206,6 +206,25 @@ def test_sample_frequencies_of_rare_labels():
         assert abs(others - samples * 97 * math.exp(-12)) < 4 * math.sqrt(samples * 97 * math.exp(-12))
 
 
+def test_an_event_on_the_border_stays_with_its_instance(monkeypatch):
+    """The largest number that is drawn, which rounding takes to where the next instance begins."""
+    monkeypatch.setattr(torch, "rand", lambda *size, **settings: torch.full(size, 1 - 2**-53, dtype=torch.double))
+    torch.manual_seed(0)
+    logits = torch.tensor([[-1.0] + [-20.0] * 99, [-4.0] * 100, [-6.0] * 100])
+    drawn = label_set(100).sample(logits, 400)
+    assert not drawn[..., :-1].any() and drawn[1:, :, -1].any(dim=1).all()
+
+
+def test_relaxed_draws_are_of_the_concrete_distribution():
+    """`temperature logit(y) - z` is logistic, by a Kolmogorov-Smirnov test at one in 10,000."""
+    torch.manual_seed(0)
+    logits, temperature = torch.tensor([[-2.0, 0.3, 1.0]], dtype=torch.double), 0.7
+    draws = label_set(3).relaxed_sample(logits, 100_000, temperature=temperature)
+    noise = temperature * draws.logit() - logits.unsqueeze(1)
+    # So many tell it from the nearest normal distribution.
+    assert kstest(noise.flatten(), "logistic").pvalue > 1e-4
+
+
 def test_rare_labels_cost_by_their_ones(monkeypatch):
     """The choice between the two ways of drawing: no uniform number a variable where labels are rare."""
     drawn, rand = [], torch.rand
@@ -314,3 +333,11 @@ def test_from_params():
     assert not list(space.parameters()) and space.l1_per_error == 1
     with pytest.raises(ConfigurationError, match="output_space.namespace.*'labels'"):
         LabelSet(vocab)
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.double])
+def test_what_is_all_but_impossible_is_never_drawn(monkeypatch, dtype):
+    """The random numbers are multiples of 2^-24 (2^-53), so that 0 comes up in every large batch."""
+    monkeypatch.setattr(torch, "rand", torch.zeros)
+    logits = torch.tensor([[-40.0, -10.0, 0.0, 10.0]], dtype=dtype)
+    assert label_set(4).sample(logits, 2).tolist() == [[[0, 1, 1, 1]] * 2]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from scipy.stats import chi2
+from scipy.stats import chi2, kstest
 
 from seal.common.tag_encodings import first_broken
 from seal.output_spaces import CrfTagSequence, OutputSpace, TagSequence
@@ -111,6 +111,28 @@ def test_sample_frequencies():
         expected = [samples * probability(logits[i, :length], tags) for tags in sequences]
         statistic = sum((counts[tags] - n) ** 2 / n for tags, n in zip(sequences, expected))
         assert statistic < chi2.ppf(0.9999, len(sequences) - 1)
+
+
+def test_relaxed_draws_are_of_the_concrete_distribution():
+    """
+    Gumbel noise makes `temperature log(y_i / y_j) - (z_i - z_j)` logistic, and the largest a draw of the distribution;
+    tests at one in 10,000. Padding is 0.
+    """
+    torch.manual_seed(0)
+    space, samples, temperature, mask = tag_sequence(3), 50_000, 0.7, mask_of([2, 1])
+    logits = 1.5 * torch.randn(2, 2, 3, dtype=torch.double)
+    draws = space.relaxed_sample(logits, samples, mask, temperature)
+    assert draws.shape == (2, samples, 2, 3) and not draws[1, :, 1].any()
+    # shape: (real tokens, tags), (real tokens, samples, tags)
+    scores, drawn = logits[mask], draws.transpose(1, 2)[mask]
+    assert torch.allclose(drawn.sum(dim=-1), torch.ones(3, samples, dtype=torch.double))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        noise = temperature * (drawn[..., i] / drawn[..., j]).log() - (scores[:, i] - scores[:, j]).unsqueeze(1)
+        # So many tell it from the nearest normal distribution.
+        assert kstest(noise.flatten(), "logistic").pvalue > 1e-4
+    for token in range(3):
+        counts, expected = drawn[token].argmax(dim=-1).bincount(minlength=3), samples * scores[token].softmax(dim=-1)
+        assert ((counts - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 2)
 
 
 @pytest.mark.parametrize("lengths", [None, [4, 2, 1]])
@@ -284,3 +306,14 @@ def test_straight_through():
     (through,) = torch.autograd.grad((weights * output).sum(), logits, retain_graph=True)
     (straight,) = torch.autograd.grad((weights * relaxed).sum(), logits)
     assert torch.equal(through, straight) and straight.abs().sum() > 0
+
+
+def test_inner_products_are_in_single_precision_in_mixed_precision():
+    """118 tokens in half precision would be off by tenths."""
+    torch.manual_seed(0)
+    space, gold = tag_sequence(5), torch.randint(5, (1, 118))
+    outputs = torch.randn(1, 1, 118, 5).softmax(dim=-1)
+    exact = space.overlap(outputs, gold)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = space.overlap(outputs, gold)
+    assert all(torch.equal(one, other) for one, other in zip(found, exact))

@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.losses import MarginLoss, NceRankingLoss, RankingLoss
 from seal.samplers import DiscreteSampler, SamplingProblem
+from tests.label_sets import label_set
 from tests.spine import mask_of, tag_sequence
 
 LENGTHS = [3, 1]
@@ -70,3 +71,9 @@ def test_draws_of_gold_stay():
 def test_a_number_that_is_none():
     with pytest.raises(ConfigurationError, match="sampler.num_samples"):
         DiscreteSampler(0)
+
+
+def test_no_instance():
+    space = label_set(3)
+    drawn = DiscreteSampler(4)(SamplingProblem(torch.zeros(0, 3), torch.zeros(0, 3), None, space, None))
+    assert drawn.outputs.shape == (0, 4, 3)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -43,6 +45,7 @@ def test_of_the_relaxed_output_it_is_exact():
 
 def test_soft_and_none():
     logits, candidates = draws_of_sets()
+    candidates = replace(candidates, log_count=None)
     space = label_set(3)
     found = with_gradient(candidates, logits, space, path="soft")
     assert torch.equal(found.outputs[:, 0], logits.sigmoid())
@@ -51,6 +54,28 @@ def test_soft_and_none():
     p = logits.sigmoid()
     assert torch.allclose(gradient(found, logits, weights), weights[:, 0] * p * (1 - p))
     assert with_gradient(candidates, logits, space, path="none") is candidates
+
+
+def test_soft_stands_for_one_draw_however_many_are_equal():
+    """Of 8 draws, equal ones merged: p for one of them, and 7 in the proportions they have."""
+    counts = torch.tensor([[6.0, 1, 1], [3, 5, 0]], dtype=torch.double)
+    outputs = torch.randint(2, (2, 3, 4)).double()
+    logits = torch.randn(2, 4, dtype=torch.double, requires_grad=True)
+    found = with_gradient(Candidates(outputs, log_count=counts.log()), logits, label_set(4), path="soft")
+    assert torch.equal(found.outputs, torch.cat([logits.sigmoid().unsqueeze(1), outputs], dim=1))
+    wanted = torch.cat([torch.ones(2, 1), 7 / 8 * counts], dim=1)
+    assert torch.allclose(found.log_count.exp(), wanted)
+    alone = with_gradient(Candidates(outputs[:, :1], log_count=torch.zeros(2, 1)), logits, label_set(4), path="soft")
+    assert alone.log_count.exp().tolist() == [[1, 0], [1, 0]]
+
+
+def test_there_are_as_many_relaxed_draws_however_many_are_equal():
+    """Also for a batch in which all draws of every instance are equal."""
+    logits = torch.full((2, 4), 9.0, requires_grad=True)
+    for counts in ([[20.0], [20.0]], [[19.0, 1.0], [20.0, 0.0]]):
+        log_count = torch.tensor(counts).log()
+        candidates = Candidates(torch.ones(2, log_count.shape[1], 4), log_count=log_count)
+        assert with_gradient(candidates, logits, label_set(4), path="relaxed").outputs.shape == (2, 20, 4)
 
 
 def test_tag_sequences_get_one_hot_draws():

@@ -44,6 +44,18 @@ def test_a_round_flips_one_word():
     assert found.sum() == 1 and value.item() == pytest.approx(1 / 8)
 
 
+def test_padding_stays_as_it_was_whatever_it_is_worth():
+    """A reward that would pay for what stands there."""
+    torch.manual_seed(0)
+    mask, candidates = mask_of([6, 2, 1]), torch.zeros(3, 1, 6, dtype=torch.long)
+
+    def paid(outputs, mask):
+        return (outputs == 1).sum(dim=2).double()
+
+    found, value = RewardSearch(rounds=60, flips=5)(paid, candidates, tag_sequence(2), mask)
+    assert torch.equal(found, mask.long()) and value.tolist() == [6, 2, 1]
+
+
 def test_mistakes():
     for settings in ({"rounds": -1}, {"flips": 0}):
         with pytest.raises(ConfigurationError, match="^model.search: "):

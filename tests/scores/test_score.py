@@ -1,8 +1,10 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
-from seal.scores import Score, SoftF1, SoftIoU
+from seal.scores import Score, SoftF1, SoftIoU, TokenAccuracy
+from tests.label_sets import label_set
 from tests.spine import DenseSpace, mask_of, one_hot, tag_sequence
 
 
@@ -76,3 +78,8 @@ def test_token_accuracy_is_the_share_of_right_tokens():
         for sample in range(6):
             right = [a == b for a, b in zip(outputs[row, sample].tolist(), gold[row].tolist())][:length]
             assert float(found[row, sample]) == pytest.approx(sum(right) / length)
+
+
+def test_token_accuracy_is_of_tokens():
+    with pytest.raises(ConfigurationError, match="score: 'token_accuracy' is of tag sequences, not of LabelSet"):
+        TokenAccuracy()(label_set(3), torch.zeros(1, 1, 3), torch.zeros(1, 3))

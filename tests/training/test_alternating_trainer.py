@@ -126,8 +126,11 @@ class Reference:
         if n_e:
             with self.outside():
                 if state is None:
+                    # A task-net that stays as it is has no dropout.
+                    self.model.task_net.train(n_f > 0)
                     with torch.no_grad():
                         state = self.task_net(batch)
+                    self.model.task_net.train()
                 drawn = self.draw(state)
                 for _ in range(n_e):
                     self.loss_net_step(state, drawn)

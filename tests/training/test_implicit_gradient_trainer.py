@@ -5,6 +5,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.hypergradients.autograd_products import AutogradProducts
+from seal.hypergradients.finite_difference_products import FiniteDifferenceProducts
 from seal.training import NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
@@ -67,7 +69,7 @@ def build(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
     return runs.build(json.loads(json.dumps(params)), tmp_path / "run")
 
 
-def dense(trainer, part):
+def dense(trainer, part, through="straight_through"):
     """`explicit - J^T (H + damping)^-1 v` from dense matrices of second derivatives."""
     from seal.samplers import with_gradient
 
@@ -81,7 +83,7 @@ def dense(trainer, part):
         )
 
     state = model.task_state(**part.batch)
-    attached = with_gradient(part.candidates, state.logits, model.output_space)
+    attached = with_gradient(part.candidates, state.logits, model.output_space, path=through)
     features = model.loss_net.encode(state.inputs, state.hidden)
     outputs = model.output_space.stack(state.gold.unsqueeze(1), attached.outputs)
     energy = model.loss_net(features, outputs)
@@ -107,17 +109,34 @@ def dense(trainer, part):
     return explicit, -cross.t() @ torch.linalg.solve(damped, v)
 
 
-@pytest.mark.parametrize("products", ["autograd", "finite_differences"])
+EXACT = {"type": "exact", "damping": 5.0}
+PRODUCTS = {"autograd": AutogradProducts, "finite_differences": FiniteDifferenceProducts}
+
+
+def in_double(batch):
+    return {name: tensor.double() for name, tensor in batch.items()}
+
+
+def loss_nets_gradient(trainer):
+    return torch.cat([p.grad.reshape(-1) for p in trainer._parameters_of(LOSS_NET).values()])
+
+
+@pytest.mark.parametrize("products", sorted(PRODUCTS))
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products):
-    exact = {"type": "exact", "damping": 5.0}
-    trainer = build(tmp_path, LOSSES[loss], solver=exact, products=products)
+def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, monkeypatch):
+    used = []
+    for kind in PRODUCTS.values():
+        cross = kind.cross
+        monkeypatch.setattr(
+            kind, "cross", lambda self, vector, cross=cross: used.append(type(self)) or cross(self, vector)
+        )
+    trainer = build(tmp_path, LOSSES[loss], solver=EXACT, products=products)
     model = trainer.model.double()
-    batch = {name: tensor.double() for name, tensor in next(iter(trainer.data_loader)).items()}
-    part = MicroBatch(batch)
+    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
     value = trainer._loss(LOSS_NET, part, one_pass=False)
     value.backward()
-    found = torch.cat([p.grad.reshape(-1) for p in trainer._parameters_of(LOSS_NET).values()])
+    found = loss_nets_gradient(trainer)
+    assert used == [PRODUCTS[products]]
     explicit, implicit = dense(trainer, part)
     tolerance = 1e-9 if products == "autograd" else 1e-5
     assert torch.allclose(found, explicit + implicit, atol=tolerance)
@@ -125,6 +144,9 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products):
     metrics = model.get_metrics(reset=True)
     assert metrics["explicit_norm"] == pytest.approx(float(explicit.norm()), rel=1e-4)
     assert metrics["implicit_norm"] == pytest.approx(float(implicit.norm()), rel=1e-3)
+    slopes = torch.autograd.grad(model.joint_loss(part.batch), list(trainer._parameters_of(TASK_NET).values()))
+    slope = torch.cat([gradient.reshape(-1) for gradient in slopes]).norm()
+    assert metrics["inner_gradient_norm"] == pytest.approx(float(slope), rel=1e-6) and slope > 1e-3
     assert float(value.detach()) == pytest.approx(metrics["loss_net_loss"])
     # The task-net has no part in it.
     assert all(p.grad is None for p in trainer._parameters_of(TASK_NET).values())
@@ -166,12 +188,47 @@ def test_a_killed_run_recovers_to_the_same_result(tmp_path):
         assert torch.equal(value, weights(rest)[name]), name
 
 
-def test_accumulated_batches(tmp_path):
-    trainer = build(tmp_path, epochs=2, num_gradient_accumulation_steps=2)
+def test_accumulated_batches_give_the_mean_of_their_hypergradients(tmp_path):
+    """Each solved for by itself, at the task-net that has moved before."""
+    trainer = build(tmp_path, SSVM, solver=EXACT, num_gradient_accumulation_steps=2)
+    model = trainer.model.double()
+    group = next(iter(trainer.data_loader))
+    for name, batch in group.items():
+        group[name] = in_double(batch)
     before = weights(trainer)
-    trainer.train()
-    assert all(torch.isfinite(value).all() for value in weights(trainer).values())
+    trainer.training_loss(group).backward()
     assert any(not torch.equal(value, before[name]) for name, value in weights(trainer).items())
+    found, expected = loss_nets_gradient(trainer), []
+    for batch in group.values():
+        part = MicroBatch(batch, candidates=model.draw(model.training_state(**batch)))
+        expected.append(sum(dense(trainer, part)))
+    assert len(expected) == 2 and (expected[0] - expected[1]).norm() > 1e-3
+    assert torch.allclose(found, (expected[0] + expected[1]) / 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("through", ["straight_through", "soft", "none"])
+def test_the_way_through_the_candidates(tmp_path, through):
+    trainer = build(tmp_path, CD, solver=EXACT, through=through)
+    model = trainer.model.double()
+    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
+    trainer._loss(LOSS_NET, part, one_pass=False).backward()
+    implicit_norm = model.get_metrics()["implicit_norm"]
+    if through == "none":
+        assert implicit_norm == 0
+        return
+    explicit, implicit = dense(trainer, part, through)
+    assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=1e-9)
+    assert implicit_norm == pytest.approx(float(implicit.norm())) and implicit_norm > 1e-4
+
+
+def test_a_turn_of_the_loss_net_draws_from_its_own_stream(tmp_path):
+    trainer = build(tmp_path)
+    batch, before = next(iter(trainer.data_loader)), torch.get_rng_state()
+    states = []
+    for _ in range(2):
+        trainer._loss(LOSS_NET, MicroBatch(batch), one_pass=False)
+        states.append(trainer._loss_net_stream.state[0])
+    assert torch.equal(torch.get_rng_state(), before) and not torch.equal(*states)
 
 
 def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
@@ -286,8 +343,6 @@ def test_a_residual_that_nobody_asked_for_is_no_trouble(tmp_path, caplog):
 
 
 def test_products_that_are_not_finite(tmp_path, caplog, monkeypatch):
-    from seal.hypergradients.autograd_products import AutogradProducts
-
     monkeypatch.setattr(AutogradProducts, "hessian", lambda self, vector: vector * float("nan"))
     trainer = build(tmp_path)
     trainer.train()

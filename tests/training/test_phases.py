@@ -276,3 +276,47 @@ def test_the_first_epoch_of_the_last_phase_may_be_the_best(tmp_path):
     # Patience counts again in the last phase.
     assert metrics["epoch"] == 3 and metrics["best_epoch"] == 2
     assert same(torch.load(tmp_path / "best.th"), {**seen.weights[2]["task_net"], **seen.weights[2]["loss_net"]})
+
+
+def test_a_phase_without_anything_to_learn(tmp_path):
+    more = {"model__task_loss": {"energy_weight": 1.0, "cross_entropy_weight": 0.0}}
+    schedule = [{"epochs": 1, "energy": False}, {}]
+    with pytest.raises(ConfigurationError, match="trainer.phases: without the energy the task-net has only cross-entropy"):
+        build(config(epochs=2, trainer__phases=schedule, **more), tmp_path)
+    # In a phase of the loss-net alone the task-net learns nothing anyway.
+    schedule[0]["train"] = "loss_net"
+    build(config(epochs=2, trainer__phases=schedule, **more), tmp_path)
+
+
+def test_a_frozen_noise_net_has_no_dropout(tmp_path):
+    """It is one distribution while the loss-net learns from it; a task-net that moves has its dropout."""
+    schedule = [{"epochs": 1, "train": "loss_net"}, {"epochs": 1}]
+    trainer = build(config(epochs=2, dropout=0.5, trainer__phases=schedule), tmp_path)
+    seen = set()
+
+    def remember(task_net, *_):
+        if trainer.model.training:  # Not in validation.
+            seen.add((trainer._epochs_completed, task_net.training))
+
+    trainer.model.task_net.register_forward_hook(remember)
+    trainer.train()
+    assert seen == {(0, False), (1, True)}
+
+
+def test_what_an_epoch_of_an_earlier_phase_scored_stays_as_it_was(tmp_path):
+    """The tracker forgets it, and does not empty what others hold; the best scores told are the last phase's."""
+    held = []
+
+    class Hold(TrainerCallback):
+        def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
+            scored = trainer._metric_tracker.best_epoch_metrics
+            held.append((scored, dict(scored)))
+
+    trainer = build(config(epochs=4, trainer__phases=[{"epochs": 2, "train": "task_net"}, {}]), tmp_path)
+    trainer._callbacks.append(Hold(""))
+    scores(trainer, 0.9, 0.8, 0.1, 0.3)
+    metrics = trainer.train()
+    seen = [pair for pair in held if pair[1]]
+    assert len(seen) == 4 and all(now == then for now, then in seen)
+    best = {name[len("best_validation_") :]: value for name, value in metrics.items() if "best_validation_" in name}
+    assert best == seen[-1][1] != seen[0][1]

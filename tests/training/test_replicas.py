@@ -74,8 +74,13 @@ EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
                 {"restart": True},
             ]
         },
+        # Its random vectors must be the same in both workers.
+        {
+            "trainer__type": "implicit_gradient",
+            "trainer__solver": {"type": "diagonal", "damping": 1.0, "max_steps": 3},
+        },
     ],
-    ids=["plain", "steps", "schedulers", "phases"],
+    ids=["plain", "steps", "schedulers", "phases", "implicit"],
 )
 def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
     """Every worker takes every other instance: batches of 1 in each are batches of 2 in one."""
@@ -111,8 +116,10 @@ def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
         # 5 instances: 3 and 2.
         {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__first": "task_net"},
         {"batch_size": 2, "validation_dataset_reader__predicate_instances": False},
+        {"batch_size": 1, "trainer__type": "implicit_gradient", "model__energy_loss": {"type": "ranking"}},
+        {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__type": "implicit_gradient"},
     ],
-    ids=["mixed", "accumulation", "uneven", "uneven_validation"],
+    ids=["mixed", "accumulation", "uneven", "uneven_validation", "implicit", "uneven_implicit"],
 )
 def test_uneven_batches_neither_hang_nor_part_the_workers(tmp_path, more):
     settings = config(epochs=2, **more)
