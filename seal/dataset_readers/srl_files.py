@@ -20,6 +20,7 @@ from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
 _ENDINGS = tuple(ending + gz for ending in ("_conll", ".conll", ".jsonl") for gz in ("", ".gz"))
+_GOLD, _AUTO = "gold_conll", "auto_conll"
 _JSON_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
 
 
@@ -31,7 +32,8 @@ def srl_data_files(path: str) -> List[str]:
 
     path : `str`
         A file, which stands for itself, or a folder, which stands for every file below it whose name ends in
-        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`.
+        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`; without those of `auto_conll` where there are some of
+        `gold_conll`: CoNLL-2012 has its sentences twice, annotated by tools and by hand.
 
     # Returns
 
@@ -57,6 +59,8 @@ def srl_data_files(path: str) -> List[str]:
         for name in names
         if name.endswith(_ENDINGS)
     )
+    if any(_GOLD in os.path.basename(name) for name in files):
+        files = [name for name in files if _AUTO not in os.path.basename(name)]
     if not files:
         raise ConfigurationError(
             f"{path}: no file in this folder has a name that ends in _conll, .conll or .jsonl, or in one of "

@@ -254,6 +254,17 @@ def test_missing_path(tmp_path):
     assert found.startswith(f"{tmp_path / 'none'}: there is no such file or folder; put the data there")
 
 
+def test_what_tools_annotated_gives_way_to_what_people_did(tmp_path):
+    """CoNLL-2012's folders hold both."""
+    for name in ("a.v4_auto_conll", "b.v4_auto_conll", "c.conll"):
+        (tmp_path / name).write_bytes(open(COLUMNS, "rb").read())
+    names = [os.path.basename(path) for path in srl_data_files(str(tmp_path))]
+    assert names == ["a.v4_auto_conll", "b.v4_auto_conll", "c.conll"]
+    (tmp_path / "a.v4_gold_conll").write_bytes(open(COLUMNS, "rb").read())
+    names = [os.path.basename(path) for path in srl_data_files(str(tmp_path))]
+    assert names == ["a.v4_gold_conll", "c.conll"]
+
+
 def test_folder_without_matching_files(tmp_path):
     (tmp_path / "dev.gold_skel").write_text("x")
     found = message_of(tmp_path)

@@ -4,6 +4,7 @@
 // submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and everything of
 // cross-entropy, energy-only and static methods): as its authors' published configs have it. Where a table has no
 // line, `default` holds.
+local changed_by = import 'multilabel_ablations.libsonnet';
 local default = {
   // Whether `multilabel_tuned` takes the place of what follows.
   tuned: false,
@@ -173,19 +174,11 @@ local settings = {
     ranking: seal(1.5, 40, 4e-3, 2e-3, 5, 3),
   },
 };
-// An ablation has the settings of the method it changes.
-local parent = {
-  margin_no_ce: 'margin',
-  regression_no_ce: 'regression',
-  nce_no_ce: 'nce',
-  regression_discrete: 'regression_s',
-  task_net_ranking: 'cross_entropy',
-};
 // Bi-level training, for which the papers say nothing: ours; and what it is compared with.
 local bi_level = { energy_weight: 0.1, task_net_lr: 2e-3 };
 
 function(dataset, method)
-  local name = if std.objectHas(parent, method) then parent[method] else method;
+  local name = changed_by(method);
   default
   + (if std.startsWith(method, 'implicit_') || std.startsWith(method, 'alternating_') then bi_level else {})
   + (if std.objectHas(settings, dataset) && std.objectHas(settings[dataset], name) then settings[dataset][name] else {})

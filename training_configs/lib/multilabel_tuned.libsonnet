@@ -1,5 +1,6 @@
 // Settings of ours for a fraction of the papers' cost: one step of each net a batch. Chosen on validation data from a
 // handful of runs each (learning rates 1e-3 and the papers', energy weights around the papers').
+local changed_by = import 'multilabel_ablations.libsonnet';
 local one_step = { task_net_steps: 1, loss_net_steps: 1 };
 local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
 // Of 1, 5 and 15, for contrastive divergence on bibtex.
@@ -16,6 +17,7 @@ local tuned = {
     alternating_ssvm: bi_level,
     implicit_ssvm: bi_level,
     alternating_dvn: bi_level,
+    implicit_dvn: bi_level,
     alternating_cd: bi_level,
     implicit_cd: bi_level,
   },
@@ -49,4 +51,5 @@ local tuned = {
 };
 
 function(dataset, method)
-  if std.objectHas(tuned, dataset) && std.objectHas(tuned[dataset], method) then tuned[dataset][method] else {}
+  local name = changed_by(method);
+  if std.objectHas(tuned, dataset) && std.objectHas(tuned[dataset], name) then tuned[dataset][name] else {}

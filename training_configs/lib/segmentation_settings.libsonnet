@@ -48,13 +48,7 @@ local methods = {
   implicit_cd: { activation: 'swish' },
 };
 
-local settings = {
-  shapes: {},
-  weizmann: {},
-};
-
 function(dataset, method)
   default
   + (if std.objectHas(methods, method) then methods[method] else {})
   + (if dataset == 'shapes' then { epochs: 40, patience: 15 } else {})
-  + (if std.objectHas(settings[dataset], method) then settings[dataset][method] else {})
