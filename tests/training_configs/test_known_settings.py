@@ -1,5 +1,6 @@
 """A misspelt setting of a jsonnet library is refused, with the names that there are."""
 
+import json
 from pathlib import Path
 
 import _jsonnet
@@ -51,3 +52,15 @@ def test_misspelt_data(library):
 def test_what_citations_add_is_unknown_to_other_tags():
     with pytest.raises(RuntimeError, match="training: there is no 'num_labelled'"):
         evaluated("tagging", EXPERIMENTS["tagging"] % "num_labelled")
+
+
+@pytest.mark.parametrize("tuned", ["false", "true"])
+@pytest.mark.parametrize(
+    "ablation, method", [("nce_no_ce", "nce"), ("regression_discrete", "regression_s"), ("task_net_ranking", "cross_entropy")]
+)
+def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
+    found = [
+        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {{ tuned: {tuned} }})"))
+        for name in (ablation, method)
+    ]
+    assert found[0] == found[1]
