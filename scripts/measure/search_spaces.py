@@ -113,6 +113,9 @@ def _no_cross_entropy(space: Space) -> Space:
 
 
 SPACES: Dict[str, Space] = {
+    "alternating_ssvm": _MARGIN,
+    "alternating_dvn": _MARGIN,
+    "alternating_cd": {**_MARGIN, "num_samples": DRAWS},
     "implicit_ssvm": _IMPLICIT,
     "implicit_dvn": _IMPLICIT,
     "implicit_cd": {**_IMPLICIT, "num_samples": DRAWS},

@@ -213,8 +213,9 @@ def _with_root(data: MultilabelData, root: str) -> MultilabelData:
 
 def _files(path: Union[str, Sequence[str]]) -> List[str]:
     if not isinstance(path, str):
-        if not isinstance(path, (list, tuple)) or not all(isinstance(file, str) for file in path):
-            raise ConfigurationError(f"the path of data must be a string or a list of strings, found {short(path)}.")
+        wrong = [file for file in path if not isinstance(file, str)] if isinstance(path, (list, tuple)) else [path]
+        if wrong:
+            raise ConfigurationError(f"the path of data must be a string or a list of strings, found {short(wrong[0])}.")
         return list(path)
     if "*" not in path:
         return [path]
