@@ -11,7 +11,7 @@ from seal.losses.regression import regression_loss
 from seal.output_spaces import Candidates
 from seal.scores import Score, SoftF1, SoftIoU
 from tests.label_sets import label_set
-from tests.spine import mask_of, tag_sequence
+from tests.losses.padded import assert_padding_takes_no_part
 
 
 class Given(Score):
@@ -117,16 +117,7 @@ def test_scores_of_label_sets():
 @pytest.mark.parametrize("loss", [RegressionLoss(), RegressionLoss(SoftIoU(), "mean")])
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_padding_scores_nothing(loss, relaxed):
-    """Every row of a padded batch as alone; noise stands at padding."""
-    torch.manual_seed(0)
-    space, lengths, gold = tag_sequence(3), [4, 1, 2], torch.randint(3, (3, 4))
-    outputs = torch.randn(3, 5, 4, 3).softmax(-1) if relaxed else torch.randint(3, (3, 5, 4))
-    gold_energy, energy = torch.randn(3), torch.randn(3, 5)
-    found = loss(gold_energy, energy, Candidates(outputs), gold, space, mask_of(lengths))
-    for i, n in enumerate(lengths):
-        row, single = slice(i, i + 1), Candidates(outputs[i : i + 1, :, :n])
-        alone = loss(gold_energy[row], energy[row], single, gold[row, :n], space)
-        assert torch.allclose(found[row], alone)
+    assert_padding_takes_no_part(loss, relaxed)
 
 
 def test_from_params():
