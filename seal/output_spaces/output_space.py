@@ -123,5 +123,6 @@ class OutputSpace(torch.nn.Module, Registrable):
         """Finite logits whose relaxation is close to `relaxed (batch, samples, *structure)`; of its shape."""
         raise NotImplementedError(
             f"{type(self).__name__} has no way back from relaxed outputs to logits, which gradient-based "
-            "inference with space 'logit' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' have one."
+            "inference with space 'logit' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' "
+            "have one."
         )

@@ -60,7 +60,7 @@ def with_gradient(
     if candidates.log_count is None:
         return Candidates(torch.cat([relaxed, outputs[:, 1:]], dim=1))
     # Which of the draws makes room is nobody's choice where equal ones are merged: each does by as much.
-    rest = candidates.log_count + math.log1p(-1 / draws) if draws > 1 else torch.full_like(candidates.log_count, -math.inf)
+    rest = candidates.log_count + (math.log1p(-1 / draws) if draws > 1 else -math.inf)
     return Candidates(
         torch.cat([relaxed, outputs], dim=1), log_count=torch.cat([torch.zeros_like(rest[:, :1]), rest], dim=1)
     )

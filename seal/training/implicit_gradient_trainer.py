@@ -233,13 +233,13 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 def _check_distributed(solver: Optional[InverseHessianVector], parts: int) -> None:
     if solver is not None and solver.needs_examples:
         raise ConfigurationError(
-            f"trainer.solver.type: {type(solver).__name__} would see the examples of one worker only; leave out distributed, "
-            "or take 'conjugate_gradient'."
+            f"trainer.solver.type: {type(solver).__name__} would see the examples of one worker only; leave out "
+            "distributed, or take 'conjugate_gradient'."
         )
     if parts > 1:
         raise ConfigurationError(
-            "trainer.num_gradient_accumulation_steps: with distributed all workers solve for their batches together, and one "
-            "may have fewer of them in its last group than another; leave it out and take smaller batches."
+            "trainer.num_gradient_accumulation_steps: with distributed all workers solve for their batches together, "
+            "and one may have fewer of them in its last group than another; leave it out and take smaller batches."
         )
 
 

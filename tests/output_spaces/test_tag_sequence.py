@@ -8,7 +8,7 @@ from allennlp.data import Vocabulary
 from scipy.stats import chi2, kstest
 
 from seal.common.tag_encodings import first_broken
-from seal.output_spaces import CrfTagSequence, OutputSpace, TagSequence
+from seal.output_spaces import OutputSpace, TagSequence
 from tests.spine import LABELS, all_sequences, is_legal, mask_of, one_hot, tag_sequence, vocabulary
 
 

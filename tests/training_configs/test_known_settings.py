@@ -56,7 +56,8 @@ def test_what_citations_add_is_unknown_to_other_tags():
 
 @pytest.mark.parametrize("tuned", ["false", "true"])
 @pytest.mark.parametrize(
-    "ablation, method", [("nce_no_ce", "nce"), ("regression_discrete", "regression_s"), ("task_net_ranking", "cross_entropy")]
+    "ablation, method",
+    [("nce_no_ce", "nce"), ("regression_discrete", "regression_s"), ("task_net_ranking", "cross_entropy")],
 )
 def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [

@@ -5,7 +5,7 @@ RCV1-v2 in the token files of Lewis et al. 2004.
 import glob
 import os
 from collections import defaultdict
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
