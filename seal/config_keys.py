@@ -122,10 +122,7 @@ def name_wrong_config_values() -> None:
                 params.params[argument_name] = _value(place, argument_name, found, annotation)
             kinds = get_args(annotation) or (annotation,)
             if isinstance(found, bool) and int in kinds and bool not in kinds:
-                raise ConfigurationError(
-                    f'config key "{params.history}{argument_name}" of {class_name} must not be true or false, '
-                    f"found {found!r}"
-                )
+                raise ConfigurationError(f"{place} must not be true or false, found {found!r}")
             try:
                 return original(class_name, argument_name, annotation, default, params, **extras)
             except TypeError as error:

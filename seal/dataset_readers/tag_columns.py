@@ -12,6 +12,7 @@ from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.file_parts import not_empty
 from seal.common.text_lines import text_lines
 
 Column = Union[int, str]
@@ -139,17 +140,19 @@ class TagColumns:
             sentence.
         """
         path = os.fspath(path)
+        return not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
+
+    def _sentences(self, path: str) -> Iterator[TaggedSentence]:
         separator, width = self._separator, None if self._names is None else len(self._names)
         ids = 0 if self._id is None and self._names is None and path.endswith(_CONLL_U) else self._id
         comment = "#" if self._comment is None and ids == 0 else self._comment
-        sentence, empty, checked = self._start(path), True, False
+        sentence, checked = self._start(path), False
         for number, line in text_lines(path):
             if comment is not None and line.startswith(comment):
                 continue
             text = line.strip(_BLANKS)
             if not text or _CELLS.match(text)[0] == _DOCUMENT_START:
                 if sentence.words:
-                    empty = False
                     yield sentence
                     sentence = self._start(path)
                 continue
@@ -158,25 +161,21 @@ class TagColumns:
                 row = [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")]
             else:
                 row = _CELLS.findall(line)
-            where = f"{path}:{number}"
             if width is not None and len(row) != width:
                 expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
                 raise ConfigurationError(
-                    f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
+                    f"{path}:{number}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
                     f"(separated by {'tabs' if separator == 'tab' else 'blanks'}; a comment needs the reader's "
                     "'comment')."
                 )
             if not checked:
                 # The columns that are asked for; after the first row, as many as that has.
-                self._check_columns(where, row, ids)
+                self._check_columns(f"{path}:{number}", row, ids)
                 width, checked = len(row), True
-            if ids is None or _is_word(where, row[ids]):
+            if ids is None or _is_word(f"{path}:{number}", row[ids]):
                 self._add(sentence, number, row)
         if sentence.words:
-            empty = False
             yield sentence
-        if empty:
-            raise ConfigurationError(f"{path}:1: the file holds no sentence.")
 
     def _place(self, key: str, column: Column) -> int:
         if isinstance(column, bool) or not isinstance(column, (int, str)):

@@ -27,7 +27,7 @@ def twice_differentiable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def differentiable_in_any_mode() -> Iterator[None]:
-    """cuDNN's LSTMs have a gradient in training mode alone, and a loss-net may be in evaluation mode."""
+    """cuDNN's LSTMs have a gradient in training mode alone, and a net may be in evaluation mode."""
     with torch.backends.cudnn.flags(enabled=False):
         yield
 

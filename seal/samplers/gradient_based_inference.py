@@ -46,9 +46,8 @@ class GradientBasedInference(Sampler):
         `"adam"`.
     start : `str`, optional (default = `"zeros"`)
         `"zeros"` (of tag sequences, whose tags' probabilities add up to 1, the same as `"half"`), `"half"` (the
-        relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its
-        relaxed output), `"draw"` (from its distribution) or `"gold"` (for training alone: it shows what is to
-        be predicted).
+        relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its relaxed output), `"draw"` (from
+        its distribution) or `"gold"` (for training alone: it shows what is to be predicted).
     restarts : `int`, optional (default = `1`)
         How many starts an instance has, side by side; more than 1 with `"random"` or `"draw"`.
     objective : `str`, optional (default = `"energy"`)

@@ -7,6 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 
+from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import SealModel
 from seal.models.seal_model import without_dropout
@@ -161,11 +162,11 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
 
 @contextmanager
 def _as_before(model: SealModel) -> Iterator[None]:
-    """What is drawn and monitored inside leaves no trace. A cuDNN LSTM has no gradient outside training mode."""
+    """What is drawn and monitored inside leaves no trace."""
     before, monitors = random_state(), model.monitors
     model.monitors = Monitors()
     try:
-        with torch.backends.cudnn.flags(enabled=False):
+        with differentiable_in_any_mode():
             yield
     finally:
         model.monitors = monitors
