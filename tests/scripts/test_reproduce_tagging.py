@@ -49,6 +49,27 @@ def test_an_encoder_of_choice_has_its_own_rates():
     assert config["trainer"]["task_net"]["optimizer"]["lr"] == 5e-5 and config["trainer"]["num_epochs"] == 20
 
 
+def test_settings_of_the_bilstm():
+    suite = SUITES["tagging_twitter_pos"]
+    more = [("vectors", "'words.txt'"), ("word_dim", "7"), ("vector_words", "9"), ("hidden", "5"), ("layers", "2")]
+    config = evaluated(suite.methods["nce"].write(settings_of(suite, *more, ("characters", "3"))))
+    assert config["vocabulary"]["pretrained_files"] == {"tokens": "words.txt"}
+    assert config["vocabulary"]["min_pretrained_embeddings"] == {"tokens": 9}
+    for net in ("task_net", "loss_net"):
+        encoder = config["model"][net]["encoder"]
+        words = encoder["embedder"]["token_embedders"]["tokens"]
+        assert (words["pretrained_file"], words["embedding_dim"]) == ("words.txt", 7)
+        assert encoder["encoder"]["input_size"] == 7 + 2 * 3
+        assert (encoder["encoder"]["hidden_size"], encoder["encoder"]["num_layers"]) == (5, 2)
+    assert set(tagging.ENCODER) <= set(tagging.setting_names(suite.dataset, "nce"))
+
+
+def test_settings_of_the_bilstm_beside_a_transformer(tmp_path, capsys):
+    options = ["--suite", "tagging", "--encoder", "a/b", "--settings", "hidden=5", "--out", str(tmp_path / "out")]
+    assert reproduce.main(options) == 2
+    assert "--settings: 'hidden' is of the BiLSTM; leave it out, or --encoder" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("tagging") / "out"

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 import numpy
 
 from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
 from scripts.measure.tagging_scores import KEY, score
 
 # By the groups that are the headings of the tables.
@@ -39,6 +39,8 @@ ARGUMENTS = {
     "ranking": _DRAWS,
     "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
 }
+# And to the BiLSTM.
+ENCODER = ("vectors", "vector_words", "word_dim", "hidden", "layers", "characters")
 DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
 
 
@@ -56,19 +58,22 @@ def data(name: str) -> Dict[str, Optional[str]]:
 
 def setting_names(dataset: str, method: str) -> List[str]:
     """
-    What `--settings` may set: `energies`, the arguments of the method, and the settings of training; the seed and the
-    epochs have options of their own.
+    What `--settings` may set: `energies`, the arguments of the method and of the BiLSTM, and the settings of training;
+    the seed and the epochs have options of their own.
     """
     training = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
-    return ["energies", *ARGUMENTS.get(method, ()), *training]
+    return ["energies", *ARGUMENTS.get(method, ()), *ENCODER, *training]
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     more = dict(settings.more)
     energies = more.pop("energies", "tagging.energies()")
     arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    of_encoder = {name: more.pop(name) for name in ENCODER if name in more}
     if settings.encoder is None:
-        encoder, transformer = "tagging.encoder.bilstm()", ""
+        encoder, transformer = f"tagging.encoder.bilstm({listed('=', of_encoder)})", ""
+    elif of_encoder:
+        raise UserError(f"--settings: '{next(iter(of_encoder))}' is of the BiLSTM; leave it out, or --encoder.")
     else:
         # But for its epochs, which are said.
         encoder = f"tagging.encoder.transformer({text(settings.encoder)})"
