@@ -7,7 +7,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, Trainer, TrainerCallback
-from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.moving_average import MovingAverage
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
@@ -18,10 +17,11 @@ from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
+from seal.training.players import Players
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
-from seal.training.trainer_checks import check_frozen_loss_net, check_mixed_precision, check_phases
-from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
+from seal.training.trainer_checks import check_mixed_precision
+from seal.training.two_player import TwoPlayerOptimizer
 
 
 class NonFiniteLoss(ConfigurationError):
@@ -243,28 +243,8 @@ class AlternatingTrainer(PhasedTrainer):
                 f"trainer.type: 'alternating' trains seal's models, not {type(model).__name__}."
             )
         check_mixed_precision(use_amp, cuda_device)
-        if first not in (TASK_NET, LOSS_NET):
-            raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
-        settings = {TASK_NET: task_net or Player(), LOSS_NET: loss_net or Player()}
-        for name, net, player in (
-            (TASK_NET, model.task_net, task_net),
-            (LOSS_NET, model.loss_net, loss_net),
-        ):
-            if net is None:
-                if player is not None:
-                    raise ConfigurationError(f"trainer.{name}: the model has no {name} to train.")
-                del settings[name]
-        players = {name: player for name, player in settings.items() if player.steps > 0}
-        if not players:
-            raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
         schedule = Phases(phases or [Phase()], num_epochs)
-        schedule.check(players)
-        # Whom no phase trains is frozen.
-        players = {name: player for name, player in players.items() if schedule.train(name)}
-        check_frozen_loss_net(model, players)
-        check_phases(model, schedule)
-        order = sorted(players, key=lambda name: name != first)
-        turns = [name for name in order for _ in range(players[name].steps)]
+        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, schedule)
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(
                 "distributed.ddp_accelerator: the 'alternating' trainer needs 'replicas', its default, not "
@@ -272,42 +252,6 @@ class AlternatingTrainer(PhasedTrainer):
             )
         if distributed and ddp_accelerator is None:
             ddp_accelerator = ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
-
-        def construct_optimizer(model_parameters) -> TwoPlayerOptimizer:
-            theirs = {id(parameter) for parameter in model.loss_net_parameters()}
-            parameters = {
-                name: [item for item in model_parameters if (id(item[1]) in theirs) == (name == LOSS_NET)]
-                for name in players
-            }
-            for name, theirs_to_train in parameters.items():
-                if not theirs_to_train:
-                    raise ConfigurationError(
-                        f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps "
-                        "to 0."
-                    )
-            return TwoPlayerOptimizer(
-                {
-                    name: player.optimizer.construct(model_parameters=parameters[name])
-                    for name, player in players.items()
-                }
-            )
-
-        def construct_scheduler(optimizer, num_epochs, num_steps_per_epoch) -> TwoPlayerScheduler:
-            def make(name: str, num_epochs: int) -> LearningRateScheduler:
-                return players[name].learning_rate_scheduler.construct(
-                    optimizer=optimizer.players[name],
-                    num_epochs=max(1, num_epochs),  # 0 before a restart; some schedulers divide by it.
-                    num_steps_per_epoch=num_steps_per_epoch,
-                )
-
-            return TwoPlayerScheduler(
-                {
-                    name: make(name, schedule.epochs_of(name))
-                    for name, player in players.items()
-                    if player.learning_rate_scheduler is not None
-                },
-                make,
-            )
 
         return super().from_partial_objects(
             model=model,
@@ -325,8 +269,8 @@ class AlternatingTrainer(PhasedTrainer):
             num_gradient_accumulation_steps=num_gradient_accumulation_steps,
             use_amp=use_amp,
             no_grad=no_grad,
-            optimizer=Lazy(construct_optimizer),
-            learning_rate_scheduler=Lazy(construct_scheduler),
+            optimizer=Lazy(players.optimizer),
+            learning_rate_scheduler=Lazy(players.scheduler),
             moving_average=moving_average,
             checkpointer=checkpointer,
             callbacks=callbacks,
@@ -334,7 +278,7 @@ class AlternatingTrainer(PhasedTrainer):
             run_confidence_checks=run_confidence_checks,
             grad_scaling=grad_scaling,
             ddp_accelerator=ddp_accelerator,
-            turns=turns,
-            grad_norms={name: player.grad_norm for name, player in players.items()},
+            turns=players.turns,
+            grad_norms=players.grad_norms,
             phases=schedule,
         )

@@ -4,15 +4,12 @@
 //   multilabel.experiment('bibtex', 'nce', settings={ energy_weight: 3 })
 //   multilabel.experiment('bibtex', 'nce', settings={ tuned: true })      ours, cheaper: multilabel_tuned
 //   multilabel.experiment('bibtex', 'static_nce', settings={ loss_net_from: 'runs/nce_energy' })
+local choose = import 'choose.libsonnet';
 local known = import 'known.libsonnet';
 local data = import 'multilabel_data.libsonnet';
 local methods = import 'multilabel_methods.libsonnet';
 local settings_of = import 'multilabel_settings.libsonnet';
 local tuned_of = import 'multilabel_tuned.libsonnet';
-
-local choose(choices, name, what) =
-  if std.objectHas(choices, name) then choices[name]
-  else error 'no %s %s; choose from: %s' % [what, name, std.join(', ', std.objectFields(choices))];
 
 {
   datasets: std.objectFields(data),

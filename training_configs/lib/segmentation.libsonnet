@@ -2,14 +2,11 @@
 //
 //   segmentation.experiment('weizmann', 'nce')
 //   segmentation.experiment('weizmann', 'nce', settings={ energy_weight: 1, crops: false })
+local choose = import 'choose.libsonnet';
 local known = import 'known.libsonnet';
 local data = import 'segmentation_data.libsonnet';
 local methods = import 'segmentation_methods.libsonnet';
 local settings_of = import 'segmentation_settings.libsonnet';
-
-local choose(choices, name, what) =
-  if std.objectHas(choices, name) then choices[name]
-  else error 'no %s %s; choose from: %s' % [what, name, std.join(', ', std.objectFields(choices))];
 
 {
   datasets: std.objectFields(data),

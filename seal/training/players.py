@@ -1,0 +1,93 @@
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+
+from seal.models import SealModel
+from seal.training.phases import Phases
+from seal.training.player import LOSS_NET, TASK_NET, Player
+from seal.training.trainer_checks import check_frozen_loss_net, check_phases
+from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
+
+
+class Players:
+    """
+    Who of a model's nets is trained, in which order, and by which optimizer and scheduler.
+
+    # Parameters
+
+    model : `SealModel`
+    given : `Dict[str, Optional[Player]]`
+        What the config says of `task_net` and `loss_net`; `None` where it says nothing.
+    first : `str`
+        Who moves first in a batch.
+    schedule : `Phases`
+
+    # Raises
+
+    `ConfigurationError` if `first` names no player, a player is given that the model lacks, nobody is to move, or the
+    phases do not fit the players.
+    """
+
+    def __init__(
+        self, model: SealModel, given: Dict[str, Optional[Player]], first: str, schedule: Phases
+    ) -> None:
+        if first not in (TASK_NET, LOSS_NET):
+            raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
+        nets = {TASK_NET: model.task_net, LOSS_NET: model.loss_net}
+        for name, player in given.items():
+            if player is not None and nets[name] is None:
+                raise ConfigurationError(f"trainer.{name}: the model has no {name} to train.")
+        settings = {name: given.get(name) or Player() for name, net in nets.items() if net is not None}
+        with_steps = {name: player for name, player in settings.items() if player.steps > 0}
+        if not with_steps:
+            raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
+        schedule.check(with_steps)
+        # Whom no phase trains is frozen.
+        self._players = {name: player for name, player in with_steps.items() if schedule.train(name)}
+        check_frozen_loss_net(model, self._players)
+        check_phases(model, schedule)
+        self._model = model
+        self._first = first
+        self._schedule = schedule
+
+    @property
+    def turns(self) -> List[str]:
+        """Who moves in a batch, step by step."""
+        order = sorted(self._players, key=lambda name: name != self._first)
+        return [name for name in order for _ in range(self._players[name].steps)]
+
+    @property
+    def grad_norms(self) -> Dict[str, Optional[float]]:
+        return {name: player.grad_norm for name, player in self._players.items()}
+
+    def optimizer(self, model_parameters: List[Tuple[str, torch.nn.Parameter]]) -> TwoPlayerOptimizer:
+        """
+        # Raises
+
+        `ConfigurationError` if a player has none of the parameters, which are those that are not frozen.
+        """
+        of_loss_net = {id(parameter) for parameter in self._model.loss_net_parameters()}
+        optimizers = {}
+        for name, player in self._players.items():
+            own = [item for item in model_parameters if (id(item[1]) in of_loss_net) == (name == LOSS_NET)]
+            if not own:
+                raise ConfigurationError(
+                    f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps to 0."
+                )
+            optimizers[name] = player.optimizer.construct(model_parameters=own)
+        return TwoPlayerOptimizer(optimizers)
+
+    def scheduler(
+        self, optimizer: TwoPlayerOptimizer, num_steps_per_epoch: Optional[int], **_: Any
+    ) -> TwoPlayerScheduler:
+        def make(name: str, num_epochs: int) -> LearningRateScheduler:
+            return self._players[name].learning_rate_scheduler.construct(
+                optimizer=optimizer.players[name],
+                num_epochs=max(1, num_epochs),  # 0 before a restart; some schedulers divide by it.
+                num_steps_per_epoch=num_steps_per_epoch,
+            )
+
+        scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
+        return TwoPlayerScheduler({name: make(name, self._schedule.epochs_of(name)) for name in scheduled}, make)
