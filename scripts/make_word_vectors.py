@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
+from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
@@ -104,25 +105,13 @@ def vectors(words: List[str], tokenizer: Any, model: Any, layer: int) -> Any:
 def run(arguments: argparse.Namespace) -> str:
     import torch
 
-    from seal.user_errors import describe
-
-    for option in ("batch_size", "threads"):
-        if getattr(arguments, option) < 1:
-            name = option.replace("_", "-")
-            raise UserError(f"--{name} must be at least 1, not {getattr(arguments, option)}.")
+    at_least_one(arguments, "batch_size", "threads")
     for path in (arguments.config, *arguments.data):
         if not path.exists():
             raise UserError(f"there is no {path}.")
     torch.set_num_threads(arguments.threads)
-    try:
+    with mistakes_of_the_library():
         words = words_of(arguments.config.absolute(), [path.absolute() for path in arguments.data])
-    except UserError:
-        raise
-    except Exception as error:
-        sentence = describe(error)
-        if sentence is None:
-            raise
-        raise UserError(sentence) from error
     tokenizer, model = load(arguments.encoder, arguments.layer)
     size = model.config.hidden_size
     with replacing(arguments.out) as draft, open(draft, "w", encoding="utf-8") as handle:
@@ -138,15 +127,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
-    try:
-        print(run(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
-    return 0
+    return exit_status(lambda: print(run(arguments)))
 
 
 if __name__ == "__main__":

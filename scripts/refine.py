@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
+from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
@@ -49,10 +50,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    for option in ("steps", "restarts", "batch_size", "threads"):
-        if getattr(arguments, option) < 1:
-            name = option.replace("_", "-")
-            raise UserError(f"--{name} must be at least 1, not {getattr(arguments, option)}.")
+    at_least_one(arguments, "steps", "restarts", "batch_size", "threads")
     if not arguments.step_size > 0:
         raise UserError(f"--step-size must be above 0, not {arguments.step_size:g}.")
     for path in (arguments.model, arguments.data):
@@ -99,23 +97,14 @@ def run(arguments: argparse.Namespace) -> str:
     import torch
 
     from scripts.measure import refinement
-    from seal.user_errors import describe
 
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(arguments.seed)
     # Paths that the reader's config names are relative to the repository.
     model_path, data, out = (path.absolute() for path in (arguments.model, arguments.data, arguments.out))
-    try:
-        with chdir(ROOT):
-            archive = load(model_path)
-            batches = read(archive, data, arguments.batch_size)
-    except UserError:
-        raise
-    except Exception as error:
-        sentence = describe(error)
-        if sentence is None:
-            raise
-        raise UserError(sentence) from error
+    with mistakes_of_the_library(), chdir(ROOT):
+        archive = load(model_path)
+        batches = read(archive, data, arguments.batch_size)
     model = archive.model.eval()
     empty_f1 = archive.config.as_dict(quiet=True)["model"].get("empty_f1", 1.0)
     descent = refinement.Descent(
@@ -147,16 +136,12 @@ def summary(table: Any, lines: Dict[str, float]) -> str:
 
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
-    try:
+
+    def refine() -> None:
         check(arguments)
         print(run(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
-    return 0
+
+    return exit_status(refine)
 
 
 if __name__ == "__main__":

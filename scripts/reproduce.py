@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import configs, provenance  # noqa: E402
+from scripts.measure.command import at_least_one  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.runs import Run, Runner, RunFailed, Stopped, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
@@ -111,10 +112,7 @@ def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
 def plan(arguments: argparse.Namespace) -> List[Run]:
     """The runs that are asked for."""
     suites = chosen_suites(arguments)
-    for option in ("seeds", "jobs", "threads", "epochs"):
-        value = getattr(arguments, option)
-        if value is not None and value < 1:
-            raise UserError(f"--{option} must be at least 1, not {value}.")
+    at_least_one(arguments, "seeds", "jobs", "threads", "epochs")
     if not 0 < arguments.fraction <= 1:
         raise UserError(f"--fraction must be above 0 and at most 1, not {arguments.fraction}.")
     overrides = configs.parse_overrides(arguments.overrides)

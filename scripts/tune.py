@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure.command import at_least_one, exit_status  # noqa: E402
 from scripts.measure.configs import parse_settings  # noqa: E402
 from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
@@ -73,9 +74,7 @@ def check(arguments: argparse.Namespace) -> None:
     for name, _ in arguments.held:
         if name not in known:
             raise UserError(f"--settings: no setting '{name}'; there are {', '.join(known)}.")
-    for option in ("trials", "epochs", "threads"):
-        if getattr(arguments, option) < 1:
-            raise UserError(f"--{option} must be at least 1, not {getattr(arguments, option)}.")
+    at_least_one(arguments, "trials", "epochs", "threads")
     if arguments.timeout is not None and arguments.timeout <= 0:
         raise UserError(f"--timeout must be above 0, not {arguments.timeout:g}.")
     earlier = search_spaces.earlier_epochs(arguments.dataset, arguments.method)
@@ -241,8 +240,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     def end(*_: Any) -> None:
         raise KeyboardInterrupt  # Optuna notes it in the storage, as it does not an exit.
 
-    previous = signal.signal(signal.SIGTERM, end)
-    try:
+    def tune() -> None:
         check(arguments)
         import optuna
 
@@ -252,15 +250,12 @@ def main(argv: Optional[List[str]] = None) -> int:
         study = search_spaces.open_study(storage_path(arguments), about)
         search(arguments, study)
         report(arguments, study)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 130
+
+    previous = signal.signal(signal.SIGTERM, end)
+    try:
+        return exit_status(tune, stopped="stopped; the same command goes on from here")
     finally:
         signal.signal(signal.SIGTERM, previous)
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+"""What scripts that run from the command line share: how they end, and how a mistake is told."""
+
+import argparse
+import sys
+from contextlib import contextmanager
+from typing import Callable, Iterator
+
+from scripts.measure.suite import UserError
+
+
+def exit_status(run: Callable[[], None], stopped: str = "stopped") -> int:
+    """Runs it; 0, or 2 after a mistake, which is told in its sentence, or 130 where the user stopped it."""
+    try:
+        run()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(stopped, file=sys.stderr)
+        return 130
+    return 0
+
+
+def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
+    """
+    # Raises
+
+    `UserError` if one of these arguments is given and below 1.
+    """
+    for name in names:
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise UserError(f"--{name.replace('_', '-')} must be at least 1, not {value}.")
+
+
+@contextmanager
+def mistakes_of_the_library() -> Iterator[None]:
+    """What seal finds wrong with a config or a file is the user's mistake; any other error passes as it is."""
+    from seal.user_errors import describe
+
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        sentence = describe(error)
+        if sentence is None:
+            raise
+        raise UserError(sentence) from error
