@@ -57,6 +57,8 @@ def words_of(config: Path, data: List[Path]) -> List[str]:
     def tokens(instance: Instance) -> Iterator[str]:
         if "tokens" not in instance:
             raise UserError(f"{config}: its dataset_reader reads no words.")
+        if any(token.text_id is not None for token in instance["tokens"]):
+            raise UserError(f"{config}: its dataset_reader reads word pieces; take a config whose encoder reads words.")
         return (token.text.lower() for token in instance["tokens"])
 
     with chdir(ROOT):

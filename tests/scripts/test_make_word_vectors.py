@@ -1,5 +1,7 @@
 """scripts/make_word_vectors.py: each vector against the transformer's word by word, the order of words, and mistakes."""
 
+import json
+
 import pytest
 import torch
 from allennlp.data import Instance, Token, Vocabulary
@@ -97,3 +99,15 @@ def test_a_config_that_reads_no_words(write, tmp_path):
     config = str(ROOT / "training_configs" / "multilabel_cross_entropy.jsonnet")
     status, _, told = write(config=config, data=[ROOT / "data" / "multilabel_sample" / "valid.arff"])
     assert status == 2 and "reads no words" in told
+
+
+def test_a_config_that_reads_pieces_of_words(write, encoder, tmp_path):
+    tokenizer = {"type": "pretrained_transformer", "model_name": encoder, "add_special_tokens": False}
+    indexers = {"tokens": {"type": "pretrained_transformer", "model_name": encoder}}
+    reader = {"type": "seal_text_multilabel", "tokenizer": tokenizer, "token_indexers": indexers}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"dataset_reader": reader}))
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "rose sells roses", "labels": ["a"]}\n')
+    status, _, told = write(config=str(config), data=[texts])
+    assert status == 2 and "reads word pieces" in told

@@ -74,6 +74,21 @@ def test_without_a_transformer_there_is_a_network_from_scratch(tmp_path):
         config(tmp_path, "reuters", "nce", more=[("adapters", "{}")])
 
 
+def test_settings_of_the_network_from_scratch(tmp_path):
+    more = [("vectors", "'words.txt'"), ("vector_words", "9"), ("word_dim", "7"), ("filters", "5"), ("max_length", "11")]
+    found = config(tmp_path, "reuters", "nce", more=more)
+    assert found["vocabulary"]["pretrained_files"] == {"tokens": "words.txt"}
+    assert found["vocabulary"]["min_pretrained_embeddings"] == {"tokens": 9}
+    assert found["dataset_reader"]["max_tokens"] == 11
+    for net in ("task_net", "loss_net"):
+        encoder = found["model"][net]["encoder"]
+        words = encoder["embedder"]["token_embedders"]["tokens"]
+        assert (words["pretrained_file"], words["embedding_dim"]) == ("words.txt", 7)
+        assert (encoder["encoder"]["embedding_dim"], encoder["encoder"]["num_filters"]) == (7, 5)
+    with pytest.raises(UserError, match="'vectors' is of an encoder of words; leave it out, or --encoder"):
+        config(tmp_path, "reuters", "nce", encoder="a/b", more=more)
+
+
 def test_a_run_and_its_scores(tmp_path):
     arguments = ["--suite", "text", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,nce"]
     assert reproduce.main([*arguments, "--splits", "test", "--out", str(tmp_path)]) == 0

@@ -1,13 +1,14 @@
 // Feature networks for tagging: token indexers and the settings of `Encoder`.
 local encoders = import 'encoders.libsonnet';
+local words = import 'words.libsonnet';
 
 {
   // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
-  //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random. Its first `vector_words`
-  //                words are known, whatever the data; they are lower case, as words are read
+  //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
   //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
   //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
   bilstm(word_dim=100, hidden=100, layers=1, dropout=0.3, vectors=null, vector_words=100000, features={}, characters=0): {
+    local known = words(word_dim, vectors, vector_words),
     local names = std.objectFields(features),
     local character_dim = 12,
     local widths = [3, 4],
@@ -16,24 +17,14 @@ local encoders = import 'encoders.libsonnet';
       tokens: { type: 'single_id', lowercase_tokens: true },
       [if with_characters then 'characters']: { type: 'characters', min_padding_length: 4 },
     },
-    vocabulary: {
-      // The words that stand once train the vector of unknown ones.
-      min_count: { tokens: 2 },
-      [if vectors != null then 'pretrained_files']: { tokens: vectors },
-      [if vectors != null then 'min_pretrained_embeddings']: { tokens: vector_words },
-    },
-    // A word that only dev has must stay unknown, unless it has a vector.
-    vocabulary_from: ['train'],
+    vocabulary: known.vocabulary,
+    vocabulary_from: known.vocabulary_from,
     settings: {
       type: 'seq2seq',
       dropout: dropout,
       embedder: {
         token_embedders: {
-          tokens: {
-            type: 'embedding',
-            embedding_dim: word_dim,
-            [if vectors != null then 'pretrained_file']: vectors,
-          },
+          tokens: known.embedding,
           [if with_characters then 'characters']: {
             type: 'character_encoding',
             embedding: { embedding_dim: character_dim, vocab_namespace: 'token_characters' },

@@ -1,28 +1,27 @@
 // Feature networks for texts, one vector a text. Each has the tokenizer and token indexers that the reader needs, and
 // the settings of `Encoder`.
-local words(word_dim, dropout, max_length, encoder, indexer={}) = {
+local words = import 'words.libsonnet';
+local of_words(known, dropout, max_length, encoder, indexer={}) = {
   reader: {
     tokenizer: { type: 'letters_digits' },
     token_indexers: { tokens: { type: 'single_id', lowercase_tokens: true } + indexer },
     max_tokens: max_length,
   },
-  // The words that stand once train the vector of unknown ones.
-  vocabulary: { min_count: { tokens: 2 } },
-  // A word that only dev has must stay unknown.
-  vocabulary_from: ['train'],
+  vocabulary: known.vocabulary,
+  vocabulary_from: known.vocabulary_from,
   settings: {
     type: 'seq2vec',
     dropout: dropout,
-    embedder: { token_embedders: { tokens: { type: 'embedding', embedding_dim: word_dim } } },
+    embedder: { token_embedders: { tokens: known.embedding } },
     encoder: encoder,
   },
 };
 
 {
-  // Words of random vectors and a BiLSTM, of which the last states are taken; nothing is downloaded.
-  bilstm(word_dim=64, hidden=64, layers=1, dropout=0.3, max_length=200):
-    words(
-      word_dim,
+  // Words (`words.libsonnet`) and a BiLSTM, of which the last states are taken; nothing is downloaded.
+  bilstm(word_dim=64, hidden=64, layers=1, dropout=0.3, max_length=200, vectors=null, vector_words=100000):
+    of_words(
+      words(word_dim, vectors, vector_words),
       dropout,
       max_length,
       { type: 'lstm', bidirectional: true, input_size: word_dim, hidden_size: hidden, num_layers: layers },
@@ -30,9 +29,9 @@ local words(word_dim, dropout, max_length, encoder, indexer={}) = {
 
   // The same words, and the strongest of each filter over runs of one to three (Kim 2014): cheap, and better on little
   // data.
-  cnn(word_dim=64, filters=48, dropout=0.3, max_length=200):
-    words(
-      word_dim,
+  cnn(word_dim=64, filters=48, dropout=0.3, max_length=200, vectors=null, vector_words=100000):
+    of_words(
+      words(word_dim, vectors, vector_words),
       dropout,
       max_length,
       { type: 'cnn', embedding_dim: word_dim, num_filters: filters, ngram_filter_sizes: [1, 2, 3] },

@@ -17,8 +17,10 @@ METHODS = {
     "nce_shared": "SEAL NCE, shared encoder",
     "implicit_cd": "implicit CD",
 }
-# Of the encoder, beside those of `training` in `training_configs/lib/text.libsonnet`.
-ENCODER_SETTINGS = {"max_length": None, "pooling": None, "adapters": None, "frozen": None}
+# Of the encoder, a transformer or a convolution of words, beside those of `training` in
+# `training_configs/lib/text.libsonnet`.
+TRANSFORMER_SETTINGS = ("max_length", "pooling", "adapters", "frozen")
+CNN_SETTINGS = ("max_length", "vectors", "vector_words", "word_dim", "filters")
 METHOD_SETTINGS = ("num_samples", "energy_weight")
 
 
@@ -40,7 +42,9 @@ def data(name: str) -> Dict[str, Optional[str]]:
 def setting_names(dataset: str, method: str) -> List[str]:
     """What `--settings` may set: the seed and the epochs have options of their own."""
     names = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
-    names += [] if dataset == "sample" else list(ENCODER_SETTINGS)
+    names += CNN_SETTINGS
+    if dataset != "sample":
+        names += [name for name in TRANSFORMER_SETTINGS if name not in CNN_SETTINGS]
     return names + list(method_settings(method))
 
 
@@ -57,14 +61,19 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     """
     more = dict(settings.more)
     of_method = {name: more.pop(name) for name in method_settings(method) if name in more}
-    of_encoder = {name: more.pop(name) for name in ENCODER_SETTINGS if name in more}
+    if settings.encoder is None:
+        own, other, told = CNN_SETTINGS, TRANSFORMER_SETTINGS, "a transformer; name one with --encoder"
+    else:
+        own, other, told = TRANSFORMER_SETTINGS, CNN_SETTINGS, "an encoder of words; leave it out, or --encoder"
+    of_encoder = {name: more.pop(name) for name in own if name in more}
+    for name in other:
+        if name in more:
+            raise UserError(f"--settings: '{name}' is of {told}.")
     if method == "nce_shared":
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
     if settings.encoder is None:
-        if of_encoder:
-            raise UserError(f"--settings: '{min(of_encoder)}' is of a transformer; name one with --encoder.")
-        encoder, rates = "text.encoder.cnn()", " + text.training.from_scratch"
+        encoder, rates = f"text.encoder.cnn({arguments([], of_encoder)})", " + text.training.from_scratch"
     else:
         encoder = f"text.encoder.transformer({arguments([text(settings.encoder)], of_encoder)})"
         rates = ""
