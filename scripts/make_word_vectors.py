@@ -25,8 +25,6 @@ example:
 The config of a run then says where they are, and how many numbers a word has:
   tagging.encoder.bilstm(vectors='results/vectors/twitter_pos.txt', word_dim=384)
 """
-
-
 # Of a word; only an address or a run of laughter has more.
 MAX_PIECES = 128
 
@@ -114,6 +112,8 @@ def run(arguments: argparse.Namespace) -> str:
     torch.set_num_threads(arguments.threads)
     with mistakes_of_the_library():
         words = words_of(arguments.config.absolute(), [path.absolute() for path in arguments.data])
+    if not words:
+        raise UserError(f"{', '.join(str(path) for path in arguments.data)}: there is no word.")
     tokenizer, model = load(arguments.encoder, arguments.layer)
     size = model.config.hidden_size
     with replacing(arguments.out) as draft, open(draft, "w", encoding="utf-8") as handle:

@@ -95,6 +95,13 @@ def test_files_that_are_not_there_or_not_tagged(write, tmp_path):
     assert status == 2 and "broken.tsv:2: found 1 column" in told and not out.exists()
 
 
+def test_files_whose_words_no_line_of_vectors_can_hold(write, tmp_path):
+    blank = tmp_path / "blank.tsv"
+    blank.write_text("a b\tO\n")
+    status, out, told = write(data=[blank])
+    assert status == 2 and "blank.tsv: there is no word" in told and not out.exists()
+
+
 def test_a_config_that_reads_no_words(write, tmp_path):
     config = str(ROOT / "training_configs" / "multilabel_cross_entropy.jsonnet")
     status, _, told = write(config=config, data=[ROOT / "data" / "multilabel_sample" / "valid.arff"])
