@@ -3,22 +3,28 @@ local words = import 'words.libsonnet';
 
 {
   // Word embeddings (`words.libsonnet`), character n-grams and a BiLSTM; nothing is downloaded.
-  bilstm(word_dim=64, hidden=96, layers=1, predicate_dim=16, dropout=0.3, vectors=null, vector_words=100000): {
+  bilstm(
+    word_dim=64,
+    hidden=96,
+    layers=1,
+    predicate_dim=16,
+    dropout=0.3,
+    vectors=null,
+    vector_words=100000,
+  ): words(word_dim, vectors, vector_words) {
     local char_filters = 24,
-    local known = words(word_dim, vectors, vector_words),
+    local embedding = super.embedding,
     indexers: {
       tokens: { type: 'single_id', lowercase_tokens: true },
       characters: { type: 'characters', min_padding_length: 4 },
     },
-    vocabulary: known.vocabulary,
-    vocabulary_from: known.vocabulary_from,
     settings: {
       type: 'seq2seq',
       predicate_dim: predicate_dim,
       dropout: dropout,
       embedder: {
         token_embedders: {
-          tokens: known.embedding,
+          tokens: embedding,
           characters: {
             type: 'character_encoding',
             embedding: { embedding_dim: 12, vocab_namespace: 'token_characters' },

@@ -7,8 +7,17 @@ local words = import 'words.libsonnet';
   //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
   //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
   //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
-  bilstm(word_dim=100, hidden=100, layers=1, dropout=0.3, vectors=null, vector_words=100000, features={}, characters=0): {
-    local known = words(word_dim, vectors, vector_words),
+  bilstm(
+    word_dim=100,
+    hidden=100,
+    layers=1,
+    dropout=0.3,
+    vectors=null,
+    vector_words=100000,
+    features={},
+    characters=0,
+  ): words(word_dim, vectors, vector_words) {
+    local embedding = super.embedding,
     local names = std.objectFields(features),
     local character_dim = 12,
     local widths = [3, 4],
@@ -17,14 +26,12 @@ local words = import 'words.libsonnet';
       tokens: { type: 'single_id', lowercase_tokens: true },
       [if with_characters then 'characters']: { type: 'characters', min_padding_length: 4 },
     },
-    vocabulary: known.vocabulary,
-    vocabulary_from: known.vocabulary_from,
     settings: {
       type: 'seq2seq',
       dropout: dropout,
       embedder: {
         token_embedders: {
-          tokens: known.embedding,
+          tokens: embedding,
           [if with_characters then 'characters']: {
             type: 'character_encoding',
             embedding: { embedding_dim: character_dim, vocab_namespace: 'token_characters' },

@@ -1,18 +1,16 @@
 // Feature networks for texts, one vector a text. Each has the tokenizer and token indexers that the reader needs, and
 // the settings of `Encoder`.
 local words = import 'words.libsonnet';
-local of_words(known, dropout, max_length, encoder, indexer={}) = {
+local of_words(table, dropout, max_length, encoder, indexer={}) = table {
   reader: {
     tokenizer: { type: 'letters_digits' },
     token_indexers: { tokens: { type: 'single_id', lowercase_tokens: true } + indexer },
     max_tokens: max_length,
   },
-  vocabulary: known.vocabulary,
-  vocabulary_from: known.vocabulary_from,
   settings: {
     type: 'seq2vec',
     dropout: dropout,
-    embedder: { token_embedders: { tokens: known.embedding } },
+    embedder: { token_embedders: { tokens: table.embedding } },
     encoder: encoder,
   },
 };

@@ -10,5 +10,6 @@ function(dim, vectors=null, vector_words=100000) {
   },
   // A word that only dev has must stay unknown, unless it has a vector.
   vocabulary_from: ['train'],
-  embedding: { type: 'embedding', embedding_dim: dim, [if loaded then 'pretrained_file']: vectors },
+  // For the encoder, which adds its own fields to these.
+  embedding:: { type: 'embedding', embedding_dim: dim, [if loaded then 'pretrained_file']: vectors },
 }

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional
 
 import numpy
 
-from scripts.measure.configs import call, library_value, text
+from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
 from scripts.measure.text_scores import KEY, score
 
@@ -73,9 +73,10 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
     if settings.encoder is None:
-        encoder, rates = f"text.encoder.cnn({arguments([], of_encoder)})", " + text.training.from_scratch"
+        encoder, rates = f"text.encoder.cnn({listed('=', of_encoder)})", " + text.training.from_scratch"
     else:
-        encoder = f"text.encoder.transformer({arguments([text(settings.encoder)], of_encoder)})"
+        named = f", {listed('=', of_encoder)}" if of_encoder else ""
+        encoder = f"text.encoder.transformer({text(settings.encoder)}{named})"
         rates = ""
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
     return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(
@@ -83,16 +84,10 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         {
             "data": f"text.data.{dataset}",
             "encoder": encoder,
-            "method": f"text.method.{function}({arguments([], of_method)})",
-            "training": f"text.training.{dataset}{rates} + {{ "
-            + ", ".join(f"{name}: {value}" for name, value in training.items())
-            + " }",
+            "method": f"text.method.{function}({listed('=', of_method)})",
+            "training": f"text.training.{dataset}{rates} + {{ {listed(': ', training)} }}",
         },
     )
-
-
-def arguments(first: List[str], named: Dict[str, str]) -> str:
-    return ", ".join(first + [f"{name}={value}" for name, value in named.items()])
 
 
 def mean_f1(name: str) -> Statistic:
