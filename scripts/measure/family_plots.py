@@ -13,7 +13,7 @@ import pandas  # noqa: E402
 from scripts.measure.family_tables import present_suites  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import Family, Suite  # noqa: E402
-from scripts.measure.tables import present_methods  # noqa: E402
+from scripts.measure.tables import gains, present_methods  # noqa: E402
 
 COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
 MARKERS = "osD^vPX"
@@ -63,14 +63,6 @@ def draw_family(
     with replacing(path) as draft:
         figure.savefig(draft, dpi=150)
     plt.close(figure)
-
-
-def gains(table: pandas.DataFrame, baseline: str, method: str) -> pandas.Series:
-    """Of one data set, split and metric: the gain of each seed that both have."""
-    wide = table.pivot(index="seed", columns="method", values="value")
-    if not {baseline, method} <= set(wide.columns):
-        return pandas.Series(dtype=float)
-    return (wide[method] - wide[baseline]).dropna()
 
 
 def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pandas.DataFrame) -> None:

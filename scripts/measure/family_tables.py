@@ -9,6 +9,7 @@ from scripts.measure.suite import Family, Suite
 from scripts.measure.tables import (
     LEVEL,
     MARK,
+    gains,
     markdown_table,
     mean_and_deviation,
     mean_gain,
@@ -33,6 +34,9 @@ def sections(
         measured = set(ours.loc[ours["split"] == split, "metric"])
         for metric, heading in ((name, heading) for name, heading in family.headline.items() if name in measured):
             parts += [f"### {split}: {heading}", _scores(present, ours, comparisons, split, metric)]
+            chosen = ours[(ours["split"] == split) & (ours["metric"] == metric)]
+            steps = _steps(family, present, chosen)
+            parts += [f"#### {split}: {heading}, after less before", steps] if steps else []
     parts += ["### Training", _training(present, ours)]
     for dataset, suite in present.items():
         rows = ours[ours["suite"] == suite.name]
@@ -89,6 +93,22 @@ def _scores(
         rows.append(cells)
     head = "mean gain" if shared == sets else f"mean gain ({', '.join(shared) or 'no data set has all'})"
     return markdown_table(["method", *sets, head], rows)
+
+
+def _steps(family: Family, present: Dict[str, Suite], chosen: pandas.DataFrame) -> str:
+    """A row a pair of methods that differ in one thing, a column a data set; empty where no pair was measured."""
+    some = next(iter(present.values()))
+    rows: List[List[str]] = []
+    for change, pairs in family.steps.items():
+        below = []
+        for before, after in pairs:
+            found = [gains(chosen[chosen["dataset"] == dataset], before, after) for dataset in present]
+            if not all(differences.empty for differences in found):
+                name = f"{some.methods[before].title} → {some.methods[after].title}"
+                below.append([name, *(mean_and_deviation(differences, sign=True) for differences in found)])
+        if below:
+            rows += [[f"**{change}**"] + [""] * len(present), *below]
+    return markdown_table(["before → after, same seeds", *present], rows) if rows else ""
 
 
 def _training(present: Dict[str, Suite], table: pandas.DataFrame) -> str:

@@ -4,7 +4,7 @@ What a suite of measurements is: a data set, the methods compared on it, and how
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -162,12 +162,15 @@ class Family:
         The data set that is taken unless `--datasets` is given.
     headline : `Dict[str, str]`
         The metrics that have a table over the data sets, and its heading.
+    steps : `Dict[str, List[Tuple[str, str]]]`, optional (default = `{}`)
+        What is changed in a method, and the pairs of methods that differ in it: before, after.
     """
 
     name: str
     title: str
     default: str
     headline: Dict[str, str]
+    steps: Dict[str, List[Tuple[str, str]]] = field(default_factory=dict)
 
     def suites(self, suites: Dict[str, Suite]) -> Dict[str, Suite]:
         """Those of the family, by data set."""

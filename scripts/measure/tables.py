@@ -12,14 +12,13 @@ MARK = "†"
 LEVEL = 0.05
 
 
-def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
-    """`mean ± deviation`, the sample's; the mean alone of one value, and a dash of none."""
+def mean_and_deviation(values: Sequence[float], digits: int = 2, sign: bool = False) -> str:
+    """`mean ± deviation`, the sample's; the mean alone of one value, and a dash of none. With `sign`, `+` too."""
     series = pandas.Series(list(values), dtype=float)
     if series.empty:
         return "–"
-    if len(series) == 1:
-        return f"{series.iloc[0]:.{digits}f}"
-    return f"{series.mean():.{digits}f} ± {series.std(ddof=1):.{digits}f}"
+    mean = f"{series.mean():{'+' if sign else ''}.{digits}f}"
+    return mean if len(series) == 1 else f"{mean} ± {series.std(ddof=1):.{digits}f}"
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -67,8 +66,15 @@ def comparison_table(suite: Suite, table: pandas.DataFrame, comparisons: Compari
 def mean_gain(suite: Suite, table: pandas.DataFrame, method: str, split: str, metric: str) -> float:
     """The mean over seeds of the method's value less the baseline's with the same seed."""
     chosen = table[(table["split"] == split) & (table["metric"] == metric)]
-    wide = chosen.pivot(index="seed", columns="method", values="value")
-    return float((wide[method] - wide[suite.baseline]).dropna().mean())
+    return float(gains(chosen, suite.baseline, method).mean())
+
+
+def gains(table: pandas.DataFrame, before: str, after: str) -> pandas.Series:
+    """Of one data set, split and metric: how far one method is above another, for each seed that both have."""
+    wide = table.pivot(index="seed", columns="method", values="value")
+    if not {before, after} <= set(wide.columns):
+        return pandas.Series(dtype=float)
+    return (wide[after] - wide[before]).dropna()
 
 
 def training_table(suite: Suite, table: pandas.DataFrame) -> str:

@@ -143,12 +143,36 @@ def test_the_mean_gain_is_over_data_sets_that_have_every_method():
     assert "| NCE | 45.50 ± 0.71 | – | +4.00 |" in page and "†" not in page
 
 
+def test_what_a_single_change_of_a_method_does_has_a_table():
+    table = made_up()
+    static = table[table["method"] == "nce"].copy()
+    static["method"], static["value"] = "static_nce", static["value"] - 0.5
+    static = static[(static["dataset"] == "bibtex") | (static["seed"] == 2)]
+    lines = family_tables.sections(FAMILY, SUITES, pandas.concat([table, static]), comparisons_of(0.2))
+    steps = lines[lines.index("#### valid: Example F1 at 0.5, after less before") + 1]
+    assert steps.splitlines() == [
+        "| before → after, same seeds | bibtex | genbase |",
+        "| :-- | --: | --: |",
+        "| **A loss-net that moves** |  |  |",
+        "| static NCE → NCE | +0.50 ± 0.00 | +0.50 |",
+    ]
+    without = "\n".join(family_tables.sections(FAMILY, SUITES, table, comparisons_of(0.2)))
+    assert "after less before" not in without
+
+
+def test_every_step_is_between_methods_that_there_are():
+    for family in all_families().values():
+        known = next(iter(family.suites(all_suites()).values())).methods
+        named = {name for pairs in family.steps.values() for pair in pairs for name in pair}
+        assert named <= set(known)
+
+
 def test_the_figure_has_the_gains(tmp_path):
     table = made_up()
     chosen = table[(table["dataset"] == "genbase") & (table["metric"] == "f1")]
     chosen = chosen[(chosen["method"] != "nce") | (chosen["seed"] == 2)]
-    assert family_plots.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
-    assert family_plots.gains(chosen, "cross_entropy", "dvn").empty
+    assert tables.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
+    assert tables.gains(chosen, "cross_entropy", "dvn").empty
     family_plots.draw_family(FAMILY, SUITES, table, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     # Nothing to compare: no figure, and no error.

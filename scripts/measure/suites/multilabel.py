@@ -105,5 +105,10 @@ FAMILIES = [
         title="multi-label classification of features",
         default="sample",
         headline={"f1": "Example F1 at 0.5", "f1_tuned": "Example F1 at the threshold tuned on valid"},
+        steps={
+            "A loss-net that moves": [(f"static_{loss}", loss) for loss in ("margin", "regression", "nce")],
+            "Cross-entropy taken away": [(loss, f"{loss}_no_ce") for loss in ("margin", "regression", "nce")],
+            "The implicit term": [(f"alternating_{loss}", f"implicit_{loss}") for loss in ("ssvm", "dvn", "cd")],
+        },
     )
 ]
