@@ -1,4 +1,5 @@
 // Feature networks. Each has the token indexers its reader needs and the settings of `Encoder`.
+local character_net = import 'characters.libsonnet';
 local words = import 'words.libsonnet';
 
 {
@@ -12,11 +13,11 @@ local words = import 'words.libsonnet';
     vectors=null,
     vector_words=100000,
   ): words(word_dim, vectors, vector_words) {
-    local char_filters = 24,
+    local characters = character_net(24),
     local embedding = super.embedding,
     indexers: {
       tokens: { type: 'single_id', lowercase_tokens: true },
-      characters: { type: 'characters', min_padding_length: 4 },
+      characters: characters.indexer,
     },
     settings: {
       type: 'seq2seq',
@@ -25,17 +26,13 @@ local words = import 'words.libsonnet';
       embedder: {
         token_embedders: {
           tokens: embedding,
-          characters: {
-            type: 'character_encoding',
-            embedding: { embedding_dim: 12, vocab_namespace: 'token_characters' },
-            encoder: { type: 'cnn', embedding_dim: 12, num_filters: char_filters, ngram_filter_sizes: [3, 4] },
-          },
+          characters: characters.embedder,
         },
       },
       encoder: {
         type: 'lstm',
         bidirectional: true,
-        input_size: word_dim + 2 * char_filters + predicate_dim,
+        input_size: word_dim + characters.output_dim + predicate_dim,
         hidden_size: hidden,
         num_layers: layers,
       },

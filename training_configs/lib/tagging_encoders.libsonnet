@@ -1,4 +1,5 @@
 // Feature networks for tagging: token indexers and the settings of `Encoder`.
+local character_net = import 'characters.libsonnet';
 local encoders = import 'encoders.libsonnet';
 local words = import 'words.libsonnet';
 
@@ -19,12 +20,11 @@ local words = import 'words.libsonnet';
   ): words(word_dim, vectors, vector_words) {
     local embedding = super.embedding,
     local names = std.objectFields(features),
-    local character_dim = 12,
-    local widths = [3, 4],
     local with_characters = characters > 0,
+    local of_characters = character_net(characters),
     indexers: {
       tokens: { type: 'single_id', lowercase_tokens: true },
-      [if with_characters then 'characters']: { type: 'characters', min_padding_length: 4 },
+      [if with_characters then 'characters']: of_characters.indexer,
     },
     settings: {
       type: 'seq2seq',
@@ -32,16 +32,7 @@ local words = import 'words.libsonnet';
       embedder: {
         token_embedders: {
           tokens: embedding,
-          [if with_characters then 'characters']: {
-            type: 'character_encoding',
-            embedding: { embedding_dim: character_dim, vocab_namespace: 'token_characters' },
-            encoder: {
-              type: 'cnn',
-              embedding_dim: character_dim,
-              num_filters: characters,
-              ngram_filter_sizes: widths,
-            },
-          },
+          [if with_characters then 'characters']: of_characters.embedder,
         },
       },
       [if std.length(names) > 0 then 'features']: {
@@ -51,7 +42,7 @@ local words = import 'words.libsonnet';
       encoder: {
         type: 'lstm',
         bidirectional: true,
-        input_size: word_dim + characters * std.length(widths) + std.foldl(
+        input_size: word_dim + of_characters.output_dim + std.foldl(
           function(sum, name) sum + features[name], names, 0
         ),
         hidden_size: hidden,
