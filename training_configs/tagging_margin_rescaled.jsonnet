@@ -3,6 +3,6 @@ local tagging = import 'lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.sample,
   encoder=tagging.encoder.bilstm(word_dim=64, hidden=64),
-  method=tagging.method.margin_rescaled(fine_tune_from=8),
+  method=tagging.method.margin_rescaled(),
   training=tagging.training.sample,
 )

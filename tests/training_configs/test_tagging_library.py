@@ -60,6 +60,73 @@ def test_vectors_of_a_file_characters_and_features(data):
     assert model.task_net.encoder._encoder._module.input_size == 3 + 10 + 2
 
 
+def test_the_shortest_word_has_a_vector_of_its_characters(data):
+    """AllenNLP's encoder of characters leaves a window out that reaches into padding."""
+    model = trained(data, "tagging.encoder.bilstm(word_dim=3, hidden=4, characters=50)")
+    reader = Predictor.from_path(str(data / "run"))._dataset_reader
+    batch = Batch([reader.text_to_instance(["a", "ginger", "so"])])
+    for instance in batch.instances:
+        reader.apply_token_indexers(instance)
+    batch.index_instances(model.vocab)
+    characters = batch.as_tensor_dict()["tokens"]["characters"]["token_characters"]
+    vectors = model.task_net.encoder._embedder.token_embedder_characters(characters)[0]
+    # Of each width; a filter's maximum is cut off at 0, so half of them are 0 at random.
+    assert vectors.shape == (3, 100)
+    assert ((vectors.view(3, 2, 50) > 0).sum(dim=-1) > 10).all()
+
+
+def evaluated(expression):
+    source = f"local tagging = import '{LIBRARY.as_posix()}'; {expression}"
+    return json.loads(_jsonnet.evaluate_snippet("test", source))
+
+
+def test_a_term_of_the_whole_sequence_joins_the_linear_chain():
+    """The full energy is Eq. 7, which has the chain, and Eq. 8 or 9."""
+    types = [energy["type"] for energy in evaluated("tagging.energies({ type: 'tag_language_model' })")]
+    assert types == ["local", "linear_chain", "tag_language_model"]
+    assert evaluated("tagging.energies()") == [{"type": "local"}, {"type": "linear_chain"}]
+
+
+TUNED, WARM = {"train": "task_net", "supervised": False}, {"epochs": 2, "energy": False}
+
+
+@pytest.mark.parametrize(
+    "arguments, training, phases",
+    [
+        ("", "", [{"epochs": 7}, TUNED]),
+        ("", "epochs: 3", [{"epochs": 2}, TUNED]),
+        ("", "epochs: 1", [{}]),
+        ("fine_tune_epochs=5", "", [{"epochs": 5}, TUNED]),
+        ("fine_tune_epochs=0", "", [{}]),
+        ("", "warmup_epochs: 2", [WARM, {"epochs": 6}, TUNED]),
+        ("fine_tune_epochs=0", "warmup_epochs: 2", [WARM, {}]),
+    ],
+)
+def test_the_margin_rescaled_network_is_tuned_for_the_test(arguments, training, phases):
+    config = evaluated(
+        f"""tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(),
+        tagging.method.margin_rescaled({arguments}), tagging.training.sample {{ {training} }})"""
+    )
+    assert config["trainer"]["phases"] == phases
+
+
+def test_no_epoch_is_left_for_the_margin():
+    with pytest.raises(RuntimeError, match="fine_tune_epochs=10.: training has 10 epochs for both"):
+        evaluated(
+            """tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(),
+            tagging.method.margin_rescaled(fine_tune_epochs=10), tagging.training.sample)"""
+        )
+
+
+def test_what_was_trained_by_implicit_gradients_is_fine_tuned_without():
+    config = evaluated(
+        """tagging.fine_tuned(tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(),
+        tagging.method.implicit_cd(), tagging.training.sample), 'runs/cd', 'words.tsv')"""
+    )
+    assert config["trainer"]["type"] == "alternating" and "solver" not in config["trainer"]
+    assert config["trainer"]["phases"] == [TUNED] and config["trainer"]["task_net"]["grad_norm"] == 10
+
+
 def test_a_language_model_with_words_of_its_own(data):
     """GE(c) as printed: q reads the words before t, and not the vectors of a BiLSTM that has seen all of them."""
     energies = """tagging.energies({

@@ -10,9 +10,9 @@ local sentences = import 'sentences.libsonnet';
   encoder: encoders,
   method: methods,
 
-  // The energy of a tagging: each word with its tag, and each tag with the one before it. In the place of the latter
-  // language models of tags: `tagging.energies({ type: 'tag_language_model', backward: true })`.
-  energies(pairs={ type: 'linear_chain' }): [{ type: 'local' }, pairs],
+  // The energy of a tagging: each word with its tag, each tag with the one before it, and, where it is given, a term of
+  // the whole sequence: `tagging.energies({ type: 'tag_language_model', backward: true })`.
+  energies(whole=null): [{ type: 'local' }, { type: 'linear_chain' }] + if whole == null then [] else [whole],
 
   // Settings of training. Change one with `tagging.training.sample { epochs: 30 }`.
   training: {
@@ -27,14 +27,20 @@ local sentences = import 'sentences.libsonnet';
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
-  // A finished run's task-net, tuned for the least energy on the words of a file, whose tags are not looked at: with those
-  // of test it is transductive (Tu, Pang & Gimpel 2020, section 2). `config` is the run's own.
+  // A finished run's task-net, tuned for the least energy on the words of a file: with those of test it is transductive
+  // (Tu, Pang & Gimpel 2020, section 2). What its tags are is not looked at; they are ones that the run knows. `config` is
+  // the run's own.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
   fine_tuned(config, run, inputs, epochs=3): config {
     train_data_path: inputs,
     vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
     model+: { task_net+: { pretrained_file: run }, loss_net+: { pretrained_file: run } },
-    trainer+: { num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
+    // The task-net alone is trained: nothing is left of what trained both by implicit gradients.
+    trainer: {
+      [key]: config.trainer[key]
+      for key in std.objectFields(config.trainer)
+      if !std.member(['solver', 'implicit', 'through', 'products'], key)
+    } + { type: 'alternating', num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
   },
 
   experiment(

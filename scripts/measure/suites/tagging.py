@@ -29,7 +29,7 @@ _NETWORK = ("tau", "steps", "share_encoder")
 _COMPOUND = (*_NETWORK, "lambda", "truncation", "cost")
 ARGUMENTS = {
     "spen": ("num_steps", "step_size", "optimizer", "cost"),
-    "margin_rescaled": (*_NETWORK, "truncation", "fine_tune_from", "cost"),
+    "margin_rescaled": (*_NETWORK, "truncation", "fine_tune_epochs", "cost"),
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
     "compound_shared": _COMPOUND,
