@@ -52,12 +52,13 @@ class TagLanguageModelEnergy(Energy):
     pretrained_file : `str`, optional (default = `None`)
         A trained model's archive or folder whose loss-net has a term of this shape, to start from.
     frozen : `bool`, optional (default = `False`)
-        Whether the models stay as they were loaded.
+        Whether the models stay as they were loaded, without dropout. Those that read words need a `word_embedder`: it
+        is frozen with them, and `T_E(x)` is another in each loss-net.
 
     # Raises
 
     `ConfigurationError` if the outputs are not tag sequences, a number is out of range, the file does not fit, or
-    models are frozen that nothing was loaded into.
+    models are frozen that nothing was loaded into or that read the loss-net's vectors.
     """
 
     def __init__(
@@ -92,6 +93,11 @@ class TagLanguageModelEnergy(Energy):
         for name, value in (("word_embedder", word_embedder), ("word_dim", word_dim)):
             if value is not None and gamma == 0:
                 raise ConfigurationError(f"{key}.{name}: no model reads words with a gamma of 0; set gamma.")
+        if frozen and gamma > 0 and word_embedder is None:
+            raise ConfigurationError(
+                f"{key}.frozen: models that read words are left as they were loaded only if what they read is; set "
+                "word_embedder, or gamma to 0."
+            )
         self.gamma, self.weight, self.frozen = gamma, weight, frozen
         directions = ("forward", "backward") if backward else ("forward",)
 
@@ -117,6 +123,9 @@ class TagLanguageModelEnergy(Energy):
             load_pretrained_energy(self, f"{key}.pretrained_file", pretrained_file, output_space)
         if frozen:
             self.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "TagLanguageModelEnergy":
+        return super().train(mode and not self.frozen)
 
     def condition(
         self,

@@ -44,6 +44,7 @@ class CompoundLoss(EnergyLoss):
                 f"energy_loss.perceptron_weight: at least 0, not {perceptron_weight}."
             )
         self._margin, self._perceptron = MarginLoss(cost), PerceptronLoss()
+        self.cost = self._margin.cost
         self._perceptron_weight = perceptron_weight
         self._separate = separate
 

@@ -26,7 +26,7 @@ class ContrastiveDivergenceLoss(EnergyLoss):
 
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
-        self._cost = cost or OneMinusScore(SoftF1())
+        self.cost = cost or OneMinusScore(SoftF1())
 
     def forward(
         self,
@@ -37,7 +37,7 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        rank = self._cost(output_space, candidates.outputs, gold, mask)
+        rank = self.cost(output_space, candidates.outputs, gold, mask)
         if candidates.log_count is not None:
             rank = rank + candidates.log_count
         ranks = torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)

@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Registrable
 
 from seal.output_spaces import Candidates, OutputSpace
+from seal.scores import Cost
 
 
 class EnergyLoss(torch.nn.Module, Registrable):
@@ -15,6 +16,8 @@ class EnergyLoss(torch.nn.Module, Registrable):
 
     #: True where the loss is only right with `log P_N` of every candidate.
     needs_noise_log_prob: bool = False
+    #: `Delta`, where the loss has one.
+    cost: Optional[Cost] = None
 
     def forward(
         self,

@@ -21,7 +21,7 @@ class MarginLoss(EnergyLoss):
 
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
-        self._cost = cost or L1Cost()
+        self.cost = cost or L1Cost()
 
     def forward(
         self,
@@ -32,7 +32,7 @@ class MarginLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        cost = self._cost(output_space, candidates.outputs, gold, mask)
+        cost = self.cost(output_space, candidates.outputs, gold, mask)
         return hinge(cost - energy + gold_energy.unsqueeze(1), candidates)
 
 

@@ -29,7 +29,7 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
 
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
-        self._cost = cost or OneMinusScore(TokenAccuracy())
+        self.cost = cost or OneMinusScore(TokenAccuracy())
 
     def forward(
         self,
@@ -41,7 +41,7 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         labelled, gap = candidates.labelled, candidates.reward_gap
-        cost = self._cost(output_space, candidates.outputs, gold, mask)
+        cost = self.cost(output_space, candidates.outputs, gold, mask)
         rank = torch.where(labelled.unsqueeze(1), cost, gap)
         if candidates.log_count is not None:
             rank = rank + candidates.log_count

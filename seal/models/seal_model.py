@@ -237,7 +237,7 @@ class SealModel(Model):
                 self.monitor("energy_prediction", task_net.energy.mean())
             if cost_augmented is not None and cost_augmented.energy is not None:
                 self.monitor("energy_cost_augmented", cost_augmented.energy.mean())
-        if state.auxiliary_loss is not None:
+        if state.auxiliary_loss is not None and supervised:
             self.monitor(self.auxiliary_name, state.auxiliary_loss)
             loss = loss + state.auxiliary_loss
         self.monitor("task_net_loss", loss)

@@ -63,7 +63,8 @@ class AlternatingTrainer(PhasedTrainer):
         Who moves when, each its own number of steps a batch. SEAL-static with NCE: `[{epochs: 20, train:
         "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart: true}]`.
     num_gradient_accumulation_steps : `int`, optional (default = `1`)
-        Batches that make one update. Both players see all of them before the second moves.
+        Batches that make one update. Both players see all of them before the second moves. Each counts alike, as in
+        AllenNLP: where they are of one size the update is that of one large batch.
     """
 
     def __init__(

@@ -64,3 +64,9 @@ class GroupedLoader(DataLoader):
 def micro_batches(batch: TensorDict) -> List[MicroBatch]:
     """The batches of a group, or the one batch that is not a group."""
     return [MicroBatch(part) for part in (batch.values() if isinstance(batch, BatchGroup) else [batch])]
+
+
+def is_part_of_the_data(loader: DataLoader) -> bool:
+    """Whether a pass over the loader is not one over all its instances."""
+    loader = loader._loader if isinstance(loader, GroupedLoader) else loader
+    return getattr(loader, "batches_per_epoch", None) is not None

@@ -9,15 +9,15 @@ from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
-from seal.models import SealModel
+from seal.models import PartlyLabelledTaggingModel, SealModel
 from seal.models.seal_model import without_dropout
 from seal.scores import Cost, L1Cost
-from seal.training.micro_batches import micro_batches
+from seal.training.micro_batches import is_part_of_the_data, micro_batches
 from seal.training.random_streams import random_state, set_random_state
 
-
 FILE = "inference_networks.csv"
-COLUMNS = ("epoch", "batches", "l1", "l0", "energy_gradient_norm", "network_gradient_norm")
+COUNTS = ("epoch", "batches")
+COLUMNS = (*COUNTS, "l1", "l0", "energy_gradient_norm", "network_gradient_norm")
 
 
 @TrainerCallback.register("trace_inference_networks")
@@ -39,13 +39,13 @@ class TraceInferenceNetworks(TrainerCallback):
 
     every : `int`, optional (default = `None`)
         Measure after so many batches; `None`: after each epoch. It costs about as much as an epoch without updates.
-    cost : `Cost`, optional (default = `L1Cost()`)
+    cost : `Cost`, optional (default = that of `energy_loss`, or `L1Cost()` where it has none)
         `Delta`.
 
     # Raises
 
-    `ConfigurationError` if the model has no loss-net or no task-net, `every` is less than 1, or the run is
-    distributed.
+    `ConfigurationError` if the model has no loss-net or no task-net, or learns from rows without gold, `every` is less
+    than 1, the run is distributed, or its epochs are parts of the data (`batches_per_epoch`).
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class TraceInferenceNetworks(TrainerCallback):
         super().__init__(serialization_dir)
         if every is not None and every < 1:
             raise ConfigurationError(f"trainer.callbacks.trace_inference_networks.every: at least 1, not {every}.")
-        self._every, self._cost = every, cost or L1Cost()
+        self._every, self._cost = every, cost
         self._rows: List[Dict[str, float]] = []
 
     def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
@@ -63,13 +63,24 @@ class TraceInferenceNetworks(TrainerCallback):
         model = trainer.model
         if not isinstance(model, SealModel) or model.loss_net is None or model.task_net is None:
             raise ConfigurationError(f"{key} is for models with a task_net and a loss_net.")
+        if isinstance(model, PartlyLabelledTaggingModel):
+            raise ConfigurationError(f"{key} compares with gold, which some rows of this model's data lack.")
         if trainer._distributed:
             raise ConfigurationError(f"{key} measures in one process; leave it out of a distributed run.")
+        if is_part_of_the_data(trainer.data_loader):
+            raise ConfigurationError(
+                f"{key} measures on all training pairs, and data_loader.batches_per_epoch makes an epoch of a part of "
+                "them; leave one of the two out."
+            )
+        self._cost = self._cost or model.energy_loss.cost or L1Cost()
         # What was measured after the checkpoint that the run goes on from is measured again.
         path = Path(self.serialization_dir, FILE)
         if path.exists():
             with path.open(encoding="utf-8", newline="") as file:
-                rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+                rows = [
+                    {name: int(value) if name in COUNTS else float(value) for name, value in row.items()}
+                    for row in csv.DictReader(file)
+                ]
             self._rows = [row for row in rows if row["batches"] <= trainer._total_batches_completed]
 
     def on_batch(

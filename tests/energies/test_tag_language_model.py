@@ -231,6 +231,25 @@ def test_a_frozen_model_is_the_trained_one(tmp_path):
     assert torch.equal(again(None, outputs), frozen(None, outputs))
 
 
+class DroppingEmbedding(Embedding):
+    def forward(self, tokens):
+        return torch.nn.functional.dropout(super().forward(tokens), training=self.training)
+
+
+def test_frozen_models_have_no_dropout():
+    def of_words(frozen):
+        embedding = DroppingEmbedding(num_embeddings=7, embedding_dim=3)
+        return energy_of(gamma=1.0, word_embedder=BasicTextFieldEmbedder({"tokens": embedding}), frozen=frozen)
+
+    energies = [of_words(frozen) for frozen in (True, False)]
+    inputs = {"tokens": {"tokens": {"tokens": torch.arange(6).view(1, 6)}}}
+    for energy in energies:
+        torch.nn.Sequential(energy).train()
+        assert energy.tag_models["forward_model"].lstm.training
+    frozen, free = ([energy.condition(None, inputs=inputs) for _ in range(2)] for energy in energies)
+    assert torch.equal(*frozen) and not torch.equal(*free)
+
+
 @pytest.mark.parametrize(
     "terms, labels, message",
     [
@@ -257,6 +276,7 @@ def test_no_model_is_told(tmp_path):
     "settings, message",
     [
         ({"hidden_dim": 0}, "hidden_dim: at least 1, not 0"),
+        ({"gamma": 1.0, "frozen": True}, "frozen: models that read words .* set word_embedder, or gamma to 0"),
         ({"embedding_dim": 0}, "embedding_dim: at least 1, not 0"),
         ({"gamma": 1.0, "word_dim": 0}, "word_dim: at least 1, not 0"),
         ({"word_dim": 3}, "word_dim: no model reads words with a gamma of 0"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from tests.citations import write_references
 from tests.training import runs
@@ -47,6 +48,12 @@ def test_both_players_learn_from_both_kinds(method, tmp_path):
         ends.append(runs.weights(trainer.model))
     # All chance is torch's, which is seeded.
     assert runs.same(*ends)
+
+
+def test_inference_networks_are_measured_against_gold(tmp_path):
+    settings = settings_of(tmp_path, "rewarded_cd", trainer__callbacks=["trace_inference_networks"])
+    with pytest.raises(ConfigurationError, match="compares with gold, which some rows of this model's data lack"):
+        runs.build(settings, tmp_path / "run").train()
 
 
 @pytest.mark.parametrize("method", ["rewarded_cd", "implicit_rewarded_cd"])

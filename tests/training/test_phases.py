@@ -122,6 +122,18 @@ def test_without_supervision_the_task_net_follows_the_energy_alone(tmp_path):
     assert state.gold is None and trainer.training_loss(batch).item() == pytest.approx(energy.mean().item())
 
 
+def test_without_supervision_a_batch_without_a_frame_teaches_nothing(tmp_path):
+    """Its sentences are rows of the predicate finder, whose loss is supervised too."""
+    trainer = build(config(dropout=0.0, batch_size=1), tmp_path)
+    model = trainer.model
+    states = [model.task_state(**batch) for batch in trainer.data_loader]
+    (state, *_) = [state for state in states if len(state.logits) == 0]
+    assert state.auxiliary_loss > 0
+    loss = model.task_net_loss(state, model.frozen_features(state), supervised=False)
+    loss.backward()
+    assert loss == 0 and not any(p.grad.any() for p in model.task_net_parameters() if p.grad is not None)
+
+
 @pytest.mark.parametrize("method, more", [("cross_entropy", {}), ("margin", {"energy_weight": 0.0})])
 def test_without_supervision_there_must_be_an_energy(tmp_path, method, more):
     settings = config(method, trainer__phases=[{"train": "task_net", "supervised": False}], **more)

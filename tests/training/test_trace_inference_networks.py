@@ -88,9 +88,27 @@ def test_a_recovered_run_measures_anew_what_came_after_its_checkpoint(tmp_path):
     assert len(last) == 2
     for file in last:
         file.unlink()
+    before = (tmp_path / "inference_networks.csv").read_text()
     trainer = build(settings_of(epochs=3), tmp_path)
     trainer.train()
     assert read(tmp_path) == whole
+    assert (tmp_path / "inference_networks.csv").read_text() == before
+
+
+def test_the_cost_is_that_of_the_energys_loss(tmp_path):
+    settings = settings_of("stacked", batch_size=3)
+    settings["model"]["energy_loss"]["cost"] = {"type": "hamming"}
+    settings["model"]["energy_loss"]["perceptron_weight"] = 0.0
+    settings["trainer"]["task_net"]["optimizer"]["lr"] = settings["trainer"]["loss_net"]["optimizer"]["lr"] = 0.0
+    trainer = build(settings, tmp_path)
+    trainer.train()
+    (row,) = read(tmp_path)
+    model, losses = trainer.model.eval(), []
+    for batch in trainer.data_loader:
+        state = model.training_state(**batch)
+        losses.append((len(state.logits), float(model.loss_net_loss(state, model.draw(state)).detach())))
+    count = sum(size for size, _ in losses)
+    assert row["l0"] == pytest.approx(sum(size * loss for size, loss in losses) / count, rel=1e-5)
 
 
 def test_every_so_many_batches(tmp_path):
@@ -98,6 +116,14 @@ def test_every_so_many_batches(tmp_path):
     trainer.train()
     total = trainer._total_batches_completed
     assert [row["batches"] for row in read(tmp_path)] == list(range(2, total + 1, 2))
+
+
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_an_epoch_of_a_part_of_the_data_is_refused(tmp_path, accumulated):
+    settings = settings_of(trainer__num_gradient_accumulation_steps=accumulated)
+    settings["data_loader"]["batches_per_epoch"] = 1
+    with pytest.raises(ConfigurationError, match="measures on all training pairs, and data_loader.batches_per_epoch"):
+        build(settings, tmp_path).train()
 
 
 @pytest.mark.parametrize(
