@@ -11,8 +11,16 @@ local sentences = import 'sentences.libsonnet';
   method: methods,
 
   // The energy of a tagging: each word with its tag, each tag with the one before it, and, where it is given, a term of
-  // the whole sequence: `tagging.energies({ type: 'tag_language_model', backward: true })`.
+  // the whole sequence: `tagging.energies(tagging.whole.ge_b)`, or any energy of one's own.
   energies(whole=null): [{ type: 'local' }, { type: 'linear_chain' }] + if whole == null then [] else [whole],
+
+  // Language models of tags (Tu, Pang & Gimpel 2020, section 5).
+  whole: {
+    ge_a: { type: 'tag_language_model' },
+    ge_b: self.ge_a { backward: true },
+    // The paper tunes `gamma`. Words are brought to the size of a tag's embedding.
+    ge_c: self.ge_b { gamma: 1.0, word_dim: 32 },
+  },
 
   // Settings of training. Change one with `tagging.training.sample { epochs: 30 }`.
   training: {

@@ -91,7 +91,7 @@ methods {
 
   // A cross-entropy tagger and, beside it, a language model of the training data's tags, by maximum likelihood (Tu &
   // Gimpel 2018). Another run takes it from there:
-  //   tagging.energies({ type: 'tag_language_model', pretrained_file: 'runs/lm', frozen: true })
+  //   tagging.energies(tagging.whole.ge_a { pretrained_file: 'runs/lm', frozen: true })
   language_model(backward=false):
     function(encoder, energies) {
       loss_net: { energies: [{ type: 'tag_language_model', backward: backward }] },

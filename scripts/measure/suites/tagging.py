@@ -19,10 +19,15 @@ METHODS = {
         "compound_separated": "compound, separated",
         "compound_shared": "compound, shared",
         "compound_stacked": "compound, stacked",
+        "ge_a": "stacked, GE(a)",
+        "ge_b": "stacked, GE(b)",
+        "ge_c": "stacked, GE(c)",
     },
     "SEAL-dynamic": {"margin": "margin", "nce": "NCE", "ranking": "ranking"},
     "Implicit gradients": {"implicit_cd": "implicit CD"},
 }
+# The rows of the tables that are a method with another energy.
+WITH_ENERGY = {name: ("compound_stacked", f"tagging.energies(tagging.whole.{name})") for name in ("ge_a", "ge_b", "ge_c")}
 # What `--settings` may hand to a method of `training_configs/lib/tagging_methods.libsonnet`.
 _DRAWS = ("num_samples", "energy_weight", "share_encoder", "straight_through")
 _NETWORK = ("tau", "steps", "share_encoder")
@@ -33,7 +38,7 @@ ARGUMENTS = {
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
     "compound_shared": _COMPOUND,
-    "compound_stacked": (*_COMPOUND, "q"),
+    **{name: (*_COMPOUND, "q") for name in ("compound_stacked", *WITH_ENERGY)},
     "margin": ("energy_weight", "cost", "share_encoder"),
     "nce": _DRAWS,
     "ranking": _DRAWS,
@@ -67,8 +72,9 @@ def setting_names(dataset: str, method: str) -> List[str]:
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     more = dict(settings.more)
-    energies = more.pop("energies", "tagging.energies()")
     arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    method, energies = WITH_ENERGY.get(method, (method, "tagging.energies()"))
+    energies = more.pop("energies", energies)
     of_encoder = {name: more.pop(name) for name in ENCODER if name in more}
     if settings.encoder is None:
         encoder, transformer = f"tagging.encoder.bilstm({listed('=', of_encoder)})", ""
