@@ -29,11 +29,8 @@ class PartlyLabelledBatches(BatchSampler):
         self._num_labelled, self._num_unlabelled = num_labelled, num_unlabelled
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:
-        # All chance before the first batch, and torch's generator left as it stood: a run that is recovered passes over
-        # batches without training on them, and what is drawn in training must not depend on that. It is training's
-        # draws that make the next epoch's order another.
-        with torch.random.fork_rng(devices=[]):
-            return list(self._batches(instances))
+        # All chance before the first batch: a run that is recovered passes over batches without training on them.
+        return list(self._batches(instances))
 
     def _batches(self, instances: Sequence[Instance]) -> Iterator[List[int]]:
         labelled, others = _kinds(instances)

@@ -38,6 +38,9 @@ class ResumableTrainer(GradientDescentTrainer):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        if self.cuda_device.type == "cuda":
+            # AllenNLP does so in distributed runs alone, and the generator that is kept is the current GPU's.
+            torch.cuda.set_device(self.cuda_device)
         self._streams: Dict[str, RandomStream] = {}
         self._losses = Monitors()
         # The latest value of every metric of training: AllenNLP goes on reporting those of earlier epochs.
@@ -94,7 +97,8 @@ class ResumableTrainer(GradientDescentTrainer):
         mid_epoch = self._batches_in_epoch_completed > 0
         mine = {
             "epoch_start": self._epoch_start if mid_epoch else random_state(),
-            "torch": torch_state(),
+            # Between epochs there is nothing to catch up with: what the data loader draws comes after the epoch's start.
+            "torch": torch_state() if mid_epoch else None,
             "streams": {name: stream.state for name, stream in self._streams.items()},
             "monitors": self.model.monitors.state_dict(),
             "losses": self._losses.state_dict(),
@@ -149,7 +153,8 @@ class ResumableTrainer(GradientDescentTrainer):
     def _catch_up(self) -> None:
         """Called where the data loader stands as it did when the checkpoint was written."""
         if self._recovered is not None:
-            set_torch_state(self._recovered["torch"])
+            if self._recovered["torch"] is not None:
+                set_torch_state(self._recovered["torch"])
             for name, stream in self._streams.items():
                 stream.state = self._recovered["streams"][name]
             self._recovered = None

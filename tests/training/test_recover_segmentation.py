@@ -13,7 +13,7 @@ from seal.training import AlternatingTrainer
 from tests.segmentation import LOSS_NET, TASK_NET, write_npz
 
 
-def config(path):
+def config(path, checkpointer):
     player = {"optimizer": {"type": "adam", "lr": 0.01}}
     task_net = copy.deepcopy(TASK_NET)
     # Draws of its own between the batches' draws.
@@ -35,8 +35,8 @@ def config(path):
         "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
         "trainer": {
             "type": "alternating",
-            "num_epochs": 3,
-            "checkpointer": {"save_every_num_batches": 1},
+            "num_epochs": 4,
+            "checkpointer": checkpointer,
             "validation_metric": "+mean_iou",
             "task_net": player,
             "loss_net": copy.deepcopy(player),
@@ -44,11 +44,12 @@ def config(path):
     }
 
 
+@pytest.mark.parametrize("checkpointer", [{"save_every_num_batches": 1}, {}])
 @pytest.mark.parametrize("seen", [2, 5])
-def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen):
-    """Killed in the first epoch, and in the second."""
+def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen, checkpointer):
+    """Killed in the first of four epochs, and in the second; with checkpoints of each batch, and of epochs alone."""
     path = write_npz(tmp_path)
-    whole = train_model(Params(config(path)), str(tmp_path / "whole"))
+    whole = train_model(Params(config(path, checkpointer)), str(tmp_path / "whole"))
     original = AlternatingTrainer.training_loss
     steps = []
 
@@ -60,11 +61,11 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen)
 
     monkeypatch.setattr(AlternatingTrainer, "training_loss", dying)
     with pytest.raises(KeyboardInterrupt):
-        train_model(Params(config(path)), str(tmp_path / "killed"))
+        train_model(Params(config(path, checkpointer)), str(tmp_path / "killed"))
     monkeypatch.setattr(AlternatingTrainer, "training_loss", original)
     # A new process stands at other random numbers; a config's seeds would hide it.
     torch.manual_seed(99)
-    recovered = train_model(Params(config(path)), str(tmp_path / "killed"), recover=True)
+    recovered = train_model(Params(config(path, checkpointer)), str(tmp_path / "killed"), recover=True)
     ours, theirs = recovered.state_dict(), whole.state_dict()
     assert ours.keys() == theirs.keys()
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
