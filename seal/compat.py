@@ -18,7 +18,8 @@ import os
 import signal
 import sys
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Union
+from contextlib import contextmanager, nullcontext
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,12 @@ KNOWN_WARNINGS = [
         r"`torch\.cuda\.amp\.custom_[fb]wd\(args\.\.\.\)` is deprecated",
         FutureWarning,
         r"fairscale\.experimental\.nn\.offload$",
+    ),
+    # Raised where AllenNLP measures a GPU's memory.
+    (
+        r"torch\.cuda\.reset_max_memory_allocated now calls",
+        FutureWarning,
+        r"allennlp\.common\.util$",
     ),
     (r"`torch\.jit\.script` is deprecated", FutureWarning, r"torch\.jit\._script$"),
     (r"pkg_resources is deprecated as an API", UserWarning, r"rouge\.rouge$"),
@@ -245,14 +252,51 @@ def _check_files_and_batch_size(
         for path in paths:
             if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
                 raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
+            if not os.path.isdir(os.path.dirname(path) or "."):
+                raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
 
 
-def refuse_to_overwrite_the_input() -> None:
+def _names(files: Optional[str]) -> List[str]:
+    return files.split(",") if files else []
+
+
+def _check_names(inputs: List[str], outputs: Dict[str, List[str]], auto_names: str) -> None:
+    from allennlp.common.checks import ConfigurationError
+
+    for option, auto in (("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")):
+        if auto_names not in (auto, "ALL") and outputs[option] and len(outputs[option]) != len(inputs):
+            raise ConfigurationError(
+                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
+                f"--auto-names {auto}; found {len(outputs[option])}."
+            )
+
+
+@contextmanager
+def _no_batch_sampler(module: Any) -> Iterator[None]:
+    """Inside, the archives that the module loads have no batch sampler in their config."""
+    original = module.load_archive
+
+    def load_archive(*args: Any, **settings: Any) -> Any:
+        archive = original(*args, **settings)
+        for loader in ("data_loader", "validation_data_loader"):
+            archive.config.get(loader, {}).pop("batch_sampler", None)
+        return archive
+
+    module.load_archive = load_archive
+    try:
+        yield
+    finally:
+        module.load_archive = original
+
+
+def check_options_of_predict_and_evaluate() -> None:
     """
     Mends: `allennlp.commands.predict._PredictManager.__init__` and `allennlp.commands.evaluate.evaluate_from_archive`.
 
-    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has. With
-    `--batch-size 0` nothing is predicted, and one below 0 ends in a traceback.
+    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has; one whose
+    folder is not there is missed when all is evaluated. With `--batch-size 0` nothing is predicted, and one below 0
+    ends in a traceback; so does another number of output files than of inputs. `evaluate --batch-size` of a model that
+    was trained with a `batch_sampler` is answered as if the config had both.
 
     Can go: when AllenNLP checks its arguments.
     """
@@ -275,13 +319,17 @@ def refuse_to_overwrite_the_input() -> None:
             **kwargs,
         ):
             outputs = {
-                "--output-file": (metrics_output_file or "").split(","),
-                "--predictions-output-file": (predictions_output_file or "").split(","),
+                "--output-file": _names(metrics_output_file),
+                "--predictions-output-file": _names(predictions_output_file),
             }
-            _check_files_and_batch_size(batch_size, str(input_file).split(","), outputs)
-            return original(
-                archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
-            )
+            inputs = str(input_file).split(",")
+            _check_files_and_batch_size(batch_size, inputs, outputs)
+            if "{" not in str(input_file):  # Else it is JSON, which has commas of its own.
+                _check_names(inputs, outputs, kwargs.get("auto_names", "NONE"))
+            with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
+                return original(
+                    archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
+                )
 
         return evaluate_from_archive
 
@@ -341,6 +389,32 @@ def forget_pretrained_files_in_lists() -> None:
         replace_once(module, "remove_keys_from_params", make)
 
 
+def encode_by_convolutions_in_full_precision() -> None:
+    """
+    Mends: `allennlp.modules.seq2vec_encoders.CnnEncoder.forward`.
+
+    Symptom: with `use_amp`, the features of a word or text shorter than a filter are -65504. AllenNLP marks what the
+    padding makes by the least number of its type, half precision, and looks for it in a sum of full precision, where
+    that is not the least.
+
+    Can go: when AllenNLP's encoder fills by a mask.
+    """
+    import torch
+    from allennlp.modules.seq2vec_encoders import CnnEncoder
+
+    def make(original: Callable) -> Callable:
+        def forward(self, tokens, mask):
+            kind = tokens.device.type
+            if not torch.is_autocast_enabled(kind):
+                return original(self, tokens, mask)
+            with torch.autocast(kind, enabled=False):
+                return original(self, tokens.float(), mask)
+
+        return forward
+
+    replace_once(CnnEncoder, "forward", make)
+
+
 MENDS = (
     silence_known_warnings,
     drop_tokenizer_constructor_keyword,
@@ -348,9 +422,10 @@ MENDS = (
     keep_tracked_metrics_plain,
     start_wandb_runs,
     keep_undecodable_input_lines,
-    refuse_to_overwrite_the_input,
+    check_options_of_predict_and_evaluate,
     end_data_workers_quietly,
     forget_pretrained_files_in_lists,
+    encode_by_convolutions_in_full_precision,
 )
 
 

@@ -30,6 +30,10 @@ def _suggest(wrong: str, known: Iterable[str]) -> str:
     return ""
 
 
+# Keys of the whole config that AllenNLP takes out before anything is built.
+_READ_BEFORE = {"random_seed", "numpy_seed", "pytorch_seed", "distributed"}
+
+
 def _may_be_null(parameter: inspect.Parameter) -> bool:
     annotation = parameter.annotation
     # What is not annotated, or only in words, may be anything.
@@ -66,7 +70,7 @@ def refuse_unknown_config_keys() -> None:
                 key = unknown[0]
                 raise ConfigurationError(
                     f'config key "{params.history}{key}" is unknown to {cls.__name__}'
-                    + _suggest(key, known - set(extras))
+                    + _suggest(key, known - set(extras) | (_READ_BEFORE if "train_data_path" in known else set()))
                 )
             for key, value in params.params.items():
                 if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):

@@ -349,6 +349,44 @@ def test_pretrained_files_in_lists_are_forgotten():
         assert params.as_dict() == {"kept": 1, "net": {"terms": [{"type": "t"}, "text", [1]]}}
 
 
+def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
+    tagged, tmp_path, monkeypatch, allennlp_logging
+):
+    from allennlp.commands import evaluate
+    from allennlp.models import SimpleTagger
+
+    params = _experiment(tagged)
+    sampler = {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
+    params["data_loader"] = {"batch_sampler": sampler}
+    train_model(params, str(tmp_path / "run"))
+    original, sizes = SimpleTagger.forward, []
+
+    def forward(self, tokens, **rest):
+        sizes.append(len(tokens["tokens"]["tokens"]))
+        return original(self, tokens=tokens, **rest)
+
+    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    for batch_size, wanted in ((None, [1, 2]), (1, [1, 1, 1]), (3, [3])):
+        sizes.clear()
+        evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
+        assert sorted(sizes) == wanted
+
+
+def test_features_of_short_texts_in_mixed_precision():
+    from allennlp.modules.seq2vec_encoders import CnnEncoder
+
+    torch.manual_seed(0)
+    encoder = CnnEncoder(embedding_dim=3, num_filters=4, ngram_filter_sizes=(2, 3))
+    tokens, mask = torch.randn(2, 4, 3), torch.tensor([[True, False, False, False], [True] * 4])
+    wanted = encoder(tokens, mask)
+    assert not wanted[0].any() and wanted[1].any()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = encoder(tokens.bfloat16(), mask)
+        assert encoder.forward.__wrapped__(encoder, tokens.bfloat16(), mask).min() < -1e30
+    assert found.dtype == torch.float and torch.allclose(found, wanted, atol=0.02)
+    assert encoder.double()(tokens.double(), mask).dtype == torch.double
+
+
 def test_applying_again_changes_nothing():
     mended = cached_transformers.get_tokenizer
     compat.apply()

@@ -190,6 +190,23 @@ def test_the_input_is_not_written_over(command, archive, tmp_path, name, option)
     assert data.read_text() == before
 
 
+@pytest.mark.parametrize("option, auto", [("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")])
+def test_outputs_of_an_evaluation(command, archive, tmp_path, option, auto):
+    data = str(tmp_path / "train.tsv")
+    told = command("evaluate", str(archive), f"{data},{data}", option, str(tmp_path / "one.json"))
+    assert told == (
+        f"error: {option}: 2 files are evaluated, so name as many here, separated by commas, or use "
+        f"--auto-names {auto}; found 1.\n"
+    )
+    told = command("evaluate", str(archive), data, option, str(tmp_path / "none" / "one.json"))
+    assert told == f"error: {option}: there is no folder '{tmp_path / 'none'}'; make it first.\n"
+
+
+def test_a_misspelt_seed(command, config, tmp_path):
+    told = command("train", config, "-s", str(tmp_path / "run"), "-o", '{"random_sed": 1}')
+    assert told.endswith('"random_sed" is unknown to TrainModel; did you mean "random_seed"?\n')
+
+
 def test_a_model_name_that_is_nowhere_is_one_sentence(command, config, tmp_path):
     indexers = {"tokens": {"type": "pretrained_transformer", "model_name": "no/such-model"}}
     overrides = json.dumps({"dataset_reader.token_indexers": indexers})
