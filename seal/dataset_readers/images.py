@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import numpy
 from allennlp.common.checks import ConfigurationError
 from numpy.lib.format import MAGIC_PREFIX
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 #: Pillow's names of what has no more than eight bits a colour, and no transparency.
 _MODES = ("1", "L", "P", "RGB")
@@ -143,7 +143,8 @@ def read_image(path: str) -> Image.Image:
 
 def read_mask(path: str) -> Image.Image:
     """
-    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255.
+    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255. Of an image with a palette of colours the numbers are
+    meant, as of those that annotation tools write; of greys, the greys.
 
     # Raises
 
@@ -154,8 +155,7 @@ def read_mask(path: str) -> Image.Image:
         raise ConfigurationError(
             f"{path}: a mask of the kind '{image.mode}' (Pillow's name); save it as a grey image of 0 and 255."
         )
-    # Of a palette's image the numbers are meant, not the colours.
-    values = numpy.asarray(image.convert("L") if image.mode == "1" else image)
+    values = numpy.asarray(image if image.mode == "L" or _is_coloured(image) else image.convert("L"))
     foreground = 255 if values.max() == 255 else 1
     wrong = numpy.argwhere((values != 0) & (values != foreground))
     if len(wrong):
@@ -176,12 +176,21 @@ def _open(path: str) -> Image.Image:
         with Image.open(path) as image:
             # Only now are its pixels read.
             image.load()
-            return image
+            # As it is looked at: cameras write pixels as the sensor has them, and which side is up.
+            return ImageOps.exif_transpose(image)
     except UnidentifiedImageError as error:
         raise ConfigurationError(f"{path}: this is no image that can be read.") from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise ConfigurationError(f"{path}: the image cannot be read ({reason}).") from error
+
+
+def _is_coloured(image: Image.Image) -> bool:
+    """Whether a palette has a colour that is used and no grey."""
+    if image.mode != "P":
+        return False
+    used = image.convert("RGB").getcolors(maxcolors=256)
+    return any(not red == green == blue for _, (red, green, blue) in used)
 
 
 def _resized(image: Image.Image, size: Tuple[int, int], smooth: bool) -> numpy.ndarray:

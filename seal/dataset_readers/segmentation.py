@@ -108,7 +108,7 @@ class ImageTable(TensorTable):
         height, width = data.masks.shape[1:]
         if crop is not None and (crop[0] > height or crop[1] > width):
             raise ConfigurationError(
-                f"dataset_reader.crop: {crop[0]} x {crop[1]} of images of {height} x {width}, in "
+                f"dataset_reader.crop: {crop[0]} x {crop[1]} of images of {height} x {width}, height by width, in "
                 f"{data.source[0].rpartition(':')[0] or data.source[0]}."
             )
         self._crop, self._mirror = crop, mirror

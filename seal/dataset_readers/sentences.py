@@ -51,13 +51,19 @@ class SentenceReader(DatasetReader):
         self._max_words = max_words
 
     def _short_enough(self, file_path: str, sentences: Iterable) -> Iterator:
-        """Those of `sentences` whose `words` are not too many; logs how many are."""
-        too_long = 0
+        """Those of `sentences` whose `words` are not too many, of which there must be one; logs how many are."""
+        too_long, kept = 0, False
         for sentence in sentences:
             if self._max_words is not None and len(sentence.words) > self._max_words:
                 too_long += 1
                 continue
+            kept = True
             yield sentence
+        if too_long and not kept:
+            raise ConfigurationError(
+                f"{file_path}: each of its {too_long} sentences has over {self._max_words} words; raise "
+                "dataset_reader.max_words."
+            )
         if too_long:
             logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
 

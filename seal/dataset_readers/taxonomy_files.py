@@ -7,6 +7,7 @@ from typing import List, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.file_parts import not_empty
 from seal.common.taxonomy import Taxonomy
 from seal.common.text_lines import text_lines
 
@@ -35,12 +36,11 @@ def read_taxonomy_file(path: str, labels: Sequence[str] = ()) -> Taxonomy:
 
     # Raises
 
-    `ConfigurationError` at a line that is no edge, and if the edges go round in a circle.
+    `ConfigurationError` at a line that is no edge, if there is no line, and if the edges go round in a circle.
     """
     names, edges, tabs, alone = dict.fromkeys(labels), [], False, None
-    for number, line in text_lines(path):
-        if line.isspace():
-            continue
+    lines = ((number, line) for number, line in text_lines(path) if not line.isspace())
+    for number, line in not_empty(lines, f"{path}:1: the taxonomy is empty; a line is a parent, a tab and its child."):
         parent, children = _edge(line, f"{path}:{number}")
         tabs = tabs or "\t" in line
         if not children and parent.lower() not in _ROOTS:

@@ -112,6 +112,8 @@ class TextMultilabelReader(SentenceReader):
         _check_limit(self._tokenizer, max_tokens)
         self._labels_path, self._taxonomy_path = labels, taxonomy
         self._ancestors = ancestors
+        if text_keys is not None and not text_keys:
+            raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
         self._text_keys = None if text_keys is None else tuple(text_keys)
         self._topics = topics
         self._valid_every = valid_every

@@ -30,6 +30,6 @@ class LabelSet(BinaryVariables):
         if self.num_labels == 0:
             raise ConfigurationError(
                 f"output_space.namespace: the vocabulary has no labels in '{namespace}'; name the namespace "
-                "the dataset reader gives its labels."
+                "the dataset reader gives its labels; or no example of the training data has one."
             )
         self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]

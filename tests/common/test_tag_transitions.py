@@ -39,6 +39,11 @@ def test_refuses_other_labels(label):
         tag_transitions(["O", label], "BIOES")
 
 
+def test_refuses_bio_in_the_place_of_bioes():
+    with pytest.raises(ConfigurationError, match="not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set the encoding"):
+        tag_transitions(["O", "B-A", "I-A"], "BIOES")
+
+
 def test_refuses_labels_that_leave_a_lone_token_without_a_tag():
     with pytest.raises(ConfigurationError, match="lone token"):
         tag_transitions(["B-A", "E-A"], "BIOES")

@@ -165,6 +165,16 @@ def test_kinds_of_images(tmp_path):
         assert f"{path}: an image of the kind '{kind}'" in str(error.value)
 
 
+def test_photographs_lie_as_they_are_looked_at(tmp_path):
+    image = Image.fromarray(arrays()["images"][0])
+    # "Rotate by 90 degrees to see it": what a phone writes that is held upright.
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "photo.png", exif=exif)
+    upright = numpy.rot90(numpy.asarray(image), k=-1)
+    assert numpy.array_equal(numpy.asarray(read_image(str(tmp_path / "photo.png"))), upright)
+
+
 def test_images_that_cannot_be_read(tmp_path):
     (tmp_path / "text.png").write_text("hello")
     whole = tmp_path / "whole.png"
@@ -183,6 +193,11 @@ def test_kinds_of_masks(tmp_path):
     palette.putpalette([10, 20, 30, 200, 100, 0])
     palette.save(tmp_path / "palette.png")
     assert numpy.array_equal(numpy.asarray(read_mask(str(tmp_path / "palette.png"))), mask)
+    # As a conversion to two colours may write it: of greys the colours count.
+    inverted = Image.fromarray(1 - mask, "P")
+    inverted.putpalette([255, 255, 255, 0, 0, 0])
+    inverted.save(tmp_path / "inverted.png")
+    assert numpy.array_equal(numpy.asarray(read_mask(str(tmp_path / "inverted.png"))), mask)
     assert not numpy.asarray(read_mask(save(mask * 0, tmp_path / "none.png"))).any()
     soft = (mask * 255).copy()
     soft[4, 5] = 128

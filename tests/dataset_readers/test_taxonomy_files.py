@@ -39,5 +39,7 @@ def test_wrong_files(tmp_path):
     for content in ("a\tb\nc\t\n", "parent: a child: b\nc\n", "Root\nc\nd\n"):
         with pytest.raises(ConfigurationError, match="taxonomy.txt:2: expected a parent .* tabs between, found 'c'"):
             read(tmp_path, content)
+    with pytest.raises(ConfigurationError, match="taxonomy.txt:1: the taxonomy is empty; a line is a parent, a tab"):
+        read(tmp_path, "\n \n")
     with pytest.raises(ConfigurationError, match="taxonomy.txt: The taxonomy goes .* a circle: 'a' -> 'b' -> 'a'"):
         read(tmp_path, "a\tb\nb\ta\n")

@@ -137,6 +137,7 @@ def test_an_empty_text(tmp_path, text):
         ({"valid_every": 1}, "valid_every must be at least 2"),
         ({"max_tokens": 0}, "max_tokens must be at least 1"),
         ({"max_words": 0}, "max_words must be at least 1"),
+        ({"text_keys": []}, "dataset_reader.text_keys: name at least one key"),
     ],
 )
 def test_wrong_options(options, message):

@@ -114,7 +114,7 @@ def test_mistakes():
         SegmentationModel(Vocabulary(), label_set(3))
     with pytest.raises(ConfigurationError, match="model.crops_per_side: at least 1"):
         model(crops_per_side=0)
-    with pytest.raises(ConfigurationError, match="8 x 8, and training images are of 9 x 8; set dataset_reader"):
+    with pytest.raises(ConfigurationError, match="8 x 8, and training images are of 9 x 8, height by width; set"):
         model().task_state(**batch(2, 9, 8))
-    with pytest.raises(ConfigurationError, match="an image of 7 x 9 pixels is smaller than the 8 x 8"):
+    with pytest.raises(ConfigurationError, match="an image of 7 x 9 pixels, height by width, is smaller than the 8 x 8"):
         model().eval()(**batch(2, 7, 9))

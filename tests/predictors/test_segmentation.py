@@ -98,7 +98,7 @@ def test_no_foreground():
         ('{"images": "DATA", "row": 5}', "'row' must be a number from 0 to 4, found 5"),
         ('{"images": "DATA", "row": true}', "found True"),
         ('{"images": "DATA"}', "found None"),
-        ('{"image": "SMALL"}', "small.png: an image of 4 x 5 pixels is smaller than the 8 x 8 that the model reads"),
+        ('{"image": "SMALL"}', "small.png: an image of 4 x 5 pixels, height by width, is smaller than the 8 x 8"),
     ],
 )
 def test_a_line_that_is_wrong_has_a_record_of_its_own(tmp_path, line, message):
