@@ -19,6 +19,8 @@ COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
 MARKERS = "osD^vPX"
 LINEAR = 5.0
 """Gains up to it, of either sign, are drawn to scale; beyond, the axis is logarithmic."""
+LEAST = 0.1
+"""What the axis shows of each sign where all gains are smaller."""
 
 
 def draw_family(
@@ -91,6 +93,8 @@ def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pan
         panel.set_yticks([-value for value in reversed(ticks)] + [0] + ticks)
         panel.set_yticklabels([f"{value:+d}" if value else "0" for value in map(int, panel.get_yticks())])
         panel.minorticks_off()
+    elif largest < LEAST:
+        panel.set_ylim(-LEAST, LEAST)
     panel.set_xlim(-0.5, len(sets) - 0.5)
     panel.margins(y=0.08)
     panel.grid(axis="y", linewidth=0.4, alpha=0.6)

@@ -67,7 +67,7 @@ def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
         ["task_net", "cost_augmented", "words", "words_of_task_net"],
         [(*row, right[row[0]]) for row in rows],
     )
-    told = ", ".join(
+    told = "\n".join(
         f"{name}: A {ours:.2f}, F^c {theirs:.2f}, A - F^c {gap:+.2f}" for name, ours, theirs, gap in differences
     )
     summary = f"A right and F^c another tag: {sum(confusions.values())} of {sum(right.values())} words"
