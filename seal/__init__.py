@@ -2,9 +2,9 @@
 Structured prediction with energy networks as losses: an AllenNLP plugin.
 
 Importing `seal` mends AllenNLP for current libraries (`seal.compat`), lets a user's mistake end in one
-sentence (`seal.config_keys`, `seal.user_errors`) and imports every module of the package, so that everything
-registered here can be named in a config. A plugins file imports `seal` and none of its submodules, which is
-why this happens here; a new module is found by itself.
+sentence (`seal.config_keys`, `seal.command_line`, `seal.user_errors`) and imports every module of the package,
+so that everything registered here can be named in a config. A plugins file imports `seal` and none of its
+submodules, which is why this happens here; a new module is found by itself.
 """
 
 import importlib
@@ -18,9 +18,10 @@ __all__ = ["__version__"]
 # Before anything else imports AllenNLP.
 compat.apply()
 
-from seal import config_keys, user_errors  # noqa: E402
+from seal import command_line, config_keys, user_errors  # noqa: E402
 
 config_keys.apply()
+command_line.apply()
 user_errors.install()
 
 for _module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):

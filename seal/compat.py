@@ -7,19 +7,15 @@ the condition under which it can go; `tests/test_compat.py` has a test for each 
 AllenNLP is imported inside the functions, because the first mend silences warnings that AllenNLP's own
 imports raise.
 
-What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, how an uncaught mistake of the
-user is told in one sentence is in `seal/user_errors.py`.
+What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, what its commands make of their
+options and input in `seal/command_line.py`; how an uncaught mistake of the user is told in one sentence is in
+`seal/user_errors.py`.
 """
 
 import functools
 import logging
-import multiprocessing
-import os
-import signal
-import sys
 import warnings
-from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, List, Union
 
 logger = logging.getLogger(__name__)
 
@@ -208,160 +204,6 @@ def start_wandb_runs() -> None:
     replace_once(WandBCallback, "on_start", make)
 
 
-def keep_undecodable_input_lines() -> None:
-    """
-    Mends: `allennlp.commands.predict.open_compressed` and `_PredictManager._get_json_data` (for standard
-    input).
-
-    Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line
-    it is on. With `errors="surrogateescape"` the line reaches the predictor's `load_line`, each bad byte as
-    one character U+DC80 to U+DCFF, and the predictor can report that one line.
-
-    Can go: when AllenNLP lets the predictor decide.
-    """
-    from allennlp.commands import predict
-
-    def make_open(original: Callable) -> Callable:
-        def open_compressed(*args, **kwargs):
-            kwargs.setdefault("errors", "surrogateescape")
-            return original(*args, **kwargs)
-
-        return open_compressed
-
-    def make_lines(original: Callable) -> Callable:
-        def _get_json_data(self):
-            # Not every stand-in for standard input (a notebook's, a test's) can be reconfigured.
-            if self._input_file == "-" and hasattr(sys.stdin, "reconfigure"):
-                sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-            return original(self)
-
-        return _get_json_data
-
-    replace_once(predict, "open_compressed", make_open)
-    replace_once(predict._PredictManager, "_get_json_data", make_lines)
-
-
-def _check_files_and_batch_size(
-    batch_size: Optional[int], inputs: List[str], outputs: Dict[str, List[str]]
-) -> None:
-    from allennlp.common.checks import ConfigurationError
-
-    if batch_size is not None and batch_size < 1:
-        raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
-    for option, paths in outputs.items():
-        for path in paths:
-            if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
-                raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
-            if not os.path.isdir(os.path.dirname(path) or "."):
-                raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
-
-
-def _names(files: Optional[str]) -> List[str]:
-    return files.split(",") if files else []
-
-
-def _check_names(inputs: List[str], outputs: Dict[str, List[str]], auto_names: str) -> None:
-    from allennlp.common.checks import ConfigurationError
-
-    for option, auto in (("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")):
-        if auto_names not in (auto, "ALL") and outputs[option] and len(outputs[option]) != len(inputs):
-            raise ConfigurationError(
-                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
-                f"--auto-names {auto}; found {len(outputs[option])}."
-            )
-
-
-@contextmanager
-def _no_batch_sampler(module: Any) -> Iterator[None]:
-    """Inside, the archives that the module loads have no batch sampler in their config."""
-    original = module.load_archive
-
-    def load_archive(*args: Any, **settings: Any) -> Any:
-        archive = original(*args, **settings)
-        for loader in ("data_loader", "validation_data_loader"):
-            archive.config.get(loader, {}).pop("batch_sampler", None)
-        return archive
-
-    module.load_archive = load_archive
-    try:
-        yield
-    finally:
-        module.load_archive = original
-
-
-def check_options_of_predict_and_evaluate() -> None:
-    """
-    Mends: `allennlp.commands.predict._PredictManager.__init__` and `allennlp.commands.evaluate.evaluate_from_archive`.
-
-    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has; one whose
-    folder is not there is missed when all is evaluated. With `--batch-size 0` nothing is predicted, and one below 0
-    ends in a traceback; so does another number of output files than of inputs. `evaluate --batch-size` of a model that
-    was trained with a `batch_sampler` is answered as if the config had both.
-
-    Can go: when AllenNLP checks its arguments.
-    """
-    from allennlp.commands import evaluate, predict
-
-    def make_manager(original: Callable) -> Callable:
-        def __init__(self, predictor, input_file, output_file, batch_size, *args, **kwargs):
-            _check_files_and_batch_size(batch_size, [input_file], {"--output-file": [output_file or ""]})
-            original(self, predictor, input_file, output_file, batch_size, *args, **kwargs)
-
-        return __init__
-
-    def make_evaluate(original: Callable) -> Callable:
-        def evaluate_from_archive(
-            archive_file,
-            input_file,
-            metrics_output_file=None,
-            predictions_output_file=None,
-            batch_size=None,
-            **kwargs,
-        ):
-            outputs = {
-                "--output-file": _names(metrics_output_file),
-                "--predictions-output-file": _names(predictions_output_file),
-            }
-            inputs = str(input_file).split(",")
-            _check_files_and_batch_size(batch_size, inputs, outputs)
-            if "{" not in str(input_file):  # Else it is JSON, which has commas of its own.
-                _check_names(inputs, outputs, kwargs.get("auto_names", "NONE"))
-            with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
-                return original(
-                    archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
-                )
-
-        return evaluate_from_archive
-
-    replace_once(predict._PredictManager, "__init__", make_manager)
-    replace_once(evaluate, "evaluate_from_archive", make_evaluate)
-
-
-def end_data_workers_quietly() -> None:
-    """
-    Mends: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
-
-    Symptom: where one data-loading worker fails, AllenNLP ends the others by SIGTERM. They inherit the
-    command's handler, which raises, so each prints a traceback of its own beside the one sentence that names
-    the mistake.
-
-    Can go: when AllenNLP's workers reset the handler.
-    """
-    from allennlp.data.data_loaders import MultiProcessDataLoader
-
-    def make(original: Callable) -> Callable:
-        def worker(self, *args, **kwargs):
-            # Only in a worker process: called in the main one, it would take the command's own handler away.
-            if multiprocessing.parent_process() is not None:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            return original(self, *args, **kwargs)
-
-        return worker
-
-    replace_once(MultiProcessDataLoader, "_instance_worker", make)
-    replace_once(MultiProcessDataLoader, "_batch_worker", make)
-
-
 def forget_pretrained_files_in_lists() -> None:
     """
     Mends: `allennlp.common.params.remove_keys_from_params`, also where `allennlp.models.model` has it.
@@ -421,9 +263,6 @@ MENDS = (
     build_plateau_scheduler_without_verbose,
     keep_tracked_metrics_plain,
     start_wandb_runs,
-    keep_undecodable_input_lines,
-    check_options_of_predict_and_evaluate,
-    end_data_workers_quietly,
     forget_pretrained_files_in_lists,
     encode_by_convolutions_in_full_precision,
 )

@@ -7,7 +7,6 @@ those assertions breaks, the mend can go.
 
 import io
 import json
-import signal
 import subprocess
 import sys
 import warnings
@@ -18,7 +17,6 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params, cached_transformers
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models.archival import load_archive
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
@@ -27,6 +25,7 @@ from allennlp.training.momentum_schedulers import MomentumScheduler
 from allennlp.training.optimizers import Optimizer
 
 from seal import compat
+from tests.stock_tagger import TAGGED, experiment
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -172,29 +171,6 @@ def test_numpy_metrics_do_not_enter_the_training_state():
     assert not restored.is_best_so_far()
 
 
-TAGGED = "the###D dog###N runs###V\na###D cat###N sees###V the###D dog###N\ndogs###N run###V\n"
-
-
-def _experiment(data: Path, **trainer) -> Params:
-    """The smallest stock experiment: an LSTM tagger on three sentences."""
-    return Params(
-        {
-            "dataset_reader": {"type": "sequence_tagging"},
-            "train_data_path": str(data),
-            "validation_data_path": str(data),
-            "model": {
-                "type": "simple_tagger",
-                "text_field_embedder": {
-                    "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}
-                },
-                "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 5},
-            },
-            "data_loader": {"batch_size": 2},
-            "trainer": {"num_epochs": 1, "cuda_device": -1, "optimizer": "adam", **trainer},
-        }
-    )
-
-
 @pytest.fixture
 def tagged(tmp_path: Path) -> Path:
     path = tmp_path / "train.tsv"
@@ -205,7 +181,7 @@ def tagged(tmp_path: Path) -> Path:
 def test_training_recovers_and_its_archive_loads(tagged, tmp_path, allennlp_logging):
     plateau = {"learning_rate_scheduler": {"type": "reduce_on_plateau", "mode": "max"}}
     run = tmp_path / "run"
-    config = _experiment(tagged, validation_metric="+accuracy", num_epochs=2, **plateau)
+    config = experiment(tagged, validation_metric="+accuracy", num_epochs=2, **plateau)
     train_model(config.duplicate(), str(run))
     # As after a crash in the second epoch.
     for file in run.glob("*_state_e2_b0.th"):
@@ -226,49 +202,10 @@ def test_wandb_callback_starts_a_run(tagged, tmp_path, monkeypatch, allennlp_log
     real = wandb.init
     monkeypatch.setattr(wandb, "init", lambda **options: started.append(options) or real(**options))
 
-    train_model(_experiment(tagged, callbacks=["tensorboard", "wandb"]), str(tmp_path / "run"))
+    train_model(experiment(tagged, callbacks=["tensorboard", "wandb"]), str(tmp_path / "run"))
 
     assert len(started) == 1 and started[0]["id"] and "anonymous" not in started[0]
     assert list((tmp_path / "run" / "log" / "train").iterdir())
-
-
-class _LineKeeper:
-    """Stands in for a predictor: keeps the lines it is given."""
-
-    def __init__(self):
-        self.lines = []
-
-    def load_line(self, line):
-        self.lines.append(line)
-        return {}
-
-    def predict_json(self, inputs):
-        return inputs
-
-    def dump_line(self, outputs):
-        return "\n"
-
-
-BAD_INPUT = b'{"sentence": "first"}\n\xff\xfe bad \xe9\n{"sentence": "caf\xc3\xa9"}\n'
-
-
-@pytest.mark.parametrize("source", ["file", "stdin"])
-def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatch, source):
-    from allennlp.commands.predict import _PredictManager
-
-    if source == "file":
-        path = tmp_path / "input.jsonl"
-        path.write_bytes(BAD_INPUT)
-    else:
-        path = "-"
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD_INPUT), encoding="utf-8"))
-    predictor = _LineKeeper()
-
-    _PredictManager(predictor, str(path), None, 1, False, False).run()
-
-    assert [line.encode("utf-8", "surrogateescape") for line in predictor.lines] == BAD_INPUT.splitlines(True)
-    assert "\udcff" in predictor.lines[1]
-    assert predictor.lines[2] == '{"sentence": "café"}\n'
 
 
 def test_known_warnings_are_hidden_and_no_others():
@@ -295,7 +232,7 @@ def test_training_shows_none_of_the_warnings(tagged, tmp_path, allennlp_logging)
         warnings.resetwarnings()
         warnings.simplefilter("always")
         compat.silence_known_warnings()
-        train_model(_experiment(tagged), str(tmp_path / "run"))
+        train_model(experiment(tagged), str(tmp_path / "run"))
     assert [str(w.message) for w in caught if "gradient_descent_trainer" in w.filename] == []
 
 
@@ -305,32 +242,6 @@ def test_importing_seal_first_is_quiet():
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
-
-
-def _handler_in_a_worker(queue):
-    # What AllenNLP's command installs, and a worker inherits.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    for name in ("_instance_worker", "_batch_worker"):
-        try:
-            getattr(MultiProcessDataLoader, name)(None)
-        except TypeError:
-            pass  # The worker proper wants more arguments; the handler was reset before it was called.
-        queue.put(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, lambda *_: None)
-
-
-def test_data_workers_end_quietly():
-    context = torch.multiprocessing.get_context("fork")
-    queue = context.SimpleQueue()
-    process = context.Process(target=_handler_in_a_worker, args=(queue,))
-    process.start()
-    assert [queue.get(), queue.get()] == [True, True]
-    process.join()
-    # The main process keeps its own.
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(TypeError):
-        MultiProcessDataLoader._instance_worker(None)
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_pretrained_files_in_lists_are_forgotten():
@@ -347,29 +258,6 @@ def test_pretrained_files_in_lists_are_forgotten():
         )
         module.remove_keys_from_params(params)
         assert params.as_dict() == {"kept": 1, "net": {"terms": [{"type": "t"}, "text", [1]]}}
-
-
-def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
-    tagged, tmp_path, monkeypatch, allennlp_logging
-):
-    from allennlp.commands import evaluate
-    from allennlp.models import SimpleTagger
-
-    params = _experiment(tagged)
-    sampler = {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
-    params["data_loader"] = {"batch_sampler": sampler}
-    train_model(params, str(tmp_path / "run"))
-    original, sizes = SimpleTagger.forward, []
-
-    def forward(self, tokens, **rest):
-        sizes.append(len(tokens["tokens"]["tokens"]))
-        return original(self, tokens=tokens, **rest)
-
-    monkeypatch.setattr(SimpleTagger, "forward", forward)
-    for batch_size, wanted in ((None, [1, 2]), (1, [1, 1, 1]), (3, [3])):
-        sizes.clear()
-        evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
-        assert sorted(sizes) == wanted
 
 
 def test_features_of_short_texts_in_mixed_precision():
@@ -395,8 +283,8 @@ def test_applying_again_changes_nothing():
 
 
 def test_every_mend_says_what_it_mends_and_when_it_can_go():
-    from seal import config_keys
+    from seal import command_line, config_keys
 
-    for mend in (*compat.MENDS, *config_keys.MENDS):
+    for mend in (*compat.MENDS, *config_keys.MENDS, *command_line.MENDS):
         for part in ("Mends:", "Symptom:", "Can go:"):
             assert part in mend.__doc__, f"{mend.__name__} does not say '{part}'"

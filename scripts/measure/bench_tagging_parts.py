@@ -68,7 +68,8 @@ def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
         local tagging = import {text(library)};
         tagging.experiment(
           data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(), method=tagging.method.{method}(),
-          training=tagging.training.twitter_pos {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }}, energies={ENERGIES[energies]},
+          training=tagging.training.twitter_pos {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
+          energies={ENERGIES[energies]},
         )"""
     return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
 

@@ -42,8 +42,8 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
 
     # Raises
 
-    `ConfigurationError` if a label is no tag of the encoding, or begins a span that no label ends; or if there is neither an `O` nor an `S-X` in BIOES, so
-    that a sentence of one token has no legal tag.
+    `ConfigurationError` if a label is no tag of the encoding; or, in BIOES, if one begins a span that none ends, or
+    there is neither an `O` nor an `S-X`, so that a sentence of one token has no legal tag.
     """
     if encoding == "BIO":
         pairs, starts = allowed_transitions(labels)
@@ -57,8 +57,8 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
     for label in labels:
         if label[0] == "B" and f"E-{label[2:]}" not in labels:
             raise ConfigurationError(
-                f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set the encoding to 'BIO', "
-                "or dataset_reader.target_encoding to 'BIOES'."
+                f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set the encoding to "
+                "'BIO', or dataset_reader.target_encoding to 'BIOES'."
             )
     # The label of the span that a tag leaves open behind it, and of the one it needs open before it.
     opened = [label[2:] if label[0] in "BI" else None for label in labels]

@@ -143,8 +143,8 @@ def read_image(path: str) -> Image.Image:
 
 def read_mask(path: str) -> Image.Image:
     """
-    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255. Of an image with a palette of colours the numbers are
-    meant, as of those that annotation tools write; of greys, the greys.
+    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255. Of an image with a palette of colours, as
+    annotation tools write it, the numbers are meant; of one of greys, the greys.
 
     # Raises
 

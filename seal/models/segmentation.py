@@ -141,8 +141,9 @@ class SegmentationModel(SealModel):
         size, found = (self.output_space.height, self.output_space.width), tuple(image.shape[-2:])
         if found[0] < size[0] or found[1] < size[1]:
             raise ConfigurationError(
-                f"an image of {found[0]} x {found[1]} pixels, height by width, is smaller than the {size[0]} x {size[1]} "
-                "that the model reads; set dataset_reader.resize, and validation_dataset_reader.resize, to what it was trained on."
+                f"an image of {found[0]} x {found[1]} pixels, height by width, is smaller than the {size[0]} x "
+                f"{size[1]} that the model reads; set dataset_reader.resize, and validation_dataset_reader.resize, to what it was "
+                "trained on."
             )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:

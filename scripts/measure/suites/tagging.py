@@ -27,7 +27,9 @@ METHODS = {
     "Implicit gradients": {"implicit_cd": "implicit CD"},
 }
 # The rows of the tables that are a method with another energy.
-WITH_ENERGY = {name: ("compound_stacked", f"tagging.energies(tagging.whole.{name})") for name in ("ge_a", "ge_b", "ge_c")}
+WITH_ENERGY = {
+    name: ("compound_stacked", f"tagging.energies(tagging.whole.{name})") for name in ("ge_a", "ge_b", "ge_c")
+}
 # What `--settings` may hand to a method of `training_configs/lib/tagging_methods.libsonnet`.
 _DRAWS = ("num_samples", "energy_weight", "share_encoder", "straight_through")
 _NETWORK = ("tau", "steps", "share_encoder")

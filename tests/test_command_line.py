@@ -1,0 +1,105 @@
+"""
+What `seal/command_line.py` mends in AllenNLP's commands. What `tests/test_user_errors.py` shows of options ends in a
+sentence.
+"""
+
+import io
+import signal
+import sys
+
+import pytest
+import torch
+from allennlp.commands import evaluate
+from allennlp.commands.predict import _PredictManager
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.models import SimpleTagger
+
+import seal  # noqa: F401
+from tests.stock_tagger import TAGGED, experiment
+
+
+class _LineKeeper:
+    """Stands in for a predictor: keeps the lines it is given."""
+
+    def __init__(self):
+        self.lines = []
+
+    def load_line(self, line):
+        self.lines.append(line)
+        return {}
+
+    def predict_json(self, inputs):
+        return inputs
+
+    def dump_line(self, outputs):
+        return "\n"
+
+
+BAD_INPUT = b'{"sentence": "first"}\n\xff\xfe bad \xe9\n{"sentence": "caf\xc3\xa9"}\n'
+
+
+@pytest.mark.parametrize("source", ["file", "stdin"])
+def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatch, source):
+    if source == "file":
+        path = tmp_path / "input.jsonl"
+        path.write_bytes(BAD_INPUT)
+    else:
+        path = "-"
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD_INPUT), encoding="utf-8"))
+    predictor = _LineKeeper()
+
+    _PredictManager(predictor, str(path), None, 1, False, False).run()
+
+    assert [line.encode("utf-8", "surrogateescape") for line in predictor.lines] == BAD_INPUT.splitlines(True)
+    assert "\udcff" in predictor.lines[1]
+    assert predictor.lines[2] == '{"sentence": "café"}\n'
+
+
+def _handler_in_a_worker(queue):
+    # What AllenNLP's command installs, and a worker inherits.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    for name in ("_instance_worker", "_batch_worker"):
+        try:
+            getattr(MultiProcessDataLoader, name)(None)
+        except TypeError:
+            pass  # The worker proper wants more arguments; the handler was reset before it was called.
+        queue.put(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+
+
+def test_data_workers_end_quietly():
+    context = torch.multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    process = context.Process(target=_handler_in_a_worker, args=(queue,))
+    process.start()
+    assert [queue.get(), queue.get()] == [True, True]
+    process.join()
+    # The main process keeps its own.
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(TypeError):
+        MultiProcessDataLoader._instance_worker(None)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
+    tmp_path, monkeypatch, allennlp_logging
+):
+    tagged = tmp_path / "train.tsv"
+    tagged.write_text(TAGGED, encoding="utf-8")
+    params = experiment(tagged)
+    sampler = {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
+    params["data_loader"] = {"batch_sampler": sampler}
+    train_model(params, str(tmp_path / "run"))
+    original, sizes = SimpleTagger.forward, []
+
+    def forward(self, tokens, **rest):
+        sizes.append(len(tokens["tokens"]["tokens"]))
+        return original(self, tokens=tokens, **rest)
+
+    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    for batch_size, wanted in ((None, [1, 2]), (1, [1, 1, 1]), (3, [3])):
+        sizes.clear()
+        evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
+        assert sorted(sizes) == wanted
