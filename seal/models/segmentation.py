@@ -142,8 +142,8 @@ class SegmentationModel(SealModel):
         if found[0] < size[0] or found[1] < size[1]:
             raise ConfigurationError(
                 f"an image of {found[0]} x {found[1]} pixels, height by width, is smaller than the {size[0]} x "
-                f"{size[1]} that the model reads; set dataset_reader.resize, and validation_dataset_reader.resize, to what it was "
-                "trained on."
+                f"{size[1]} that the model reads; set dataset_reader.resize, and validation_dataset_reader.resize, to "
+                "what it was trained on."
             )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
