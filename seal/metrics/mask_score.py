@@ -65,8 +65,9 @@ class MaskScore(Metric):
         intersection, union = overlap_of(predicted, gold)
         shares = image_iou(intersection, union, self._empty_iou)
         right = (predicted == gold).sum()
-        counts = [len(gold), shares.sum(), intersection.sum(), union.sum(), right, gold.numel()]
-        self._sums += torch.tensor([float(count) for count in counts], dtype=torch.double)
+        # A GPU is waited for once.
+        sums = torch.stack([part.sum().double() for part in (shares, intersection, union, right)]).tolist()
+        self._sums += torch.tensor([len(gold), *sums, gold.numel()], dtype=torch.double)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """

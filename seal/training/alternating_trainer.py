@@ -1,3 +1,4 @@
+import math
 from contextlib import nullcontext
 from typing import Any, Dict, List, Optional, Union
 
@@ -183,13 +184,14 @@ class AlternatingTrainer(PhasedTrainer):
         limit = self._grad_norms[player]
         parameters = list(self.optimizer.parameters())
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
-        if limit is not None and norm > limit:  # Else a pass over all gradients would change nothing.
+        length = float(norm)  # A GPU is waited for once.
+        if limit is not None and length > limit:  # Else a pass over all gradients would change nothing.
             clip_grads_with_norm_(parameters, limit, norm)
-        if torch.isfinite(norm):
-            self.model.monitor(f"grad_norm_{player}", norm)
+        if math.isfinite(length):
+            self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
-            raise NonFiniteLoss(self._diverged(f"{player}'s gradient is {float(norm)}", player))
-        return float(norm)
+            raise NonFiniteLoss(self._diverged(f"{player}'s gradient is {length}", player))
+        return length
 
     def _diverged(self, what: str, player: str) -> str:
         batch, epoch = self._batches_in_epoch_completed + 1, self._epochs_completed
