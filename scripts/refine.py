@@ -64,14 +64,14 @@ def load(path: Path) -> Any:
     from allennlp.models import load_archive
 
     import seal  # noqa: F401
-    from seal.models import MultilabelModel
+    from seal.models import MultilabelModel, TextMultilabelModel
 
     if path.is_dir() and not (path / "config.json").is_file():
         raise UserError(f"{path} is not a folder that `allennlp train` wrote.")
     archive = load_archive(str(path), cuda_device=0 if torch.cuda.is_available() else -1)
     model = archive.model
-    if not isinstance(model, MultilabelModel):
-        raise UserError(f"{path} is a {type(model).__name__}; this script refines multi-label models.")
+    if not isinstance(model, MultilabelModel) or isinstance(model, TextMultilabelModel):
+        raise UserError(f"{path} is a {type(model).__name__}; this script refines multi-label models of features.")
     for name, net in (("loss-net", model.loss_net), ("task-net", model.task_net)):
         if net is None:
             raise UserError(f"{path} is a model without a {name}; take one that SEAL trained, with both nets.")

@@ -14,6 +14,7 @@ from scripts import refine
 from scripts.measure import refinement
 from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
+from seal.models import TextMultilabelModel
 from tests.multilabel import batch, model, seal_parts
 
 VALID = ROOT / "data" / "multilabel_sample" / "valid.arff"
@@ -204,7 +205,12 @@ def test_a_model_without_loss_net(trained, capsys):
 def test_a_model_without_task_net_or_of_another_kind(tmp_path, monkeypatch, capsys):
     made = model(0, **seal_parts())
     made.task_net = None
-    for something, word in ((made, "without a task-net"), (torch.nn.Linear(1, 1), "is a Linear")):
+    of_texts = TextMultilabelModel.__new__(TextMultilabelModel)
+    for something, word in (
+        (made, "without a task-net"),
+        (torch.nn.Linear(1, 1), "is a Linear"),
+        (of_texts, "is a TextMultilabelModel; this script refines multi-label models of features"),
+    ):
         monkeypatch.setattr("allennlp.models.load_archive", lambda *_, **__: SimpleNamespace(model=something))
         shutil.copy(VALID, tmp_path / "model.tar.gz")
         assert refine.main([str(tmp_path / "model.tar.gz"), str(VALID)]) == 2
