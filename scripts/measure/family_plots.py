@@ -16,7 +16,7 @@ from scripts.measure.suite import Family, Suite  # noqa: E402
 from scripts.measure.tables import gains, present_methods  # noqa: E402
 
 COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
-MARKERS = "osD^vPX"
+MARKERS = "osD^vPX*<>hp"
 LINEAR = 5.0
 """Gains up to it, of either sign, are drawn to scale; beyond, the axis is logarithmic."""
 LEAST = 0.1

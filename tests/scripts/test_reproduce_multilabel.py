@@ -167,6 +167,13 @@ def test_every_step_is_between_methods_that_there_are():
         assert named <= set(known)
 
 
+def test_no_two_methods_look_alike():
+    for family in all_families().values():
+        suite = next(iter(family.suites(all_suites()).values()))
+        styles = list(family_plots._styles(suite, list(suite.methods)).values())
+        assert len(set(styles)) == len(styles), family.name
+
+
 def test_the_figure_has_the_gains(tmp_path):
     table = made_up()
     chosen = table[(table["dataset"] == "genbase") & (table["metric"] == "f1")]
