@@ -8,8 +8,8 @@ methods {
   // `steps` times a batch (the paper's k), then the energy.
   local inference_network(steps) = { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
 
-  // One network that is cost-augmented and, in the last `fine_tune_epochs`, tuned to be the test-time network (Tu & Gimpel
-  // 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training where that is less.
+  // One network that is cost-augmented and, in the last `fine_tune_epochs`, tuned to be the test-time network (Tu &
+  // Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training where that is less.
   margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=false, cost='l1'):
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
@@ -27,11 +27,12 @@ methods {
           local earlier = if 'phases' in super then super.phases[:std.length(super.phases) - 1] else [],
           local epochs = self.num_epochs - std.foldl(function(sum, phase) sum + phase.epochs, earlier, 0),
           local tuned = if fine_tune_epochs == null then std.min(3, std.floor(epochs / 3)) else fine_tune_epochs,
-          phases:
-            if tuned >= epochs && tuned > 0 then
-              error 'margin_rescaled(fine_tune_epochs=%d): training has %d epochs for both; set more' % [tuned, epochs]
-            else if tuned == 0 then earlier + [{}]
-            else earlier + [{ epochs: epochs - tuned }, { train: 'task_net', supervised: false }],
+          phases: earlier + (
+            if tuned == 0 then [{}]
+            else if tuned < epochs then [{ epochs: epochs - tuned }, { train: 'task_net', supervised: false }]
+            else error 'margin_rescaled(fine_tune_epochs=%d): training has %d epochs for both; set more'
+                       % [tuned, epochs]
+          ),
         },
       },
 

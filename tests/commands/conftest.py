@@ -1,0 +1,46 @@
+"""Taggers that the sub-commands look at, trained once for all of them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def tagged(tmp_path_factory):
+    source = (ROOT / "data" / "tagging_sample" / "train.tsv").read_text()
+    path = tmp_path_factory.mktemp("few") / "few.tsv"
+    path.write_text("\n\n".join(source.split("\n\n")[:40]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tagger(tagged, tmp_path_factory):
+    """By the name of a config, its archive after an epoch."""
+    found = {}
+
+    def train(name):
+        if name not in found:
+            params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
+            params["trainer"]["num_epochs"] = 1
+            params["train_data_path"] = params["validation_data_path"] = str(tagged)
+            folder = tmp_path_factory.mktemp(name) / "run"
+            train_model(Params(params), str(folder))
+            found[name] = folder / "model.tar.gz"
+        return found[name]
+
+    return train
+
+
+@pytest.fixture
+def run(monkeypatch):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        main()
+
+    return run

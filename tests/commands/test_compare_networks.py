@@ -1,0 +1,56 @@
+"""`allennlp compare-networks` as a user runs it, against counts of the model's own predictions."""
+
+from collections import Counter
+
+import pytest
+import torch
+from allennlp.data import Batch
+from allennlp.models.archival import load_archive
+
+from seal.commands.compare_networks import ranked
+from tests.commands.written import rows_of
+
+
+def test_compare_networks(tagger, tagged, tmp_path, run, capsys, allennlp_logging):
+    archive = tagger("tagging_compound_stacked")
+    run("compare-networks", archive, tagged, "--output", tmp_path, "--most", 2)
+    printed = capsys.readouterr().out.splitlines()
+
+    loaded = load_archive(str(archive))
+    model, reader = loaded.model.eval(), loaded.validation_dataset_reader
+    confusions, right, scores = Counter(), Counter(), Counter()
+    for instance in reader.read(str(tagged)):
+        reader.apply_token_indexers(instance)
+        instance.index_fields(model.vocab)
+        batch = Batch([instance]).as_tensor_dict()
+        with torch.no_grad():
+            output = model(**batch)
+        ours, theirs = (output[name][0].tolist() for name in ("tags", "cost_augmented_tags"))
+        gold = batch["tags"][0].tolist()
+        for one, other, tag in zip(ours, theirs, gold):
+            scores["words"] += 1
+            scores["ours"] += one == tag
+            scores["theirs"] += other == tag
+            if one == tag:
+                right[model.output_space.labels[tag]] += 1
+                if other != tag:
+                    confusions[model.output_space.labels[tag], model.output_space.labels[other]] += 1
+
+    head, *rows = rows_of(tmp_path / "confusions.csv")
+    assert head == ["task_net", "cost_augmented", "words", "words_of_task_net"]
+    assert {(row[0], row[1]): int(row[2]) for row in rows} == dict(confusions) and confusions
+    assert all(int(row[3]) == right[row[0]] for row in rows)
+    counts = [int(row[2]) for row in rows]
+    assert counts == sorted(counts, reverse=True)
+    metrics = {row[0]: list(map(float, row[1:])) for row in rows_of(tmp_path / "metrics.csv")[1:]}
+    assert set(metrics) == {"accuracy", "precision", "recall", "f1"}
+    ours, theirs = (100 * scores[name] / scores["words"] for name in ("ours", "theirs"))
+    assert metrics["accuracy"] == pytest.approx([ours, theirs, ours - theirs], abs=1e-3)
+    shown = [["A", "F^c", "words", "of"], *rows[:2]]
+    assert [line.split() for line in printed[-len(shown) :]] == shown
+    assert (tmp_path / "confusions.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_equal_counts_are_ranked_by_name():
+    found = ranked({("N", "V"): 2, ("A", "N"): 2, ("V", "A"): 5, ("A", "D"): 2})
+    assert found == [("V", "A", 5), ("A", "D", 2), ("A", "N", 2), ("N", "V", 2)]

@@ -1,0 +1,8 @@
+"""What sub-commands have written."""
+
+import csv
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
