@@ -20,8 +20,8 @@ compat.apply()
 
 from seal import command_line, config_keys, user_errors  # noqa: E402
 
-config_keys.apply()
-command_line.apply()
+compat.apply(config_keys.MENDS)
+compat.apply(command_line.MENDS)
 user_errors.install()
 
 for _module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):

@@ -167,9 +167,3 @@ def end_data_workers_quietly() -> None:
 
 
 MENDS = (keep_undecodable_input_lines, check_options_of_predict_and_evaluate, end_data_workers_quietly)
-
-
-def apply() -> None:
-    """Applies all three. Calling it again changes nothing."""
-    for mend in MENDS:
-        mend()

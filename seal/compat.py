@@ -15,7 +15,7 @@ options and input in `seal/command_line.py`; how an uncaught mistake of the user
 import functools
 import logging
 import warnings
-from typing import Any, Callable, Dict, List, Union
+from typing import Any, Callable, Dict, Iterable, List, Union
 
 logger = logging.getLogger(__name__)
 
@@ -268,7 +268,7 @@ MENDS = (
 )
 
 
-def apply() -> None:
-    """Applies every mend. Calling it again changes nothing."""
-    for mend in MENDS:
+def apply(mends: Iterable[Callable[[], None]] = MENDS) -> None:
+    """Applies every mend; those of this module, or of one like it. Calling it again changes nothing."""
+    for mend in mends:
         mend()

@@ -177,9 +177,3 @@ def shorten_unknown_type_message() -> None:
 
 
 MENDS = (refuse_unknown_config_keys, name_wrong_config_values, shorten_unknown_type_message)
-
-
-def apply() -> None:
-    """Applies all three. Calling it again changes nothing."""
-    for mend in MENDS:
-        mend()
