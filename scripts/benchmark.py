@@ -7,7 +7,15 @@ from typing import Any, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-SUITES = ("srl", "multilabel", "implicit", "text", "tagging")
+# With the options that not every suite takes.
+SUITES = {
+    "srl": ("encoder", "layers", "width", "warmup_steps"),
+    "multilabel": ("dataset",),
+    "implicit": (),
+    "text": ("encoder", "layers", "width"),
+    "tagging": (),
+}
+DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
 EPILOG = """\
 Every timing is taken in rounds, one measurement of each method a round; a ratio is the median over rounds of
@@ -59,15 +67,14 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)"
     )
-    result.add_argument("--layers", type=int, default=6, help="of the random encoder (default: %(default)s)")
-    result.add_argument("--width", type=int, default=384, help="of the random encoder (default: %(default)s)")
+    result.add_argument("--layers", type=int, help=f"of the random encoder (default: {DEFAULTS['layers']})")
+    result.add_argument("--width", type=int, help=f"of the random encoder (default: {DEFAULTS['width']})")
     result.add_argument("--repeats", type=int, default=5, help="rounds (default: %(default)s)")
     result.add_argument("--batches", type=int, default=8, help="batches of a round (default: %(default)s)")
     result.add_argument(
         "--warmup-steps",
         type=int,
-        default=100,
-        help="before the second timing of steps; 0: none (default: %(default)s)",
+        help=f"before the second timing of steps; 0: none (default: {DEFAULTS['warmup_steps']})",
     )
     result.add_argument("--threads", type=int, default=1, help="of torch (default: %(default)s)")
     return result
@@ -81,7 +88,20 @@ def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
     for name in names:
         if name not in known:
             raise UserError(f"--{option}: there is no '{name}'; there are {', '.join(known)}.")
+    if not names:
+        raise UserError(f"--{option}: name one of {', '.join(known)}.")
     return names
+
+
+def fill_in(arguments: argparse.Namespace) -> None:
+    """The defaults of what was not given; refuses what the suite does not take."""
+    from scripts.measure.suite import UserError
+
+    for option, default in DEFAULTS.items():
+        if getattr(arguments, option) is None:
+            setattr(arguments, option, default)
+        elif option not in SUITES[arguments.suite]:
+            raise UserError(f"--{option.replace('_', '-')}: the suite {arguments.suite} takes none.")
 
 
 # Both import torch and AllenNLP: after what can be refused without.
@@ -91,10 +111,7 @@ def srl(arguments: argparse.Namespace) -> Any:
     """The cases that are asked for, and what measures them."""
     from scripts.measure.bench_srl import CASES, SrlBenchmark
     from scripts.measure.bench_srl_parts import METHODS
-    from scripts.measure.suite import UserError
 
-    if arguments.dataset is not None:
-        raise UserError("--dataset: the suite srl takes none.")
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(METHODS))
     return cases, SrlBenchmark(
@@ -116,8 +133,6 @@ def multilabel(arguments: argparse.Namespace) -> Any:
     from scripts.measure.configs import library_value
     from scripts.measure.suite import UserError
 
-    if arguments.encoder is not None:
-        raise UserError("--encoder: the suite multilabel takes none.")
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, METHODS)
     known = library_value("multilabel.libsonnet", "lib.datasets")
@@ -136,11 +151,7 @@ def implicit(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
     from scripts.measure.bench_implicit import CASES, ImplicitBenchmark
     from scripts.measure.bench_implicit_parts import VARIANTS
-    from scripts.measure.suite import UserError
 
-    for option in ("encoder", "dataset"):
-        if getattr(arguments, option) is not None:
-            raise UserError(f"--{option}: the suite implicit takes none.")
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(VARIANTS))
     return cases, ImplicitBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
@@ -149,10 +160,7 @@ def implicit(arguments: argparse.Namespace) -> Any:
 def text(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
     from scripts.measure.bench_text import CASES, METHODS, TextBenchmark
-    from scripts.measure.suite import UserError
 
-    if arguments.dataset is not None:
-        raise UserError("--dataset: the suite text takes none.")
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(METHODS))
     return cases, TextBenchmark(
@@ -170,11 +178,7 @@ def tagging(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
     from scripts.measure.bench_tagging import CASES, TaggingBenchmark
     from scripts.measure.bench_tagging_parts import METHODS
-    from scripts.measure.suite import UserError
 
-    for option in ("encoder", "dataset"):
-        if getattr(arguments, option) is not None:
-            raise UserError(f"--{option}: the suite tagging takes none.")
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, METHODS)
     return cases, TaggingBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
@@ -182,10 +186,13 @@ def tagging(arguments: argparse.Namespace) -> Any:
 
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
+    from scripts.measure.command import check_folder
     from scripts.measure.suite import UserError
 
     try:
         choose("suite", arguments.suite, list(SUITES))
+        fill_in(arguments)
+        check_folder("out", arguments.out)
         for option, least in (
             ("repeats", 1),
             ("batches", 1),

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status, mistakes_of_the_library  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
@@ -53,6 +53,7 @@ def check(arguments: argparse.Namespace) -> None:
     at_least_one(arguments, "steps", "restarts", "batch_size", "threads")
     if not arguments.step_size > 0:
         raise UserError(f"--step-size must be above 0, not {arguments.step_size:g}.")
+    check_folder("out", arguments.out)
     for path in (arguments.model, arguments.data):
         if not path.exists():
             raise UserError(f"there is no {path}.")

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import configs, provenance  # noqa: E402
-from scripts.measure.command import at_least_one  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.runs import Run, Runner, RunFailed, Stopped, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
@@ -86,9 +86,12 @@ def choices() -> List[str]:
     return [name for name, suite in all_suites().items() if suite.family is None] + list(all_families())
 
 
-def names_of(source: str) -> List[str]:
-    """The names of a comma-separated list, each once."""
-    return list(dict.fromkeys(name.strip() for name in source.split(",") if name.strip()))
+def names_of(option: str, source: str) -> List[str]:
+    """The names of a comma-separated list, each once; at least one."""
+    names = list(dict.fromkeys(name.strip() for name in source.split(",") if name.strip()))
+    if not names:
+        raise UserError(f"--{option}: name at least one, or leave the option out.")
+    return names
 
 
 def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
@@ -102,7 +105,7 @@ def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
         return [suites[arguments.suite]]
     family = families[arguments.suite]
     known = family.suites(suites)
-    datasets = [family.default] if arguments.datasets is None else names_of(arguments.datasets)
+    datasets = [family.default] if arguments.datasets is None else names_of("datasets", arguments.datasets)
     for name in datasets:
         if name not in known:
             raise UserError(f"--datasets: {family.name} has no data set '{name}'; it has {', '.join(known)}.")
@@ -112,6 +115,7 @@ def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
 def plan(arguments: argparse.Namespace) -> List[Run]:
     """The runs that are asked for."""
     suites = chosen_suites(arguments)
+    check_folder("out", arguments.out)
     at_least_one(arguments, "seeds", "jobs", "threads", "epochs")
     if not 0 < arguments.fraction <= 1:
         raise UserError(f"--fraction must be above 0 and at most 1, not {arguments.fraction}.")
@@ -146,14 +150,14 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
 
 
 def methods_of(suite: Suite, arguments: argparse.Namespace) -> List[str]:
-    return names_of(arguments.methods) if arguments.methods else list(suite.methods)
+    return list(suite.methods) if arguments.methods is None else names_of("methods", arguments.methods)
 
 
 def splits_of(suite: Suite, arguments: argparse.Namespace) -> Tuple[str, ...]:
     """
     What is to be scored: always the validation split, since it tells whether a model is the one trained.
     """
-    asked = suite.default_splits if arguments.splits is None else names_of(arguments.splits)
+    asked = suite.default_splits if arguments.splits is None else names_of("splits", arguments.splits)
     return tuple(
         split for split in suite.splits() if asked is None or split in asked or split == suite.validation
     )
@@ -177,7 +181,7 @@ def check(
         raise UserError(f"--suite {title}: {suite.encoder}.")
     if arguments.fraction != 1 and not suite.takes_fraction:
         raise UserError(f"--fraction: the suite {title} trains on all rows; leave the option out.")
-    for split in names_of(arguments.splits or ""):
+    for split in [] if arguments.splits is None else names_of("splits", arguments.splits):
         if split not in suite.splits():
             raise UserError(
                 f"--splits: {suite.name} has no split '{split}' to score; it has {', '.join(suite.splits())}."
@@ -243,7 +247,7 @@ def report(out: Path, label: str, command: str) -> None:
     """Writes table, page and figure from what lies in `out`."""
     from scripts.measure import family_plots, machine, plots, results, tables
 
-    suites: Dict[str, Suite] = all_suites()
+    suites: Dict[str, Suite] = {name: results.with_data(out, suite) for name, suite in all_suites().items()}
     families = list(all_families().values())
     table = results.collect(out)
     results.write_csv(table, out / "results.csv")
@@ -288,6 +292,9 @@ def main(argv: Optional[List[str]] = None) -> int:
     except (KeyboardInterrupt, Stopped):
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     finally:
         signal.signal(signal.SIGTERM, previous)
     print((arguments.out / "results.md").read_text(encoding="utf-8"))

@@ -3,10 +3,12 @@
 import argparse
 import io
 import logging
+import math
 import os
 import signal
 import sys
 import tempfile
+import time
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -23,14 +25,15 @@ from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
 
 EPILOG = """\
-The first trial has the config's own settings. The others are chosen by TPE; one whose validation score is
-below the median of earlier ones at the same epoch is cut short (pruned), as is one that diverges. The test
-data is never read. What may be chosen, and why: scripts/measure/search_spaces.py.
+The first trial has the config's own settings, the next ones have its energy weight or one of its learning
+rates three times larger or smaller. The others are chosen by TPE. A trial whose validation score is below
+the median of earlier ones at the same epoch is cut short (pruned), as is one that diverges. The test data is
+never read. What may be chosen, and why: scripts/measure/search_spaces.py.
 
 The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. Started again
 after whatever end, the same command goes on; with more --trials, it adds to them; started several times at
 once, the processes share the search (and may each end with one trial more). A trial whose process was killed
-is repeated after a minute of silence.
+is repeated after a minute of silence; a search does not end before the first ones are.
 
 example:
   python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000
@@ -180,9 +183,15 @@ def quiet(verbose: bool) -> Iterator[None]:
 
 
 def search(arguments: argparse.Namespace, study: Any) -> None:
-    """Trains until the storage has its trials, or time is out."""
+    """Trains until the storage has its trials, the first ones among them, or time is out."""
     wanted, before = arguments.trials, len(finished(study))
-    if before >= wanted:
+    end = math.inf if arguments.timeout is None else time.monotonic() + arguments.timeout
+    first = search_spaces.first_trials(arguments.dataset, arguments.method, arguments.held)[:wanted]
+
+    def is_complete() -> bool:
+        return search_spaces.is_complete(study, first, wanted, end)
+
+    if is_complete():
         return
     import torch
     from optuna.samplers import TPESampler
@@ -210,7 +219,7 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
     def after(study: Any, _: Any) -> None:
         bar.update(min(len(finished(study)), wanted) - bar.n)
         search_spaces.write_csv(study, storage_path(arguments).with_suffix(".csv"))
-        if len(finished(study)) >= wanted:
+        if is_complete():
             study.stop()
 
     with bar:
@@ -225,8 +234,8 @@ def report(arguments: argparse.Namespace, study: Any) -> None:
         return
     print(table.head(5).to_string(index=False, float_format="{:.4g}".format))
     own = [trial for trial in finished(study) if trial.user_attrs["settings"] == study.user_attrs["first trial"]]
-    told = f"The config's own settings are trial {own[0].number}'s. " if own else ""
-    print(f"\nAll trials: {path}. {told}The best:\n")
+    which = f"trial {own[0].number}'s" if own else "not among them"
+    print(f"\nAll trials: {path}. The config's own settings are {which}. The best:\n")
     chosen = {**best.user_attrs["settings"], **({} if arguments.seed is None else {"seed": arguments.seed})}
     line = search_spaces.line_to_paste(
         arguments.dataset, arguments.method, chosen, arguments.metric, arguments.held
@@ -247,7 +256,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
         about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
         about["settings"] = dict(arguments.held)
-        study = search_spaces.open_study(storage_path(arguments), about)
+        study = search_spaces.open_study(storage_path(arguments), about, arguments.trials)
         search(arguments, study)
         report(arguments, study)
 

@@ -142,35 +142,22 @@ def build_plateau_scheduler_without_verbose() -> None:
     replace_once(schedulers.ReduceOnPlateauLearningRateScheduler, "__init__", make)
 
 
-def _plain(value: Any) -> Any:
-    """`value` with every numpy scalar and 0-dimensional tensor in it made a Python number."""
-    import numpy
-    import torch
-
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_plain(item) for item in value)
-    if isinstance(value, numpy.generic) or (isinstance(value, torch.Tensor) and value.dim() == 0):
-        return value.item()
-    return value
-
-
 def keep_tracked_metrics_plain() -> None:
     """
     Mends: `allennlp.training.metric_tracker.MetricTracker.state_dict`.
 
-    Symptom: a metric that returns a numpy scalar puts it in the training state. `torch.load` reads only plain
-    data by default since torch 2.6, so `allennlp train --recover` ends in an `UnpicklingError`. The state is
-    made plain when it is saved; loading stays as strict as torch made it.
+    Symptom: a metric that returns a numpy scalar puts it in the training state, and `allennlp train --recover` ends
+    in an `UnpicklingError`. The state is made plain when it is saved; loading stays as strict as torch made it.
 
     Can go: when AllenNLP keeps the tracked values as Python numbers.
     """
     from allennlp.training.metric_tracker import MetricTracker
 
+    from seal.common.plain import plain
+
     def make(original: Callable) -> Callable:
         def state_dict(self) -> Dict[str, Any]:
-            return _plain(original(self))
+            return plain(original(self))
 
         return state_dict
 

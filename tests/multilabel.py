@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Dict, Iterable, Optional
 
 import torch
 from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
+
+import seal  # noqa: F401  registers the models
 
 LABELS = ["red", "round", "sweet"]
 ATTRIBUTES = ["weight", "ripe", "size"]
@@ -37,19 +39,19 @@ def row(text: str, gold) -> str:
 
 
 def write_data(folder: Path, rows=ROWS, name: str = "fruit.arff") -> Dict:
-    """Writes the file and its XML; returns the settings of a reader of it."""
+    """Writes the file and its XML; returns the settings of a reader of it, as the training file."""
     path = folder / name
     path.write_text(HEAD + "".join(row(*one) for one in rows), encoding="utf-8")
     xml = "".join(f'<label name="{label}"></label>\n' for label in LABELS)
     (folder / "labels.xml").write_text(f"<labels>\n{xml}</labels>\n", encoding="utf-8")
-    return {"path": str(path), "reader": {"label_xml": str(folder / "labels.xml")}}
+    return {"path": str(path), "reader": {"label_xml": str(folder / "labels.xml"), "statistics_from": str(path)}}
 
 
-def vocabulary() -> Vocabulary:
+def vocabulary(labels: Iterable[str] = LABELS, attributes: Iterable[str] = ATTRIBUTES) -> Vocabulary:
     vocab = Vocabulary()
-    for name in LABELS:
+    for name in labels:
         vocab.add_token_to_namespace(name, "labels")
-    for name in ATTRIBUTES:
+    for name in attributes:
         vocab.add_token_to_namespace(name, "attribute_labels")
     return vocab
 

@@ -26,3 +26,47 @@ def test_links_and_paths_lead_somewhere(page):
         paths = [str(path.resolve().relative_to(ROOT)) for path in wanted]
         found = subprocess.run(["git", "check-ignore", *paths], cwd=ROOT, capture_output=True, text=True)
         assert found.stdout == ""
+
+
+def scores(line):
+    """Numbers of two decimals."""
+    return set(re.findall(r"(?<![\d.])\d+\.\d\d(?![\d.])", line))
+
+
+def table_rows(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+def method(row):
+    return re.sub(r"[*†]|SEAL", "", row.split("|")[1]).strip().lower()
+
+
+def sections(text):
+    """Of each heading: its text, and the pages of results that it or the heading above it points to."""
+    pages = {}
+    for part in re.split(r"^(?=##+ )", text, flags=re.MULTILINE):
+        level = len(part) - len(part.lstrip("#"))
+        pages = {above: found for above, found in pages.items() if above < level}
+        pages[level] = re.findall(r"\]\((results/\w+\.md)\)", part)
+        yield part, [page for found in pages.values() for page in found]
+
+
+def test_scores_in_the_measurements_are_those_of_the_pages():
+    checked = 0
+    for part, pages in sections((ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")):
+        printed = table_rows("\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages))
+        rows = [row for row in table_rows(part) if method(row) != "gain"]  # A difference of two rows above it.
+        for row in rows if printed else ():
+            # Of the same method, where the pages call it the same.
+            same = [line for line in printed if method(line) == method(row)] or printed
+            assert not scores(row) - scores(" ".join(same)), row
+            checked += len(scores(row))
+    assert checked > 200
+
+
+def test_scores_in_the_readme_are_those_of_the_measurements():
+    measured = scores((ROOT / "docs" / "measurements.md").read_text(encoding="utf-8"))
+    rows = table_rows((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert sum(len(scores(row)) for row in rows) > 5
+    for row in rows:
+        assert not scores(row) - measured, row

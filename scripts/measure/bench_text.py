@@ -9,7 +9,7 @@ import sys
 import tempfile
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 import _jsonnet
 import torch
@@ -58,7 +58,8 @@ class TextBenchmark:
     repeats : `int`
         Rounds of each timing.
     num_batches : `int`
-        Of a round, all of the first texts of Reuters or, where that is not there, of the sample.
+        Of a round, all of the first texts of Reuters or, where that is not there, of the sample: those that are cut
+        at `MAX_LENGTH` where there are enough, so that a batch and its parts are padded alike.
     threads : `int`
         Of torch.
     """
@@ -116,9 +117,8 @@ class TextBenchmark:
         for key in ("labels", "taxonomy"):
             if key in settings:
                 settings[key] = str(ROOT / settings[key])
-        settings["max_instances"] = self._num_batches * BATCH_SIZE
         reader = DatasetReader.from_params(Params(settings))
-        instances = list(reader.read(str(ROOT / self._paths["train"])))
+        instances = longest(reader.read(str(ROOT / self._paths["train"])), self._num_batches * BATCH_SIZE, MAX_LENGTH)
         for instance in instances:
             reader.apply_token_indexers(instance)
         # Of like length together, as in training.
@@ -152,6 +152,17 @@ class TextBenchmark:
               training=text.training.default {{ task_net_lr: 0, loss_net_lr: 0, head_lr: null, scheduler: null }},
             )"""
         return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+
+
+def longest(instances: Iterable[Instance], count: int, length: int) -> List[Instance]:
+    """The first that have so many pieces, and where they are too few, the first of the others."""
+    full: List[Instance] = []
+    others: List[Instance] = []
+    for instance in instances:
+        (full if len(instance["tokens"]) >= length else others).append(instance)
+        if len(full) == count:
+            return full
+    return full + others[: count - len(full)]
 
 
 def paths(dataset: str) -> Dict[str, str]:

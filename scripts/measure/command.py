@@ -3,6 +3,7 @@
 import argparse
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Callable, Iterator
 
 from scripts.measure.suite import UserError
@@ -31,6 +32,17 @@ def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1, not {value}.")
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """
+    # Raises
+
+    `UserError` if there cannot be such a folder, since it or one above it is a file.
+    """
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise UserError(f"--{option}: {path} is a file, not a folder.")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The figure of a family of suites: gains over the baseline by data set."""
 
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Set
 
 import matplotlib
 
@@ -53,13 +53,15 @@ def draw_family(
         squeeze=False,
         layout="constrained",
     )
+    notes: List[str] = []
     for panel, (metric, heading) in zip(axes[:, 0], headline.items()):
-        _points(panel, some, methods, sets, ours[ours["metric"] == metric])
+        notes += _points(panel, some, methods, sets, ours[ours["metric"] == metric])
         panel.set_title(f"{split}: {heading}", fontsize=10)
         panel.set_ylabel(f"gain over {some.methods[some.baseline].title}", fontsize=9)
     axes[-1, 0].set_xticks(range(len(sets)), sets)
     handles, names = _legend(axes[0, 0], some, methods)
     figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8)
+    figure.supxlabel("; ".join(dict.fromkeys(notes)), fontsize=8)
     if label:
         figure.suptitle(label)
     with replacing(path) as draft:
@@ -67,10 +69,12 @@ def draw_family(
     plt.close(figure)
 
 
-def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pandas.DataFrame) -> None:
+def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pandas.DataFrame) -> List[str]:
+    """Returns what must be said of them."""
     styles = _styles(suite, methods)
     step = 0.84 / max(1, len(methods))
     largest = 0.0
+    seeds: Set[bool] = set()
     for place, dataset in enumerate(sets):
         rows = table[table["dataset"] == dataset]
         if place % 2:
@@ -82,6 +86,7 @@ def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pan
             x = place + (index - (len(methods) - 1) / 2) * step
             colour, marker = styles[method]
             deviation = found.std(ddof=1) if len(found) > 1 else None
+            seeds.add(len(found) > 1)
             style = dict(color=colour, marker=marker, markersize=5, capsize=2, linewidth=1, linestyle="none")
             panel.errorbar(x, found.mean(), deviation, **style)
             largest = max(largest, abs(found.mean()) + (deviation or 0.0))
@@ -99,6 +104,12 @@ def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pan
     panel.margins(y=0.08)
     panel.grid(axis="y", linewidth=0.4, alpha=0.6)
     panel.spines[["top", "right"]].set_visible(False)
+    said = {
+        "bars: the sample deviation, over seeds, of gains with the same seed": True in seeds,
+        "no bar: one seed": False in seeds,
+        f"the axis is logarithmic beyond ±{LINEAR:g}": panel.get_yscale() == "symlog",
+    }
+    return [note for note, applies in said.items() if applies]
 
 
 def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:

@@ -1,6 +1,7 @@
 """Files that are whole or not there, whenever the program is killed."""
 
 import fcntl
+import gzip
 import json
 import os
 from contextlib import contextmanager
@@ -28,6 +29,13 @@ def write_text(path: Path, content: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def write_gzip(path: Path, content: str) -> None:
+    """The same content is the same bytes: the archive's header has neither a time nor the draft's name."""
+    with replacing(path) as draft, open(draft, "wb") as file:
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as archive:
+            archive.write(content.encode("utf-8"))
 
 
 def read_json(path: Path) -> Any:

@@ -28,7 +28,7 @@ _noting = threading.Lock()
 def note_training(folder: Path, recover: bool) -> None:
     """
     Notes in the run's folder what its training begins with. A training that goes on after a kill is one more
-    in the list: the commit may be another.
+    in the list: the commit may be another, and its clock starts again.
     """
     path = folder / "run.json"
     # An empty one stands for the training that goes on, if that noted nothing.
@@ -39,11 +39,21 @@ def note_training(folder: Path, recover: bool) -> None:
             "torch": machine.torch_version(),
             "machine": machine.machine(),
             "begun": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "first_epoch": _first_epoch(folder / "model") if recover else 0,
         }
     write_json(path, {"trainings": [*before, now]})
 
 
-def trainings(folder: Path) -> List[Dict[str, str]]:
+def _first_epoch(model: Path) -> int:
+    """Where a training goes on, from 0: AllenNLP names the two files of a checkpoint by the epochs behind it."""
+    files, states = (
+        {path.stem.removeprefix(kind) for path in model.glob(f"{kind}e*_b*.th")}
+        for kind in ("model_state_", "training_state_")
+    )
+    return max((int(name[1:].partition("_b")[0]) for name in files & states), default=0)
+
+
+def trainings(folder: Path) -> List[Dict[str, Any]]:
     """What was noted of each training of a run; nothing of a run that is older than these notes."""
     path = folder / "run.json"
     return read_json(path)["trainings"] if path.is_file() else []

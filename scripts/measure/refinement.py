@@ -159,5 +159,8 @@ def _cut(panel: Any, table: pandas.DataFrame, lines: Dict[str, float]) -> str:
     low, high = min(*others, table["energy"].min()), max(others)
     if table["energy"].max() <= high + 2 * (high - low):
         return ""
-    panel.set_ylim(low - 0.1 * (high - low), high + 0.5 * (high - low))
-    return "the first steps from random points are above the axis"
+    top = high + 0.5 * (high - low)
+    panel.set_ylim(low - 0.1 * (high - low), top)
+    above = (table.loc[table["start"] == "random", "energy"] > top).tolist()
+    which = "all" if all(above) else "the first" if above == sorted(above, reverse=True) else "some"
+    return f"{which} steps from random points are above the axis"

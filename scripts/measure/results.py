@@ -1,7 +1,9 @@
 """The results of every finished run below a folder, and the comparisons between them."""
 
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pandas
 
@@ -46,6 +48,22 @@ def failures(out: Path) -> List[Failure]:
     """The runs of `out` that ended in an error and have not been run again since."""
     found = [read_json(path) for path in sorted((out / "runs").glob("*/failed.json"))]
     return [Failure(item["suite"], item["method"], item["seed"], item["error"]) for item in found]
+
+
+def with_data(out: Path, suite: Suite) -> Suite:
+    """With the training and validation data that the runs of `out` were given: a config may point elsewhere."""
+    return replace(suite, data=cache(partial(_data_of_runs, out, suite)))
+
+
+def _data_of_runs(out: Path, suite: Suite) -> Dict[str, Optional[str]]:
+    data = dict(suite.data())
+    paths = [folder / "model" / "config.json" for folder in finished(out) if folder.name.startswith(f"{suite.name}-")]
+    configs = [read_json(path) for path in paths if path.is_file()]
+    for split, key in (("train", "train_data_path"), (suite.validation, "validation_data_path")):
+        used = dict.fromkeys(config[key] for config in configs)
+        # Between what will be a pair of backquotes.
+        data[split] = "`, `".join(used) or data[split]
+    return data
 
 
 def write_csv(table: pandas.DataFrame, path: Path) -> None:

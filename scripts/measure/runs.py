@@ -8,10 +8,10 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Collection, Dict, List, Optional, Set, Tuple
 
 from scripts.measure import provenance
-from scripts.measure.files import locked, read_json, replacing, write_json, write_text
+from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.suite import ROOT, Suite, UserError
 
 
@@ -132,12 +132,13 @@ class Runner:
 
         # Raises
 
-        `RunFailed`
+        `RunFailed`, or `UserError` where another process has begun the run with other settings meanwhile.
         """
         if self._stopped.is_set():
             raise Stopped()
         run.state = "waiting for the process that trains it"
         with locked(run.folder / "lock") as lock:
+            run.check_settings()
             if run.finished:
                 return
             (run.folder / "failed.json").unlink(missing_ok=True)
@@ -214,8 +215,9 @@ class Runner:
         epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
         before, validation = run.metrics(), run.suite.validation
         paths = run.suite.splits()
+        config = read_json(run.model / "config.json")
         # A config may point elsewhere (--overrides).
-        paths[validation] = read_json(run.model / "config.json")["validation_data_path"]
+        paths[validation] = config["validation_data_path"]
         splits = {split: paths[split] for split in run.missing_splits()}
         run.state = "waiting for its scores"
         with self._scoring:
@@ -230,17 +232,15 @@ class Runner:
         reported = epochs[-1][f"best_validation_{selection}"]
         if validation in scores:
             found = scores[validation].metrics[selection]
-            if abs(reported - found) > run.suite.methods[run.method].tolerance:
+            if abs(reported - found) > tolerance(config):
                 raise _BadModel(
                     f"its best model scores {found:.2f} on {validation}, and its training reported "
                     f"{reported:.2f}"
                 )
         for split, result in scores.items():
-            with replacing(run.folder / f"frames_{split}.csv.gz") as draft:
-                # Without the time in the archive's header, the same frames are the same bytes.
-                result.examples.to_csv(draft, index=False, compression={"method": "gzip", "mtime": 0})
+            write_gzip(run.folder / f"frames_{split}.csv.gz", result.examples.to_csv(index=False))
         training = {
-            "seconds_per_epoch": median(epoch_seconds(epochs)),
+            "seconds_per_epoch": median(epoch_seconds(epochs, first_epochs(run.folder))),
             "epochs": len(epochs),
             "best_epoch": epochs[-1]["best_epoch"] + 1,
             **facts,
@@ -257,6 +257,14 @@ class Runner:
 
 class _BadModel(Exception):
     """The best model cannot be scored, or is not the one that training reported on."""
+
+
+def tolerance(config: Dict[str, Any]) -> float:
+    """
+    How far, in points, a model may score from what its training reported of it: rounding on a GPU, no more, unless
+    its inference starts at random, since the starts of scoring are not those of training.
+    """
+    return 5.0 if config["model"].get("inference", {}).get("start") == "random" else 0.02
 
 
 def _score(run: Run, splits: Dict[str, str], threads: int) -> Any:
@@ -284,15 +292,23 @@ def training_environment(threads: int) -> Dict[str, str]:
     }
 
 
-def epoch_seconds(epochs: List[Dict[str, Any]]) -> List[float]:
+def first_epochs(folder: Path) -> Set[int]:
+    """Those that a training of the run began or went on with, from 0; none of one that is older than the note."""
+    noted = provenance.trainings(folder)
+    return {training["first_epoch"] for training in noted if "first_epoch" in training}
+
+
+def epoch_seconds(epochs: List[Dict[str, Any]], first: Collection[int] = ()) -> List[float]:
     """
     The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each: they
-    hold the time since training began, or went on after a kill.
+    hold the time since training began, or went on after a kill, with one of the `first` epochs. Where those were
+    not noted, a time that is less than the one before tells.
     """
     seconds, before = [], 0.0
-    for metrics in epochs:
+    for epoch, metrics in enumerate(epochs):
         elapsed = parse_duration(metrics["training_duration"])
-        seconds.append(elapsed - before if elapsed > before else elapsed)
+        again = epoch in first or elapsed <= before
+        seconds.append(elapsed if again else elapsed - before)
         before = elapsed
     return seconds
 

@@ -3,9 +3,11 @@ What a hyper-parameter search may choose, by method: names of `multilabel_settin
 and the file that keeps its trials.
 """
 
+import time
 import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import gcd
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple, Union
 
@@ -15,6 +17,8 @@ from scripts.measure.suite import UserError
 
 #: Seconds between signs of life of a running trial, and of silence after which it counts as killed.
 HEARTBEAT, SILENCE = 10, 60
+#: What the first trials change of the config's own settings, one at a time, and by how much.
+NEIGHBOURS, FACTOR = ("energy_weight", "loss_net_lr", "task_net_lr"), 3.0
 #: No trial is pruned before so many are complete, nor before this epoch (of the last phase).
 WARMUP_TRIALS, WARMUP_EPOCHS = 5, 5
 
@@ -29,8 +33,9 @@ class Range:
     step: int = 0
 
     def with_value(self, value: float) -> "Range":
-        """As wide as it must be for `value` to lie inside."""
-        return replace(self, low=min(self.low, value), high=max(self.high, value))
+        """As wide as it must be for `value` to lie inside, and its step no larger than hits both."""
+        step = gcd(self.step, int(value) - int(self.low)) if self.step else 0
+        return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
     def suggest(self, trial: Any, name: str) -> float:
         if self.step:
@@ -54,7 +59,8 @@ Space = Dict[str, Union[Range, Choice]]
 
 # The ranges are about those of the values that the papers' authors found best, over their data sets: "tables"
 # are Tables 4 to 10 of SEAL's ICLR 2022 submission, "configs" what the authors published; both are in
-# training_configs/lib/multilabel_settings.libsonnet. A config's own value that lies outside widens the range.
+# training_configs/lib/multilabel_settings.libsonnet. A config's own value that lies outside widens the range,
+# one between its steps makes them smaller.
 
 # Tables: 0.0002 to 9; all but two of them from 0.001. With one step a batch larger ones are better (bibtex, NCE: 15).
 ENERGY_WEIGHT = Range(1e-3, 100.0, log=True)
@@ -157,6 +163,22 @@ def search_space(dataset: str, method: str, held: Held = ()) -> Space:
     return {name: values.with_value(own[name]) for name, values in SPACES[method].items() if name in own}
 
 
+def first_trials(dataset: str, method: str, held: Held = ()) -> List[Dict[str, Any]]:
+    """
+    The config's own settings, then these with one of `NEIGHBOURS` a `FACTOR` larger or smaller, where the space has that:
+    good settings are mostly near, and a random draw from ranges of decades is not.
+    """
+    own, space = own_settings(dataset, method, held), search_space(dataset, method, held)
+    changed = [
+        {**own, name: float(f"{own[name] * factor:.3g}")}
+        for name in NEIGHBOURS
+        if name in space
+        for factor in (FACTOR, 1 / FACTOR)
+        if space[name].low <= own[name] * factor <= space[name].high
+    ]
+    return [own, *changed]
+
+
 @lru_cache(maxsize=None)
 def earlier_epochs(dataset: str, method: str) -> int:
     """How many epochs a run has before its last phase."""
@@ -184,9 +206,10 @@ def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
 # The trials.
 
 
-def open_study(path: Path, about: Dict[str, Any]) -> Any:
+def open_study(path: Path, about: Dict[str, Any], trials: int) -> Any:
     """
-    The search in the SQLite file; begun, with the config's own settings as its first trial, if there is none.
+    The search in the SQLite file; begun, with as many of the `first_trials` as there are to be `trials`, if there
+    is none.
 
     # Raises
 
@@ -196,8 +219,9 @@ def open_study(path: Path, about: Dict[str, Any]) -> Any:
     from sqlalchemy.exc import SQLAlchemyError
 
     held = tuple(about.get("settings", {}).items())
-    about = {**about, "first trial": own_settings(about["dataset"], about["method"], held)}
-    # Processes that start together must not all create the tables, or the first trial.
+    first = first_trials(about["dataset"], about["method"], held)
+    about = {**about, "first trial": first[0]}
+    # Processes that start together must not all create the tables, or the first trials.
     with warnings.catch_warnings(), locked(path.with_suffix(".lock")):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         try:
@@ -227,8 +251,33 @@ def open_study(path: Path, about: Dict[str, Any]) -> Any:
                 )
         for name, value in about.items():
             study.set_user_attr(name, value)
-        study.enqueue_trial(about["first trial"], skip_if_exists=True)
+        for settings in first[:trials]:
+            study.enqueue_trial(settings, skip_if_exists=True)
     return study
+
+
+def is_complete(study: Any, first: List[Dict[str, Any]], trials: int, until: float) -> bool:
+    """
+    Whether so many trials have ended, and none of the `first` ones waits. One that still runs, in another process,
+    is given the time, but not beyond `until` (of `time.monotonic`), in which it would wait again were that killed.
+    """
+    import optuna
+
+    if len(finished(study)) < trials:
+        return False
+    until = min(until, time.monotonic() + SILENCE + 2 * HEARTBEAT)
+    while _has_first(study, first, "RUNNING") and time.monotonic() < until:
+        time.sleep(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Optuna calls it experimental.
+            optuna.storages.fail_stale_trials(study)
+    return not _has_first(study, first, "WAITING")
+
+
+def _has_first(study: Any, first: List[Dict[str, Any]], state: str) -> bool:
+    """Repeated trials keep the settings that they were given."""
+    trials = study.get_trials(deepcopy=False)
+    return any(trial.state.name == state and trial.system_attrs.get("fixed_params") in first for trial in trials)
 
 
 def finished(study: Any) -> List[Any]:

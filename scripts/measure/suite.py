@@ -51,9 +51,6 @@ class Method:
         Whether a run that was killed and recovered ends like one that was not. The others start afresh.
     group : `str`
         The heading that a family's tables have it under.
-    tolerance : `float`
-        How far, in points, a model may score from what its training reported of it: rounding on a GPU, no
-        more, unless its predictions start at random.
     """
 
     title: str
@@ -61,7 +58,6 @@ class Method:
     packages: Tuple[str, ...] = ("seal",)
     recovers: bool = True
     group: str = ""
-    tolerance: float = 0.02
 
 
 Totals = Dict[str, numpy.ndarray]

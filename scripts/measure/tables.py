@@ -146,7 +146,10 @@ def page(
         parts.append(
             "\n".join(f"- {item.suite}, {item.method}, seed {item.seed}: {item.error}" for item in failed)
         )
-    parts += ["## How to read this", NOTES.format(mark=MARK, level=LEVEL, resamples=RESAMPLES)]
+    notes = NOTES.format(mark=MARK, level=LEVEL, resamples=RESAMPLES)
+    if "micro_f1_tuned" in set(table["metric"]):
+        notes += TUNED
+    parts += ["## How to read this", notes]
     return "\n\n".join(parts) + "\n"
 
 
@@ -158,3 +161,6 @@ NOTES = """\
 - Seconds an epoch: the median over a run's epochs, training with validation. Best epoch counts from 1.
   Parameters are those that are trained, a loss-net's among them; only a model that predicts by
   gradient-based inference needs that for prediction. Examples a second: predicting and scoring."""
+TUNED = """
+- Tuned: F1, micro and macro F1 are all at one threshold, found on dev (or valid) for the metric that the run's
+  `tune_thresholds` names: example F1 unless it names another."""

@@ -12,7 +12,9 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from seal.commands import tag_figures
-from seal.commands.taggers import Tagger, add_arguments, write_table
+from seal.commands.archives import add_arguments
+from seal.commands.tables import write_table
+from seal.commands.taggers import Tagger
 from seal.models import TaggingModel
 
 _PREFIX = "cost_augmented_"

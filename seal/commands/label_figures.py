@@ -19,6 +19,11 @@ def figure(columns: int, width: float, height: float) -> Any:
     return result, numpy.atleast_1d(result.subplots(1, columns))
 
 
+def verbatim(name: str) -> str:
+    """A name as a figure is given it: what is between two `$` would be read as TeX."""
+    return name.replace("$", r"\$")
+
+
 def draw_label_sets(sets: LabelSets, path: str) -> None:
     """How many labels rows have, and how often labels are had, alone and with others."""
     drawing, (left, right) = figure(2, 5.2, 3.6)
@@ -53,8 +58,8 @@ def draw_matrices(matrices: Dict[str, numpy.ndarray], names: List[str], path: st
         panel.set_facecolor("#dddddd")
         image = panel.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
         panel.set_title(title, fontsize=9)
-        panel.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
-        panel.set_yticks(range(len(names)), names, fontsize=6)
+        panel.set_xticks(range(len(names)), map(verbatim, names), rotation=90, fontsize=6)
+        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=6)
         drawing.colorbar(image, ax=panel, shrink=0.7)
     drawing.savefig(path, dpi=150)
 
@@ -80,7 +85,7 @@ def draw_surfaces(surfaces: Dict[str, numpy.ndarray], axes: Dict[str, List[str]]
             image.set_clim(**scale)
         contours = panel.contour(surface.T, 6, extent=(0, 1, 0, 1), colors="white", linewidths=0.7)
         panel.clabel(contours, fontsize=6)
-        first, second = axes[title]
+        first, second = map(verbatim, axes[title])
         panel.set(xlabel=f"$y_i$: {first}", ylabel=f"$y_k$: {second}")
         panel.set_title(title, fontsize=9)
         drawing.colorbar(image, ax=panel, shrink=0.8)

@@ -4,22 +4,20 @@ say of them.
 """
 
 import argparse
-import csv
 import json
 import os
-from copy import deepcopy
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 import torch
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.data import DataLoader, DatasetReader
-from allennlp.models.archival import Archive, load_archive
-from scipy.stats import spearmanr
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+from allennlp.models.archival import Archive
 
 from seal.commands import energy_derivatives, label_figures, label_statistics
+from seal.commands.archives import add_arguments, archive_of, loader_of
+from seal.commands.tables import spearman, write_matrix, write_table
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
@@ -55,10 +53,10 @@ class LabelInteractions(Subcommand):
             description="Show which labels a multi-label model's energy wants together, beside the data.",
             help="Show how the labels of a multi-label model interact.",
         )
-        subparser.add_argument("archive_file", type=str, help="path to an archived trained model")
-        subparser.add_argument("input_file", type=str, help="path to the data, as the model's reader takes it")
-        subparser.add_argument("--output", type=str, required=True, help="the folder for tables and figures")
-        subparser.add_argument("--instances", type=int, default=1000, help="rows that the Hessian is averaged over")
+        add_arguments(subparser)
+        subparser.add_argument(
+            "--instances", type=int, default=1000, help="rows that the Hessian is averaged over, the file's first"
+        )
         subparser.add_argument("--labels", type=int, default=40, help="the most labels, by their rows, in a figure")
         subparser.add_argument("--grid", type=int, default=51, help="steps of y_i and of y_k")
         subparser.add_argument(
@@ -77,8 +75,6 @@ class LabelInteractions(Subcommand):
             metavar=("LABEL", "LABEL"),
             help="i and k (otherwise: the same k, and the label that is closest to independent of it)",
         )
-        subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
-        subparser.add_argument("-o", "--overrides", type=str, default="", help="overrides of the model's config")
         subparser.set_defaults(func=label_interactions_from_args)
         return subparser
 
@@ -87,8 +83,7 @@ def label_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     for option, least in (("instances", 1), ("labels", 2), ("grid", 2)):
         if getattr(args, option) < least:
             raise ConfigurationError(f"--{option} must be at least {least}, not {getattr(args, option)}.")
-    check_for_gpu(args.cuda_device)
-    archive = load_archive(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
+    archive = archive_of(args)
     if not isinstance(archive.model, MultilabelModel):
         raise ConfigurationError(
             f"{args.archive_file}: 'label-interactions' is for multi-label models, not {type(archive.model).__name__}."
@@ -114,11 +109,7 @@ class _Interactions:
         self._names: List[str] = self._model.output_space.labels
         self._args = args
         self._known_taxonomy: Optional[Taxonomy] = None
-        settings = archive.config.as_dict(quiet=True)
-        settings = deepcopy(settings.get("validation_data_loader") or settings["data_loader"])
-        self._loader = DataLoader.from_params(Params(settings), reader=self._reader, data_path=args.input_file)
-        self._loader.index_with(self._model.vocab)
-        self._loader.set_target_device(self._model.tuned_threshold.device)
+        self._loader = loader_of(archive, args.input_file, in_order=True)
 
     def write(self) -> Dict[str, Any]:
         data = self._collect()
@@ -206,6 +197,8 @@ class _Interactions:
         for name in names or ():
             if name not in self._names:
                 raise ConfigurationError(f"--related, --unrelated: the model has no label {name!r}.")
+        if names and names[0] == names[1]:
+            raise ConfigurationError(f"--related, --unrelated: a pair is of two labels, not of {names[0]!r} twice.")
         return [self._names.index(name) for name in names] if names else None
 
     def _related(self, gold: numpy.ndarray) -> Optional[List[int]]:
@@ -248,20 +241,10 @@ class _Interactions:
         return os.path.join(self._args.output, name)
 
     def _table(self, name: str, header: List[str], rows: Iterable[Iterable[Any]]) -> None:
-        with open(self._path(name), "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows([_cell(value) for value in row] for row in rows)
+        write_table(self._path(name), header, rows)
 
     def _matrix(self, name: str, matrix: numpy.ndarray) -> None:
-        rows = ([label, *row] for label, row in zip(self._names, matrix.tolist()))
-        self._table(name, ["label", *self._names], rows)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, (float, numpy.floating)):
-        return "" if numpy.isnan(value) else f"{value:.6g}"
-    return value
+        write_matrix(self._path(name), "label", self._names, matrix)
 
 
 def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
@@ -269,6 +252,4 @@ def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
     above = numpy.triu_indices(len(first), k=1)
     left, right = first[above], second[above]
     there = numpy.isfinite(left) & numpy.isfinite(right)
-    if there.sum() < 2 or min(numpy.ptp(left[there]), numpy.ptp(right[there])) == 0:
-        return None
-    return float(spearmanr(left[there], right[there]).statistic)
+    return spearman(left[there], right[there])

@@ -6,7 +6,7 @@ from typing import Dict, List, Sequence, Tuple
 
 import numpy
 
-from seal.commands.label_figures import BLUE, figure
+from seal.commands.label_figures import BLUE, figure, verbatim
 
 
 def draw_neighbours(tables: Dict[str, numpy.ndarray], names: List[str], path: str, caption: str) -> None:
@@ -28,8 +28,9 @@ def draw_neighbours(tables: Dict[str, numpy.ndarray], names: List[str], path: st
         panel.set_facecolor("#dddddd")
         image = panel.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
         panel.set_title(title, fontsize=9)
-        panel.set_xticks(range(len(names)), names, fontsize=7, rotation=90 if max(map(len, names)) > 2 else 0)
-        panel.set_yticks(range(len(names)), names, fontsize=7)
+        rotation = 90 if max(map(len, names)) > 2 else 0
+        panel.set_xticks(range(len(names)), map(verbatim, names), fontsize=7, rotation=rotation)
+        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=7)
         panel.set(xlabel="tag at t + 1", ylabel="tag at t")
         beyond = "both" if found.size and found.max() > limit else "neither"
         drawing.colorbar(image, ax=panel, shrink=0.75, extend=beyond)
@@ -40,12 +41,13 @@ def draw_neighbours(tables: Dict[str, numpy.ndarray], names: List[str], path: st
 def draw_confusions(rows: Sequence[Tuple[str, str, int]], title: str, path: str) -> None:
     """Bars of how often the task-net's tag, which is right, became another in the cost-augmented network."""
     drawing, (panel,) = figure(1, 6.4, max(2.2, 0.24 * len(rows) + 1.2))
-    bars = panel.barh([f"{right} → {wrong}" for right, wrong, _ in rows], [row[2] for row in rows], color=BLUE)
+    names = [verbatim(f"{right} → {wrong}") for right, wrong, _ in rows]
+    bars = panel.barh(names, [row[2] for row in rows], color=BLUE)
     panel.bar_label(bars, padding=3, fontsize=8)
     panel.invert_yaxis()
     panel.margins(x=0.1)
     panel.tick_params(axis="y", labelsize=8)
     panel.set_xlabel("words")
-    panel.set_title(title, fontsize=9)
+    panel.set_title(verbatim(title), fontsize=9)
     panel.spines[["top", "right"]].set_visible(False)
     drawing.savefig(path, dpi=150)

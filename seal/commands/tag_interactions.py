@@ -5,16 +5,17 @@ The `tag-interactions` sub-command: which tags a tagger's energy wants next to e
 import argparse
 import json
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Tuple
 
 import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
-from scipy.stats import spearmanr
 from tqdm import tqdm
 
 from seal.commands import tag_figures, tag_pairs
-from seal.commands.taggers import Tagger, add_arguments, write_matrix
+from seal.commands.archives import add_arguments
+from seal.commands.tables import spearman, write_matrix
+from seal.commands.taggers import Tagger
 from seal.models import SealModel, TaskState
 
 _CORNER = "t \\ t+1"
@@ -70,12 +71,13 @@ def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     tables = {"negative_cross_hessian": negative, "bigrams": counts, "mutual_information": information}
     for name, table in tables.items():
         write_matrix(os.path.join(args.output, f"{name}.csv"), _CORNER, tagger.names, table)
+    known = information.isfinite()
     summary = {
         "differentiated_pairs": pairs,
         "bigrams": int(counts.sum()),
         "different_bigrams": int((counts > 0).sum()),
-        "spearman": _spearman(negative, information),
-        "spearman_centred": _spearman(tag_pairs.centred(negative), information),
+        "spearman": spearman(negative[known].numpy(), information[known].numpy()),
+        "spearman_centred": spearman(tag_pairs.centred(negative)[known].numpy(), information[known].numpy()),
     }
     with open(os.path.join(args.output, "summary.json"), "w", encoding="utf-8") as file:
         json.dump(summary, file, indent=2)
@@ -113,15 +115,6 @@ def _relaxed(model: SealModel, state: TaskState) -> torch.Tensor:
     if model.task_net is None:
         return model.infer(state)
     return model.output_space.relax(state.logits, state.mask).squeeze(1)
-
-
-def _spearman(first: torch.Tensor, second: torch.Tensor) -> Optional[float]:
-    """Over the pairs where the second is known; `None` where one is constant."""
-    there = second.isfinite()
-    left, right = first[there].numpy(), second[there].numpy()
-    if len(left) < 2 or left.max() == left.min() or right.max() == right.min():
-        return None
-    return float(spearmanr(left, right).statistic)
 
 
 def _draw(

@@ -6,8 +6,8 @@ from typing import Any, List
 
 import torch
 
+from seal.common.module_modes import constant
 from seal.hypergradients.guards import twice_differentiable
-from seal.models.seal_model import constant
 from seal.nets import LossNet
 
 # So many copies of sentences at a time: what an LSTM of tags keeps of them for two derivatives is a few hundred MiB.

@@ -20,6 +20,6 @@ def started(layer: torch.nn.Module) -> torch.nn.Module:
 
 def check_convolutions(key: str, channels: List[int], kernel_size: int) -> None:
     if min(channels) < 1:
-        raise ConfigurationError(f"{key}: every convolution has at least 1 channel, not {min(channels)}.")
+        raise ConfigurationError(f"{key} has a convolution of {min(channels)} channels; give at least 1.")
     if kernel_size < 1 or kernel_size % 2 == 0:
-        raise ConfigurationError(f"{key}.kernel_size: an odd number, not {kernel_size}.")
+        raise ConfigurationError(f"{key} has kernel_size {kernel_size}; give an odd number.")

@@ -3,8 +3,9 @@ A path that names a part of a file: `FILE#train` and `FILE#valid`, where a data 
 `valid_every`th item, the first among them, is of the latter.
 """
 
+import glob
 import os
-from typing import Any, Iterable, Iterator, Optional, Tuple, TypeVar, Union
+from typing import Any, Iterable, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -41,6 +42,22 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[
     if part not in PARTS:
         raise ConfigurationError(f"{path}: the part of a file after '#' is one of {', '.join(PARTS)}, not '{part}'.")
     return file, part
+
+
+def expanded(path: str) -> List[str]:
+    """
+    The path itself or, where it has a `*`, the files of that pattern in order.
+
+    # Raises
+
+    `ConfigurationError` where no file matches the pattern.
+    """
+    if "*" not in path:
+        return [path]
+    found = sorted(glob.glob(path))
+    if not found:
+        raise ConfigurationError(f"{path}: no file matches the pattern.")
+    return found
 
 
 def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterator[T]:

@@ -41,3 +41,18 @@ def check_name(name: str, what: str) -> None:
     check_text(name, what)
     if _CONTROL_AT_AN_END.search(name):
         raise ConfigurationError(f"{what} begins or ends with a control character, such as a line's end: {short(name)}.")
+
+
+def check_label(name: str, what: str) -> None:
+    """
+    As [`check_name`](#check_name), of a label that a text is given.
+
+    # Raises
+
+    `ConfigurationError` also where it is blank, or begins or ends with white space: another label to look at like it.
+    """
+    check_name(name, what)
+    if not name.strip():
+        raise ConfigurationError(f"{what} is blank: {short(name)}.")
+    if name != name.strip():
+        raise ConfigurationError(f"{what} begins or ends with white space: {short(name)}.")

@@ -1,7 +1,7 @@
 """
 Label taxonomies: which label is a kind of which, as a forest or any directed acyclic graph.
 
-Nothing here knows a file format; `seal.dataset_readers.label_sources` reads taxonomies from files.
+Nothing here knows a file format; `label_sources` and `taxonomy_files` of `seal.dataset_readers` read taxonomies.
 """
 
 from typing import Dict, Iterable, List, Sequence, Tuple
@@ -58,6 +58,11 @@ class Taxonomy:
         self.edges: List[Tuple[int, int]] = sorted(columns)
         self.closure = self._closure()
         """Boolean sparse matrix, shape (labels, labels): row = a label, columns = itself and its ancestors."""
+
+    def with_labels(self, labels: Iterable[str]) -> "Taxonomy":
+        """The same edges among `labels`, in their order, and then its own others."""
+        named = [(self.labels[parent], self.labels[child]) for parent, child in self.edges]
+        return Taxonomy(list(dict.fromkeys([*labels, *self.labels])), named)
 
     def ancestors(self, label: str) -> List[str]:
         """

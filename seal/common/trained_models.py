@@ -3,7 +3,7 @@ import os
 import tarfile
 import zlib
 from contextlib import nullcontext
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -15,7 +15,9 @@ from allennlp.models.archival import extracted_archive
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
-def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> Dict[str, torch.Tensor]:
+def trained_weights(
+    path: str, key: str, namespace: str, labels: List[str], inputs: Optional[Vocabulary] = None
+) -> Dict[str, torch.Tensor]:
     """
     The weights of a trained model, to start a part of a new one from.
 
@@ -28,6 +30,9 @@ def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> D
     namespace : `str`
     labels : `List[str]`
         Those of the new model: the namespace must have them, in their order.
+    inputs : `Vocabulary`, optional (default = `None`)
+        Of the new model, where the part reads what it numbers, words or attributes: what it has in common with the
+        trained model's must be the same, in the same order.
 
     # Returns
 
@@ -35,7 +40,7 @@ def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> D
 
     # Raises
 
-    `ConfigurationError` if there is no such model, or its labels differ.
+    `ConfigurationError` if there is no such model, or its labels or inputs differ.
     """
     try:
         with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
@@ -43,10 +48,20 @@ def trained_weights(path: str, key: str, namespace: str, labels: List[str]) -> D
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
     except (FileNotFoundError, *ARCHIVE_ERRORS) as error:
         raise ConfigurationError(f"{key}: '{path}' is no trained model: {error}") from None
-    index = vocab.get_index_to_token_vocabulary(namespace)
-    if [index[i] for i in range(len(index))] != labels:
+    if _names(vocab, namespace) != labels:
         raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
+    known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace}
+    for other in sorted(known):
+        if _names(vocab, other) != _names(inputs, other):
+            raise ConfigurationError(
+                f"{key}: the vocabulary '{other}' of '{path}' is not that of this data, in its order."
+            )
     return weights
+
+
+def _names(vocab: Vocabulary, namespace: str) -> List[str]:
+    index = vocab.get_index_to_token_vocabulary(namespace)
+    return [index[i] for i in range(len(index))]
 
 
 def _read(folder: str) -> Dict[str, torch.Tensor]:

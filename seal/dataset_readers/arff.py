@@ -19,12 +19,17 @@ from scipy import sparse
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.names import check_name
-from seal.common.text_lines import text_lines as unstripped_lines
-from seal.dataset_readers.arff_rows import ArffRows, Attribute, split_values, uncommented, unescape
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.arff_rows import NUMBER, ArffRows, Attribute, split_values, uncommented, unescape
 
 ATTRIBUTE = re.compile(
     r"""@attribute\s++(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s'"{][^\s{]*+))\s*+(.*)""",
     re.IGNORECASE | re.DOTALL,
+)
+# Old files of Weka's tell the range of the numbers.
+NUMERIC = re.compile(
+    rf"(?:numeric|real|integer)(?:\s*+\[\s*+{NUMBER.pattern}\s*+,\s*+{NUMBER.pattern}\s*+\])?+",
+    re.ASCII | re.IGNORECASE,
 )
 
 
@@ -41,7 +46,7 @@ class ArffTable:
         its place in its list (so what a sparse row leaves out is 0, as the format has it), a string its
         place in `texts`; a missing value is NaN.
     texts : `Dict[int, List[str]]`
-        For every string and hierarchical column its texts; place 0 is the empty text.
+        For every string, date and hierarchical column its texts; place 0 is the empty text.
     lines : `numpy.ndarray`
         The line number of each row, counted from 1.
     """
@@ -54,7 +59,7 @@ class ArffTable:
     lines: numpy.ndarray
 
 
-def text_lines(path: str) -> Iterator[Tuple[int, str]]:
+def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
     """
     Stream the lines of a UTF-8 file, unpacked where its name ends in `.gz`.
 
@@ -78,7 +83,7 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
             f"{path}: there is no such file; put the data set there (see data/README.md) or set the data "
             "path of the config to where it is."
         )
-    for number, line in unstripped_lines(path):
+    for number, line in text_lines(path):
         yield number, line.strip()
 
 
@@ -86,7 +91,7 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     """
     Read one ARFF file, dense or sparse: names and values bare or in either quotes (with backslash escapes),
     keywords in any case, `?` for a missing value, `%` comments. A nominal list that is just 0, 1, 2, ... is
-    read as numbers (`1.0` is `1`).
+    read as numbers (`1.0` is `1`). Dates are read as texts, and the range in `real [0,1]` is ignored.
 
     # Parameters
 
@@ -109,7 +114,7 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     if repeated_names not in ("error", "number"):
         raise ConfigurationError(f"'repeated_names' must be 'error' or 'number', found {repeated_names!r}.")
     relation, attributes, names = "", [], set()
-    lines, number = text_lines(path), 0
+    lines, number = stripped_lines(path), 0
     for number, line in lines:
         line = uncommented(line)
         keyword = line.split(None, 1)[0].lower() if line else ""
@@ -178,15 +183,16 @@ def _attribute(where: str, line: str, number: int) -> Attribute:
             twice = next(value for i, value in enumerate(values) if value in values[:i])
             raise ConfigurationError(f"{where}: the attribute {name!r} lists the value {twice!r} twice.")
         return Attribute(name, "nominal", values, number)
+    if NUMERIC.fullmatch(kind):
+        return Attribute(name, "numeric", (), number)
     word, rest = (kind.split(None, 1) + ["", ""])[:2]
     word = word.lower()
-    if word in ("numeric", "real", "integer") and not rest:
-        return Attribute(name, "numeric", (), number)
-    if word == "string" and not rest:
-        return Attribute(name, "string", (), number)
+    # Of a date, `rest` is the format.
+    if word == "date" or (word == "string" and not rest):
+        return Attribute(name, word, (), number)
     if word == "hierarchical" and rest:
         return Attribute(name, "hierarchical", tuple(node.strip() for node in rest.split(",")), number)
     raise ConfigurationError(
         f"{where}: the attribute {name!r} has the type {kind[:40]!r}; known are numeric, integer, real, "
-        "string, {a,list,of,values} and hierarchical."
+        "string, date, {a,list,of,values} and hierarchical."
     )

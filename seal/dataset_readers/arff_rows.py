@@ -26,7 +26,8 @@ DENSE_NUMERALS = re.compile(rf"{_PLAIN}(?:,{_PLAIN})*+", re.ASCII)
 DENSE_VALUE = re.compile(rf"\s*+{_VALUE}", re.DOTALL)
 SPARSE_VALUE = re.compile(rf"\s*+([0-9]++)\s++{_VALUE}", re.DOTALL)
 # A `%` opens a comment at the start of a line or after white space: names of KU Leuven's have one inside.
-UNCOMMENTED = re.compile(rf"(?:{_QUOTED}|(?<=\S)%|[^%])*+", re.DOTALL)
+# A quote opens only where a value may start: within a bare one it is an apostrophe.
+UNCOMMENTED = re.compile(rf"(?:(?<![^\s,{{]){_QUOTED}|(?<=\S)%|[^%])*+", re.DOTALL)
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 _LARGEST = float(numpy.finfo(numpy.float32).max)
@@ -41,7 +42,7 @@ class Attribute:
 
     name : `str`
     kind : `str`
-        `"numeric"`, `"nominal"`, `"string"` or `"hierarchical"`.
+        `"numeric"`, `"nominal"`, `"string"`, `"date"` or `"hierarchical"`.
     values : `Tuple[str, ...]`
         The list of a nominal attribute, the nodes of a hierarchical one; else empty.
     line : `int`

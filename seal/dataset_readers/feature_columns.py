@@ -2,7 +2,7 @@
 Columns of an ARFF table as feature columns: nominal values as zeros and ones, missing values filled.
 """
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import List, Optional, Sequence, Tuple
 
 import numpy
 from scipy import sparse
@@ -11,9 +11,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.arff import ArffTable
 from seal.dataset_readers.arff_rows import Attribute
-
-Matrix = Union[numpy.ndarray, sparse.csr_array]
-"""Rows by columns, float32; NaN where a value is missing."""
+from seal.dataset_readers.tensor_table import Matrix
 
 # No, then yes. By the words and not by their places: Mulan's genbase lists {YES, NO}.
 _PAIRS = (("no", "yes"), ("false", "true"), ("0", "1"))
@@ -106,8 +104,8 @@ def fill_missing(
         rows, of_hole = holes = numpy.nonzero(numpy.isnan(values))
     if missing == "error" and len(rows):
         raise ConfigurationError(
-            f"{sources[rows[0]]}: the value of {names[of_hole[0]]!r} is missing; set 'missing' to 'mean' or "
-            "'zero'."
+            f"{sources[rows[0]]}: the value of {names[of_hole[0]]!r} is missing; set dataset_reader.missing to 'zero', "
+            "or to 'mean' and dataset_reader.statistics_from to the training file."
         )
     if means is None:
         # Summed in float64: the rows of a large file would round in float32.

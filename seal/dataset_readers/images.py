@@ -80,9 +80,10 @@ def read_images(path: str) -> numpy.ndarray:
     `ConfigurationError` if it is not there, or another one.
     """
     images = read_array(path, "images")
-    if images.dtype != numpy.uint8 or images.ndim != 4 or images.shape[3] != 3:
+    if images.dtype != numpy.uint8 or images.ndim != 4 or images.shape[3] != 3 or 0 in images.shape[1:3]:
         raise ConfigurationError(
-            f"{path}: 'images' must be uint8 of the shape (N, H, W, 3), found {images.dtype} {images.shape}."
+            f"{path}: 'images' must be uint8 of the shape (N, H, W, 3), H and W at least 1, found {images.dtype} "
+            f"{images.shape}."
         )
     return images
 
@@ -129,8 +130,8 @@ def read_image(path: str) -> Image.Image:
 
     # Raises
 
-    `ConfigurationError` if there is none, it cannot be read, or it has more than eight bits a colour or a
-    transparency.
+    `ConfigurationError` if there is none, it cannot be read, or it has more than eight bits a colour, a transparency
+    or several frames.
     """
     image = _open(path)
     if image.mode not in _MODES:
@@ -138,6 +139,9 @@ def read_image(path: str) -> Image.Image:
             f"{path}: an image of the kind '{image.mode}' (Pillow's name); save it as RGB or grey, eight bits a colour "
             "and without transparency."
         )
+    # Also without an alpha channel: a colour that is none, or a palette with an alpha.
+    if "transparency" in image.info:
+        raise ConfigurationError(f"{path}: an image with transparency; save it without.")
     return image.convert("RGB")
 
 
@@ -148,7 +152,7 @@ def read_mask(path: str) -> Image.Image:
 
     # Raises
 
-    `ConfigurationError` if there is none, it cannot be read, or it has another value.
+    `ConfigurationError` if there is none, it cannot be read, or it has another value or several frames.
     """
     image = _open(path)
     if image.mode not in ("1", "L", "P"):
@@ -174,6 +178,9 @@ def resized_image(image: Image.Image, size: Optional[Tuple[int, int]]) -> numpy.
 def _open(path: str) -> Image.Image:
     try:
         with Image.open(path) as image:
+            # Behind the photo in a camera's file (MPO) there are but previews of it.
+            if getattr(image, "is_animated", False) and image.format != "MPO":
+                raise ConfigurationError(f"{path}: it has several frames or pages; save each as an image of its own.")
             # Only now are its pixels read.
             image.load()
             # As it is looked at: cameras write pixels as the sensor has them, and which side is up.

@@ -1,4 +1,4 @@
-from typing import List, Optional, Union
+from typing import Iterable, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -33,13 +33,18 @@ class KnownLabelsField(SequenceLabelField):
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is not None:
             return  # Numbers.
-        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
-        for label in self.labels:
-            if label not in known:
-                where = f"{self._source}: " if self._source else ""
-                raise ConfigurationError(
-                    f"{where}the label '{label}' is not in the model's vocabulary ('{self._label_namespace}'), which "
-                    "comes from its training data: correct the label, or train with data that has it (the config's "
-                    "datasets_for_vocab_creation says which files count)."
-                )
+        more = " (the config's datasets_for_vocab_creation says which files count)"
+        check_known(self.labels, vocab, self._label_namespace, self._source, more)
         super().index(vocab)
+
+
+def check_known(labels: Iterable[str], vocab: Vocabulary, namespace: str, source: Optional[str], more: str) -> None:
+    """Raises `ConfigurationError` at a label that the vocabulary lacks; `more` ends what the user may do."""
+    known = vocab.get_token_to_index_vocabulary(namespace)
+    for label in labels:
+        if label not in known:
+            where = f"{source}: " if source else ""
+            raise ConfigurationError(
+                f"{where}the label '{label}' is not in the model's vocabulary ('{namespace}'), which comes from its "
+                f"training data: correct the label, or train with data that has it{more}."
+            )

@@ -1,9 +1,10 @@
 from typing import Dict, List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import MultiLabelField
+
+from seal.dataset_readers.known_labels import check_known
 
 
 class LabelSetField(MultiLabelField):
@@ -24,15 +25,8 @@ class LabelSetField(MultiLabelField):
         self._source = source
 
     def index(self, vocab: Vocabulary) -> None:
-        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
-        for label in self.labels:
-            if label not in known:
-                where = f"{self._source}: " if self._source else ""
-                raise ConfigurationError(
-                    f"{where}the label '{label}' is not in the model's vocabulary ('{self._label_namespace}'), which "
-                    "comes from its training data: correct the label, or train with data that has it, or with all "
-                    "labels named in dataset_reader.labels."
-                )
+        more = ", or with all labels named in dataset_reader.labels"
+        check_known(self.labels, vocab, self._label_namespace, self._source, more)
         super().index(vocab)
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:

@@ -1,6 +1,5 @@
 """
-Where a multi-label file says which labels it has: Mulan's XML, MEKA's relation, KU Leuven's hierarchies, and
-a plain list of taxonomy edges.
+Where a multi-label file says which labels it has: Mulan's XML, MEKA's relation and KU Leuven's hierarchies.
 """
 
 import re
@@ -10,7 +9,7 @@ from xml.parsers import expat
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.taxonomy import Taxonomy
-from seal.dataset_readers.arff import text_lines
+from seal.dataset_readers.arff import stripped_lines
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 # Weka's name of a filter that moved, took or added columns.
@@ -36,7 +35,7 @@ def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
     `ConfigurationError`
         Where the file is missing, no such XML, or names a label twice or none.
     """
-    text = "\n".join(line for _, line in text_lines(path))
+    text = "\n".join(line for _, line in stripped_lines(path))
     labels: Dict[str, int] = {}
     edges: List[Tuple[str, str]] = []
     above: List[str] = []
@@ -171,48 +170,3 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
         return Taxonomy(list(labels), edges)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error.message}") from error
-
-
-def read_taxonomy(path: str, labels: Sequence[str], root: str = "root") -> Taxonomy:
-    """
-    A taxonomy from a file of its own: a line an edge, parent and child with one tab between them; empty lines
-    and lines that start with `#` are skipped.
-
-    # Parameters
-
-    path : `str`
-        UTF-8, packed where the name ends in `.gz`.
-    labels : `Sequence[str]`
-        The labels, in the order of their columns.
-    root : `str`, optional (default = `"root"`)
-        A parent of this name is no label; its edges only say where the taxonomy starts.
-
-    # Returns
-
-    `Taxonomy`
-
-    # Raises
-
-    `ConfigurationError`
-        At a line that is no such edge or names no label, and at a circle.
-    """
-    known, edges = set(labels), []
-    for number, line in text_lines(path):
-        if not line or line.startswith("#"):
-            continue
-        names = line.split("\t")
-        if len(names) != 2 or not all(names):
-            raise ConfigurationError(
-                f"{path}:{number}: expected parent and child with a tab between, found {line[:60]!r}."
-            )
-        for name in names:
-            if name not in known and name != root:
-                raise ConfigurationError(f"{path}:{number}: there is no label {name!r}.")
-        if names[1] == root and root not in known:
-            raise ConfigurationError(f"{path}:{number}: the root {root!r} is below {names[0]!r}.")
-        if names[0] != root or root in known:
-            edges.append((names[0], names[1]))
-    try:
-        return Taxonomy(labels, edges)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}:1: {error.message}") from error

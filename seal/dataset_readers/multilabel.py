@@ -1,4 +1,3 @@
-import glob
 import logging
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
@@ -10,6 +9,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
+from seal.common.file_parts import expanded
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
@@ -37,16 +37,17 @@ class MultilabelReader(DatasetReader):
     label_xml, labels, drop_attributes, hierarchy, repeated_names :
         As for `read_multilabel`.
     missing : `str`, optional (default = `"mean"`)
-        What a missing value of a feature counts as: the `"mean"` of the column, `"zero"`, or an `"error"`.
+        What a missing value of a feature counts as: the `"mean"` of the column in training, `"zero"`, or an
+        `"error"`. Without `statistics_from` no mean is known, and `"mean"` is an error, too.
     root : `str`, optional (default = `None`)
         The name of a label above all others, which every row has. The papers count it among the 500 labels of
         their hierarchical sets, where it lifts every F1.
     standardize : `bool`, optional (default = `False`)
-        Bring every feature to mean 0 and standard deviation 1; a constant one to 0. Features of unlike units
-        need it.
-    statistics_from : `str`, optional (default = `None`)
-        The training file, whose means and deviations these are. `None`: of the first split this reader reads,
-        which is the training data when a model is trained, but not when one is evaluated or predicts.
+        Bring every feature to mean 0 and standard deviation 1 in training; a constant one to 0. Features of unlike
+        units need it. Needs `statistics_from`.
+    statistics_from : `Union[str, List[str]]`, optional (default = `None`)
+        The path of the training data, whose means and deviations these are. Named, because who evaluates a model or
+        predicts reads other files.
     """
 
     def __init__(
@@ -57,17 +58,21 @@ class MultilabelReader(DatasetReader):
         missing: str = "mean",
         root: Optional[str] = None,
         standardize: bool = False,
-        statistics_from: Optional[str] = None,
+        statistics_from: Optional[Union[str, List[str]]] = None,
         hierarchy: str = "auto",
         repeated_names: str = "error",
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
+        if standardize and statistics_from is None:
+            raise ConfigurationError(
+                "dataset_reader.statistics_from: name the training file, whose means and deviations 'standardize' takes."
+            )
         self._settings = dict(
             label_xml=label_xml,
             labels=labels,
             drop_attributes=drop_attributes,
-            missing=missing,
+            missing="error" if missing == "mean" and statistics_from is None else missing,
             hierarchy=hierarchy,
             repeated_names=repeated_names,
         )
@@ -76,7 +81,7 @@ class MultilabelReader(DatasetReader):
         self.missing = missing
         self.standardize = standardize
         self._statistics_from = statistics_from
-        # The split whose means fill what is missing, and its features' means (once filled) and deviations.
+        # The training data, whose means fill what is missing, and its features' means (once filled) and deviations.
         self._statistics: Optional[MultilabelData] = None
         self._centre: Optional[numpy.ndarray] = None
         self._deviations: Optional[numpy.ndarray] = None
@@ -87,59 +92,50 @@ class MultilabelReader(DatasetReader):
 
         `ConfigurationError` at whatever in the files is wrong, with file and line; or if no row has a label.
         """
-        self.training_statistics()
-        data = read_multilabel(_files(path), **self._settings, statistics=self._statistics)
-        if self._statistics is None:
-            self._take_statistics(data)
+        data = read_multilabel(_files(path), **self._settings, statistics=self.training_statistics())
         if self.standardize:
-            data = replace(data, features=self.standardized(data.features))
+            data = replace(data, features=self.standardized(_dense(data), data.feature_names))
         sizes = numpy.diff(data.labels.indptr)
         if not len(sizes) or sizes.max() == 0:
             raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
         empty = numpy.flatnonzero(sizes == 0)
         if len(empty):
             logger.warning(
-                "%s: this row and %d others of %d have no label; they stay.",
+                "%s: the first of %d (of %d) rows that have no label; they stay.",
                 data.source[empty[0]],
-                len(empty) - 1,
+                len(empty),
                 len(sizes),
             )
         unseen = numpy.flatnonzero(numpy.bincount(data.labels.indices, minlength=data.labels.shape[1]) == 0)
         if len(unseen):
             logger.warning(
-                "%s: no row has the label '%s', nor %d others of %d.",
+                "%s: no row has %d of the %d labels; the first is '%s'.",
                 path,
-                data.label_names[unseen[0]],
-                len(unseen) - 1,
+                len(unseen),
                 data.labels.shape[1],
+                data.label_names[unseen[0]],
             )
         return data if self._root is None else _with_root(data, self._root)
 
     def training_statistics(self) -> Optional[MultilabelData]:
         """The split `statistics_from`, read once; `None` where none is named."""
-        if self._statistics_from is None:
-            return None
-        if self._statistics is None:
-            self._take_statistics(read_multilabel(_files(self._statistics_from), **self._settings))
+        if self._statistics is None and self._statistics_from is not None:
+            data = read_multilabel(_files(self._statistics_from), **self._settings)
+            if self.standardize:
+                self._take_deviations(_dense(data))
+            self._statistics = data
         return self._statistics
 
-    def _take_statistics(self, data: MultilabelData) -> None:
-        self._statistics = data
-        if self.standardize:
-            if sparse.issparse(data.features):
-                raise ConfigurationError(
-                    f"{data.source[0]}: the file is sparse, and standardized features are not; leave "
-                    "dataset_reader.standardize out."
-                )
-            deviations = data.features.std(axis=0, dtype=numpy.float64)
-            # Of a column of equal values rounding leaves a little.
-            constant = deviations <= 1e-6 * numpy.abs(data.features).max(axis=0)
-            self._deviations = numpy.where(constant, numpy.inf, deviations)
-            self._centre = data.features.mean(axis=0, dtype=numpy.float64)
+    def _take_deviations(self, features: numpy.ndarray) -> None:
+        # Not by a small deviation: rounding leaves one to equal values, and large ones may lie close together.
+        constant = features.min(axis=0) == features.max(axis=0)
+        self._deviations = numpy.where(constant, numpy.inf, features.std(axis=0, dtype=numpy.float64))
+        self._centre = features.mean(axis=0, dtype=numpy.float64)
 
-    def standardized(self, features: numpy.ndarray) -> numpy.ndarray:
-        """`(features - means) / deviations` of the training data, in float32."""
-        return ((features - self._centre) / self._deviations).astype(numpy.float32)
+    def standardized(self, features: numpy.ndarray, names: Optional[List[str]] = None) -> numpy.ndarray:
+        """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
+        columns = slice(None) if names is None else self._statistics.columns_of(names)
+        return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
 
     def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
         data = self.load(path)
@@ -193,6 +189,15 @@ def _columns(data: MultilabelData) -> Dict[str, NamedColumns]:
     }
 
 
+def _dense(data: MultilabelData) -> numpy.ndarray:
+    if sparse.issparse(data.features):
+        raise ConfigurationError(
+            f"{data.source[0]}: the file is sparse, and standardized features are not; leave "
+            "dataset_reader.standardize out."
+        )
+    return data.features
+
+
 def _with_root(data: MultilabelData, root: str) -> MultilabelData:
     if root in data.label_names:
         raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
@@ -217,9 +222,4 @@ def _files(path: Union[str, Sequence[str]]) -> List[str]:
         if wrong:
             raise ConfigurationError(f"the path of data must be a string or a list of strings, found {short(wrong[0])}.")
         return list(path)
-    if "*" not in path:
-        return [path]
-    found = sorted(glob.glob(path))
-    if not found:
-        raise ConfigurationError(f"{path}: no file matches the pattern.")
-    return found
+    return expanded(path)

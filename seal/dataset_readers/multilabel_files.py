@@ -17,8 +17,9 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import ArffTable, read_arff
-from seal.dataset_readers.feature_columns import Matrix, feature_columns, fill_missing, is_binary
+from seal.dataset_readers.feature_columns import feature_columns, fill_missing, is_binary
 from seal.dataset_readers.label_sources import hierarchy_of, meka_columns, read_mulan_xml
+from seal.dataset_readers.tensor_table import Matrix
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,11 @@ class MultilabelData:
     means: numpy.ndarray
     taxonomy: Optional[Taxonomy] = None
 
+    def columns_of(self, names: Sequence[str]) -> List[int]:
+        """Where each of these features stands."""
+        places = {name: column for column, name in enumerate(self.feature_names)}
+        return [places[name] for name in names]
+
 
 def read_multilabel(
     paths: Union[str, Sequence[str]],
@@ -90,7 +96,7 @@ def read_multilabel(
         error. The columns of a nominal value have means, too: the share of each value.
     statistics : `Optional[MultilabelData]`
         The split whose means to take (the training split); this one's own where it is left out. Its features
-        and labels must be the same.
+        and labels must have the same names, in any order.
     hierarchy : `str`, optional (default = `"auto"`)
         `"tree"`, `"graph"` or `"auto"`; see
         [`hierarchy_of`](./label_sources.md#hierarchy_of).
@@ -126,19 +132,14 @@ def read_multilabel(
         features.append(part)
         gold.append(plan.labels_of(table))
         sources += [f"{table.path}:{line}" for line in table.lines.tolist()]
+    given = None
     if statistics is not None:
-        for what, ours, theirs in (
-            ("features", names, statistics.feature_names),
-            ("labels", plan.label_names, statistics.label_names),
-        ):
-            if ours != theirs:
-                raise ConfigurationError(
-                    f"{paths[0]}:1: the {what} are not those of the split given as 'statistics' "
-                    f"({statistics.source[0]}): {_difference(ours, theirs)}."
-                )
+        training = statistics.source[0].rpartition(":")[0]
+        _check_names(paths[0], "label", plan.label_names, statistics.label_names, training)
+        _check_names(paths[0], "feature", names, statistics.feature_names, training)
+        given = statistics.means[statistics.columns_of(names)]
     anywhere_sparse = any(sparse.issparse(part) for part in features)
     stacked = sparse.vstack(features, format="csr") if anywhere_sparse else numpy.concatenate(features)
-    given = None if statistics is None else statistics.means
     filled, means = fill_missing(stacked, names, sources, missing, given)
     labels_of_all = sparse.csr_array(sparse.vstack(gold, format="csr"))
     return MultilabelData(filled, labels_of_all, names, plan.label_names, sources, means, plan.taxonomy)
@@ -280,8 +281,13 @@ class _Plan:
         return self.taxonomy.close(given)
 
 
-def _difference(ours: List[str], theirs: List[str]) -> str:
-    for place, (our, their) in enumerate(zip(ours, theirs)):
-        if our != their:
-            return f"number {place} is {our!r}, not {their!r}"
-    return f"{len(ours)}, not {len(theirs)}"
+def _check_names(path: str, what: str, names: List[str], in_training: List[str], training: str) -> None:
+    """Raise where a file's names are not those of the training file, whatever their order."""
+    ours, theirs = set(names), set(in_training)
+    for name in names + in_training:
+        if name not in ours or name not in theirs:
+            found = "has a {} {!r} that is not in" if name in ours else "lacks the {} {!r} of"
+            raise ConfigurationError(
+                f"{path}:1: the file {found.format(what, name)} {training}, the training file that "
+                "dataset_reader.statistics_from names."
+            )

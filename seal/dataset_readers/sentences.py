@@ -46,7 +46,7 @@ class SentenceReader(DatasetReader):
             serialization_dir=serialization_dir,
         )
         if max_words is not None and max_words < 1:
-            raise ConfigurationError(f"max_words must be at least 1, found {max_words}.")
+            raise ConfigurationError(f"dataset_reader.max_words: at least 1, not {max_words}.")
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._max_words = max_words
 

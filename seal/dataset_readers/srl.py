@@ -70,7 +70,7 @@ class SrlReader(SentenceReader):
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
         if not 0 < fraction <= 1:
-            raise ConfigurationError(f"fraction must be above 0 and at most 1, found {fraction}.")
+            raise ConfigurationError(f"dataset_reader.fraction: above 0 and at most 1, not {fraction}.")
         self._predicate_instances = predicate_instances
         self._fraction = fraction
 

@@ -101,12 +101,14 @@ class TagColumns:
         id_column: Optional[Column] = None,
     ) -> None:
         if separator not in (None, "tab", "blanks"):
-            raise ConfigurationError(f"separator: 'tab', 'blanks' or null, not {separator!r}.")
+            raise ConfigurationError(f"dataset_reader.separator: 'tab', 'blanks' or null, not {separator!r}.")
         if comment == "":
-            raise ConfigurationError("comment: every line begins with the empty string; give a sign, or null.")
+            raise ConfigurationError(
+                "dataset_reader.comment: every line begins with the empty string; give a sign, or null."
+            )
         twice = next((name for i, name in enumerate(columns or ()) if name in columns[:i]), None)
         if twice is not None:
-            raise ConfigurationError(f"columns: {twice!r} comes a second time.")
+            raise ConfigurationError(f"dataset_reader.columns: {twice!r} comes a second time.")
         if id_column is None and "id" in (columns or ()):
             id_column = "id"
         self._names = columns
@@ -177,7 +179,8 @@ class TagColumns:
         if sentence.words:
             yield sentence
 
-    def _place(self, key: str, column: Column) -> int:
+    def _place(self, name: str, column: Column) -> int:
+        key = f"dataset_reader.{name}"
         if isinstance(column, bool) or not isinstance(column, (int, str)):
             raise ConfigurationError(f"{key}: the place of a column or its name, not {column!r}.")
         if isinstance(column, int):

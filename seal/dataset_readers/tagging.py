@@ -95,14 +95,20 @@ class TaggingReader(SentenceReader):
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
         for name in feature_columns or {}:
             if name in _TAKEN:
-                raise ConfigurationError(f"feature_columns: '{name}' is taken by another field; rename it.")
+                raise ConfigurationError(
+                    f"dataset_reader.feature_columns: '{name}' is taken by another field; rename it."
+                )
         if encoding is not None:
             check_encoding(encoding)
         if target_encoding is not None:
             if encoding is None:
-                raise ConfigurationError("target_encoding: set 'encoding' too, which is that of the file.")
+                raise ConfigurationError(
+                    "dataset_reader.target_encoding: set 'encoding' too, which is that of the file."
+                )
             if target_encoding not in ("BIO", "BIOES"):
-                raise ConfigurationError(f"target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}.")
+                raise ConfigurationError(
+                    f"dataset_reader.target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}."
+                )
         if labelled is not None and labelled < 0:
             raise ConfigurationError(f"dataset_reader.labelled: at least 0, or null for all; found {labelled}.")
         check_valid_every(valid_every)

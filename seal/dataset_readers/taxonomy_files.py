@@ -3,7 +3,7 @@ Taxonomies in the files that text data sets come with.
 """
 
 import re
-from typing import List, Sequence, Tuple
+from typing import Dict, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -17,7 +17,7 @@ _RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
 _ROOTS = {"root", "none"}
 
 
-def read_taxonomy_file(path: str, labels: Sequence[str] = ()) -> Taxonomy:
+def read_taxonomy_file(path: str) -> Taxonomy:
     """
     A taxonomy, a forest or a graph, from one of
 
@@ -31,14 +31,13 @@ def read_taxonomy_file(path: str, labels: Sequence[str] = ()) -> Taxonomy:
     # Parameters
 
     path : `str`
-    labels : `Sequence[str]`, optional
-        Labels that are there whether or not an edge names them.
 
     # Raises
 
     `ConfigurationError` at a line that is no edge, if there is no line, and if the edges go round in a circle.
     """
-    names, edges, tabs, alone = dict.fromkeys(labels), [], False, None
+    names: Dict[str, None] = {}
+    edges, tabs, alone = [], False, None
     lines = ((number, line) for number, line in text_lines(path) if not line.isspace())
     for number, line in not_empty(lines, f"{path}:1: the taxonomy is empty; a line is a parent, a tab and its child."):
         parent, children = _edge(line, f"{path}:{number}")

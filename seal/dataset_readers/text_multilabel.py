@@ -2,17 +2,16 @@
 The dataset reader for multi-label classification of texts.
 """
 
-import glob
 import logging
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.file_parts import check_valid_every, not_empty, of_part, split_off_part
-from seal.common.names import check_text
+from seal.common.file_parts import check_valid_every, expanded, not_empty, of_part, split_off_part
+from seal.common.names import check_label, check_text
 from seal.common.taxonomy import Taxonomy
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.label_set_field import LabelSetField
@@ -21,6 +20,7 @@ from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.taxonomy_files import read_taxonomy_file
 from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of
+from seal.dataset_readers.text_formats.json_lines import text_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class TextMultilabelReader(SentenceReader):
     taxonomy : `Optional[str]`, optional (default = `None`)
         A file that says which label is below which ([`read_taxonomy_file`](./taxonomy_files.md)).
     ancestors : `bool`, optional (default = `False`)
-        Give a text all ancestors of its labels in the `taxonomy`.
+        Give a text all ancestors of its labels in the `taxonomy`. How many labels that does not have is logged.
     text_keys : `Optional[List[str]]`, optional (default = `None`)
         Of JSON: the keys whose texts are joined, such as `["title", "text"]`.
     topics : `Optional[str]`, optional (default = `None`)
@@ -81,7 +81,7 @@ class TextMultilabelReader(SentenceReader):
     # Raises
 
     `ConfigurationError`
-        Where an option is out of range, or a file is malformed.
+        Where an option is out of range, a file is malformed, or the taxonomy for `ancestors` has no label of the texts.
     """
 
     def __init__(
@@ -121,11 +121,16 @@ class TextMultilabelReader(SentenceReader):
         self._label_names: Optional[Dict[str, None]] = None
         self._taxonomy: Optional[Taxonomy] = None
         self._ancestors_of: Dict[str, List[str]] = {}
+        # The labels that the taxonomy's file names; those of the list are labels of the taxonomy anyway.
+        self._placed: Set[str] = set()
 
     def label_names(self) -> Optional[List[str]]:
         """Those that `labels` lists; `None` where it names no file."""
         if self._labels_path is not None and self._label_names is None:
-            names = [line.strip() for _, line in text_lines(self._labels_path) if not line.isspace()]
+            lines = [(number, line.strip()) for number, line in text_lines(self._labels_path) if not line.isspace()]
+            names = [name for _, name in lines]
+            for number, name in lines:
+                check_label(name, f"{self._labels_path}:{number}: the label")
             if not names or len(set(names)) < len(names):
                 wrong = next((name for i, name in enumerate(names) if name in names[:i]), None)
                 what = "it lists no label" if wrong is None else f"the label {wrong!r} comes a second time"
@@ -136,29 +141,59 @@ class TextMultilabelReader(SentenceReader):
     def taxonomy(self) -> Optional[Taxonomy]:
         """That of the file `taxonomy`; `None` where none is named."""
         if self._taxonomy_path is not None and self._taxonomy is None:
-            self._taxonomy = read_taxonomy_file(self._taxonomy_path, self.label_names() or ())
+            taxonomy = read_taxonomy_file(self._taxonomy_path)
+            self._placed = set(taxonomy.labels)
+            self._taxonomy = taxonomy.with_labels(self.label_names() or ())
         return self._taxonomy
+
+    def text_of(self, record: Dict[str, Any]) -> str:
+        """
+        The text of an object of JSON, as `text_keys` join it.
+
+        # Raises
+
+        `ConfigurationError` if a key is missing, or holds no text.
+        """
+        return text_of(record, self._text_keys)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         names, cut, count = self.label_names(), 0, 0
         self.taxonomy()
+        found: Dict[str, None] = {}
         # The first text names the labels for all, so that they are in the vocabulary.
         columns = [NamedColumns(names, LABELS, "label", self._labels_path)] if names else []
         try:
             for text in self._shard(self._short_enough(file_path, self._texts(file_path))):
                 tokens, is_cut = self._tokens(text.text, text.source)
                 cut, count = cut + is_cut, count + 1
+                found.update(dict.fromkeys(text.labels))
                 yield self._instance(tokens, self._closed(text), text.source, columns)
                 columns = []
+            self._check_placed(file_path, list(found))
         finally:
             # Also where `max_instances` ends it.
             if cut:
                 logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
 
+    def _check_placed(self, file_path: str, labels: List[str]) -> None:
+        """A taxonomy of other labels, or of the same ones in another spelling, would give no text an ancestor."""
+        lacking = [label for label in labels if label not in self._placed] if self._ancestors else []
+        if not lacking:
+            return
+        if len(lacking) == len(labels):
+            raise ConfigurationError(
+                f"{self._taxonomy_path}: it has no label of {file_path}, such as '{lacking[0]}'; set "
+                "dataset_reader.taxonomy to one of these labels, or leave out 'ancestors'."
+            )
+        logger.warning(
+            "%s: %s lacks %d of %d labels, such as '%s', which have no ancestors",
+            file_path, self._taxonomy_path, len(lacking), len(labels), lacking[0],
+        )
+
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
         options = TextOptions(self.label_names(), self._text_keys, self._topics)
-        texts = (text for file in _files(path) for text in self._texts_of(file, options))
+        texts = (text for file in expanded(path) for text in self._texts_of(file, options))
         return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
 
     def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
@@ -176,10 +211,19 @@ class TextMultilabelReader(SentenceReader):
         closed = dict.fromkeys(text.labels)
         for label in text.labels:
             if label not in self._ancestors_of:
-                known = label in self._taxonomy.labels
-                self._ancestors_of[label] = self._taxonomy.ancestors(label) if known else []
+                self._ancestors_of[label] = self._above(label)
             closed.update(dict.fromkeys(self._ancestors_of[label]))
         return list(closed)
+
+    def _above(self, label: str) -> List[str]:
+        """Its ancestors; none where the taxonomy does not know it."""
+        found = self._taxonomy.ancestors(label) if label in self._taxonomy.labels else []
+        for above in found:
+            if self._label_names is not None and above not in self._label_names:
+                raise ConfigurationError(
+                    f"{self._taxonomy_path}: the label '{above}', above '{label}', is not in {self._labels_path}."
+                )
+        return found
 
     def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:
         """With special ones, and whether the text was cut."""
@@ -229,15 +273,6 @@ class TextMultilabelReader(SentenceReader):
             fields["labels"] = LabelSetField(labels, LABELS, source)
         fields["metadata"] = NamesField(source, columns)
         return Instance(fields)
-
-
-def _files(path: str) -> List[str]:
-    if "*" not in path:
-        return [path]
-    found = sorted(glob.glob(path))
-    if not found:
-        raise ConfigurationError(f"{path}: no file matches the pattern.")
-    return found
 
 
 def _check_limit(tokenizer: Tokenizer, max_tokens: Optional[int]) -> None:

@@ -41,7 +41,7 @@ class LabelInteractionEnergy(Energy):
             )
         if hidden_dim < 1:
             raise ConfigurationError(
-                f"loss_net.energies.label_interaction.hidden_dim: at least 1, not {hidden_dim}."
+                f"loss_net.energies: 'label_interaction' has hidden_dim {hidden_dim}; give at least 1."
             )
         self.patterns = torch.nn.Linear(output_space.num_labels, hidden_dim, bias=bias)
         self.weights = torch.nn.Linear(hidden_dim, 1, bias=False)

@@ -13,6 +13,10 @@ class LocalEnergy(Energy):
     runs over tokens as well: `sum_t y_t^T B T_E(x)_t`. Linear in `y`, so a set of candidates costs one product.
 
     No bias: the parameter counts the authors print leave no room for one.
+
+    # Parameters
+
+    input_dim, output_space : given by the loss-net.
     """
 
     def __init__(self, input_dim: int, output_space: OutputSpace) -> None:

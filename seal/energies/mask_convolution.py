@@ -53,17 +53,16 @@ class MaskConvolutionEnergy(Energy):
         activation: Optional[Activation] = None,
     ) -> None:
         super().__init__()
-        key = "loss_net.energies.mask_convolution"
+        key = "loss_net.energies: 'mask_convolution'"
         if not isinstance(output_space, BinaryMask):
             raise ConfigurationError(
-                f"loss_net.energies: 'mask_convolution' is an energy of masks; model.output_space is a "
-                f"{type(output_space).__name__}."
+                f"{key} is an energy of masks; model.output_space is a {type(output_space).__name__}."
             )
         channels = [128, 128] if channels is None else channels
         hidden_dims = [384, 192] if hidden_dims is None else hidden_dims
         check_convolutions(key, [input_dim, *channels], kernel_size)
         if min([*hidden_dims, 1]) < 1:
-            raise ConfigurationError(f"{key}.hidden_dims: at least 1, not {min(hidden_dims)}.")
+            raise ConfigurationError(f"{key} has a layer of hidden_dims {min(hidden_dims)}; give at least 1.")
         # The encoder's half has the bias.
         self._first = torch.nn.Conv2d(1, input_dim, kernel_size, padding=kernel_size // 2, bias=False)
         sizes = [input_dim, *channels]

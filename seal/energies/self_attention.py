@@ -55,15 +55,15 @@ class SelfAttentionEnergy(Energy):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        key = "loss_net.energies: 'self_attention'"
         if pooling not in ("mean", "sum"):
-            raise ConfigurationError(f"self_attention energy: pooling is 'mean' or 'sum', not '{pooling}'.")
+            raise ConfigurationError(f"{key} has pooling '{pooling}'; choose 'mean' or 'sum'.")
         for name, value in (("num_heads", num_heads), ("num_layers", num_layers)):
             if value < 1:
-                raise ConfigurationError(f"self_attention energy: {name} must be at least 1, not {value}.")
+                raise ConfigurationError(f"{key} has {name} {value}; give at least 1.")
         if hidden_dim % num_heads != 0 or hidden_dim % 2 != 0:
             raise ConfigurationError(
-                f"self_attention energy: hidden_dim ({hidden_dim}) must be even and a multiple of num_heads "
-                f"({num_heads})."
+                f"{key} has hidden_dim {hidden_dim}; give one that is even and a multiple of num_heads, {num_heads}."
             )
         self.tag_vectors = torch.nn.Linear(output_space.num_labels, hidden_dim, bias=False)
         torch.nn.init.normal_(self.tag_vectors.weight, std=1 / math.sqrt(hidden_dim))

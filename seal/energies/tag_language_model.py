@@ -9,6 +9,8 @@ from seal.energies.language_model import TagLanguageModel, reverse_tokens
 from seal.energies.pretrained_energy import load_pretrained_energy
 from seal.output_spaces import OutputSpace, TagSequence
 
+_KEY = "loss_net.energies: 'tag_language_model'"
+
 
 @Energy.register("tag_language_model")
 class TagLanguageModelEnergy(Energy):
@@ -78,25 +80,23 @@ class TagLanguageModelEnergy(Energy):
         frozen: bool = False,
     ) -> None:
         super().__init__()
-        key = "loss_net.energies.tag_language_model"
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
-                "loss_net.energies: 'tag_language_model' is an energy of tag sequences; model.output_space is a "
-                f"{type(output_space).__name__}."
+                f"{_KEY} is an energy of tag sequences; model.output_space is a {type(output_space).__name__}."
             )
         sizes = {"word_dim": word_dim, "embedding_dim": embedding_dim, "hidden_dim": hidden_dim}
         for name, value in sizes.items():
             if value is not None and value < 1:
-                raise ConfigurationError(f"{key}.{name}: at least 1, not {value}.")
+                raise ConfigurationError(f"{_KEY} has {name} {value}; give at least 1.")
         if gamma < 0:
-            raise ConfigurationError(f"{key}.gamma: at least 0, not {gamma}.")
+            raise ConfigurationError(f"{_KEY} has gamma {gamma}; give at least 0.")
         for name, value in (("word_embedder", word_embedder), ("word_dim", word_dim)):
             if value is not None and gamma == 0:
-                raise ConfigurationError(f"{key}.{name}: no model reads words with a gamma of 0; set gamma.")
+                raise ConfigurationError(f"{_KEY} has {name}, and no model reads words with a gamma of 0; set gamma.")
         if frozen and gamma > 0 and word_embedder is None:
             raise ConfigurationError(
-                f"{key}.frozen: models that read words are left as they were loaded only if what they read is; set "
-                "word_embedder, or gamma to 0."
+                f"{_KEY} is frozen, and models that read words are left as they were loaded only if what they read "
+                "is; set word_embedder, or gamma to 0."
             )
         self.gamma, self.weight, self.frozen = gamma, weight, frozen
         directions = ("forward", "backward") if backward else ("forward",)
@@ -120,7 +120,8 @@ class TagLanguageModelEnergy(Energy):
         self._was_loaded = pretrained_file is not None
         self.register_load_state_dict_post_hook(_mark_as_loaded)
         if pretrained_file is not None:
-            load_pretrained_energy(self, f"{key}.pretrained_file", pretrained_file, output_space)
+            key = "loss_net.energies: pretrained_file of 'tag_language_model'"
+            load_pretrained_energy(self, key, pretrained_file, output_space)
         if frozen:
             self.requires_grad_(False)
 
@@ -143,8 +144,7 @@ class TagLanguageModelEnergy(Energy):
         if self.word_embedder is not None:
             if inputs is None or "tokens" not in inputs:
                 raise ConfigurationError(
-                    "loss_net.energies.tag_language_model.word_embedder: this model gives its energies no 'tokens'; "
-                    "drop word_embedder."
+                    f"{_KEY} has word_embedder, and this model gives its energies no 'tokens'; drop word_embedder."
                 )
             words = self.word_embedder(inputs["tokens"])
         return words if self.word_map is None else self.word_map(words)
@@ -157,8 +157,7 @@ class TagLanguageModelEnergy(Energy):
     ) -> torch.Tensor:
         if self.frozen and not self._was_loaded:
             raise ConfigurationError(
-                "loss_net.energies.tag_language_model.frozen: nothing was loaded that could be frozen; set "
-                "pretrained_file."
+                f"{_KEY} is frozen, and nothing was loaded that could be; set pretrained_file."
             )
         batch, samples, tokens = outputs.shape[:3]
         if mask is None:

@@ -19,7 +19,7 @@ class ConjugateGradient(InverseHessianVector):
 
     max_steps : `int`, optional (default = `20`)
         The most steps, one product each; stopping early is a regularisation.
-    damping, tolerance, measure_residual
+    damping, tolerance, measure_residual :
         As for `InverseHessianVector`; it measures in any case where it converges.
     """
 

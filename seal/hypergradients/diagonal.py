@@ -42,7 +42,7 @@ class DiagonalHessian(InverseHessianVector):
     max_steps : `int`, optional (default = `16`)
         The number of probes, one product each. Where a power of two lies between the number of parameters and
         it, the estimate is exact with that many.
-    damping, tolerance, measure_residual
+    damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
 

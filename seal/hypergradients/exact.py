@@ -17,7 +17,7 @@ class ExactInverse(InverseHessianVector):
 
     max_steps : `int`, optional (default = `2000`)
         The most parameters: memory grows with their square, time with their cube.
-    damping, tolerance, measure_residual
+    damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
 
     # Raises

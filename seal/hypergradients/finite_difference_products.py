@@ -26,7 +26,7 @@ class FiniteDifferenceProducts(LossProducts):
 
     # Parameters
 
-    loss, inner, outer, reduce, randomness
+    loss, inner, outer, reduce, randomness :
         As for `LossProducts`.
     radius : `float`, optional (default = `None`)
         The norm of `e p` instead, above 0.

@@ -27,7 +27,7 @@ class HypergradientReport:
         Euclidean norms of the two parts.
     inner_gradient_norm : `float`, optional
         `|d L_Aux / d theta|`: the implicit part is that of a minimum, where this is 0.
-    residual, steps, converged, status, curvature, products, troubled
+    residual, steps, converged, status, curvature, products, troubled :
         The solver's, as in `Solution`; `residual` 0 and `converged` true where there was nothing to solve.
         `troubled`, too, where there is no implicit part although one was asked for.
     """
@@ -102,8 +102,8 @@ def hypergradient(
     implicit : `bool`, optional (default = `True`)
         `False` gives the explicit part alone, which is the update of inference networks; then `inner_loss` is
         not called.
-    products, radius
-        How second derivatives are computed; as `method` and `radius` of `loss_products`.
+    products, radius :
+        How second derivatives are computed; as for `loss_products`.
     example_losses : `Callable[[], torch.Tensor]`, optional
         The terms of `L_Aux` for each example, `(examples,)`; for the solver `sherman_morrison`.
     generator : `torch.Generator`, optional

@@ -17,7 +17,7 @@ class ScaledIdentity(InverseHessianVector):
         `c`, above 0.
     damping : `float`, optional (default = `0.0`)
         Counts in the residual alone.
-    tolerance, max_steps, measure_residual
+    tolerance, max_steps, measure_residual :
         As for `InverseHessianVector`; it takes no steps.
     """
 

@@ -31,7 +31,7 @@ class NeumannSeries(InverseHessianVector):
     stop_at_divergence : `bool`, optional (default = `True`)
         Keep the sum from before the terms began to grow, which they do for ever once they do. Otherwise all
         `K` terms are summed.
-    damping, tolerance, measure_residual
+    damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
 

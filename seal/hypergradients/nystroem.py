@@ -24,7 +24,7 @@ class NystroemInverse(InverseHessianVector):
         With 0, what lies outside the `k` directions gets nothing.
     max_steps : `int`, optional (default = `20`)
         `k`, one product each; `k` vectors of memory, twice.
-    tolerance, measure_residual
+    tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
 

@@ -25,7 +25,7 @@ class ShermanMorrison(InverseHessianVector):
         Divide the sum by the number of examples, as where the inner loss is their mean.
     max_steps : `int`, optional (default = `1024`)
         The most examples; later ones are left out.
-    tolerance, measure_residual
+    tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
 

@@ -18,7 +18,7 @@ class UnrolledHypergradient(Hypergradient):
 
     final : `Dict[str, torch.Tensor]`
         The inner parameters after the last step.
-    gradient, explicit, implicit, report
+    gradient, explicit, implicit, report :
         As for `Hypergradient`; `implicit` is the part through the steps, and the report's `steps` their number.
     """
 
@@ -51,7 +51,7 @@ def unrolled_hypergradient(
 
     # Parameters
 
-    inner_loss, outer_loss, inner, outer, products, radius, reduce
+    inner_loss, outer_loss, inner, outer, products, radius, reduce :
         As for `hypergradient`.
     num_steps : `int`
         `T`, at least 1.

@@ -16,7 +16,7 @@ def loss_products(
     loss: Loss,
     inner: ParameterLayout,
     outer: Optional[ParameterLayout] = None,
-    method: str = "autograd",
+    products: str = "autograd",
     radius: Optional[float] = None,
     reduce: Optional[Reduce] = None,
     randomness: Optional[FixedRandomness] = None,
@@ -24,9 +24,9 @@ def loss_products(
     """
     # Parameters
 
-    loss, inner, outer, reduce, randomness
+    loss, inner, outer, reduce, randomness :
         As for `LossProducts`.
-    method : `str`, optional (default = `"autograd"`)
+    products : `str`, optional (default = `"autograd"`)
         `"autograd"`: exact, by a gradient of the gradient; keeps one graph. `"finite_differences"`: two
         gradients a product; slower, approximate, and good for any loss with a gradient.
     radius : `float`, optional
@@ -35,12 +35,12 @@ def loss_products(
 
     # Raises
 
-    `ConfigurationError` for another method, or a radius where there is no displacement.
+    `ConfigurationError` for other `products`, or a radius where there is no displacement.
     """
-    if method == "finite_differences":
+    if products == "finite_differences":
         return FiniteDifferenceProducts(loss, inner, outer, reduce, randomness, radius)
-    if method != "autograd":
-        raise ConfigurationError(f"products: 'autograd' or 'finite_differences', not '{method}'.")
+    if products != "autograd":
+        raise ConfigurationError(f"products: 'autograd' or 'finite_differences', not '{products}'.")
     if radius is not None:
         raise ConfigurationError("radius: only products 'finite_differences' have one, not 'autograd'.")
     return AutogradProducts(loss, inner, outer, reduce, randomness)
@@ -50,7 +50,7 @@ def hessian_vector_product(
     loss: Loss,
     parameters: Mapping[str, torch.Tensor],
     vector: Mapping[str, torch.Tensor],
-    method: str = "autograd",
+    products: str = "autograd",
     radius: Optional[float] = None,
 ) -> Dict[str, torch.Tensor]:
     """
@@ -63,7 +63,7 @@ def hessian_vector_product(
         `theta`, for example `dict(net.named_parameters())`.
     vector : `Mapping[str, torch.Tensor]`
         `p`: the same names and shapes.
-    method, radius
+    products, radius :
         As for `loss_products`.
 
     # Returns
@@ -71,7 +71,7 @@ def hessian_vector_product(
     `Dict[str, torch.Tensor]`, names, shapes and precision of `parameters`; zeros for unused ones
     """
     layout = ParameterLayout(parameters, "inner parameters")
-    return layout.named(loss_products(loss, layout, None, method, radius).hessian(layout.flatten_named(vector)))
+    return layout.named(loss_products(loss, layout, None, products, radius).hessian(layout.flatten_named(vector)))
 
 
 def cross_hessian_vector_product(
@@ -79,7 +79,7 @@ def cross_hessian_vector_product(
     inner: Mapping[str, torch.Tensor],
     outer: Mapping[str, torch.Tensor],
     vector: Mapping[str, torch.Tensor],
-    method: str = "autograd",
+    products: str = "autograd",
     radius: Optional[float] = None,
 ) -> Dict[str, torch.Tensor]:
     """
@@ -92,7 +92,7 @@ def cross_hessian_vector_product(
         `theta` and `psi`, without a tensor in common.
     vector : `Mapping[str, torch.Tensor]`
         `q`: names and shapes of `inner`.
-    method, radius
+    products, radius :
         As for `loss_products`.
 
     # Returns
@@ -100,7 +100,7 @@ def cross_hessian_vector_product(
     `Dict[str, torch.Tensor]`, names, shapes and precision of `outer`; zeros for unused ones
     """
     theta, psi = both_layouts(inner, outer)
-    return psi.named(loss_products(loss, theta, psi, method, radius).cross(theta.flatten_named(vector)))
+    return psi.named(loss_products(loss, theta, psi, products, radius).cross(theta.flatten_named(vector)))
 
 
 def both_layouts(inner: Mapping[str, torch.Tensor], outer: Mapping[str, torch.Tensor]):

@@ -1,12 +1,12 @@
 """How well predicted masks cover what they should."""
 
-from typing import Dict, List, Tuple
+from typing import Dict, Tuple
 
 import torch
-import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
+
+from seal.common.workers import of_all_workers
 
 
 @Metric.register("mask_score")
@@ -34,7 +34,7 @@ class MaskScore(Metric):
 
     def __init__(self, empty_iou: float = 1.0) -> None:
         if not 0 <= empty_iou <= 1:
-            raise ConfigurationError(f"mask_score.empty_iou: from 0 to 1, not {empty_iou}.")
+            raise ConfigurationError(f"model.empty_iou: from 0 to 1, not {empty_iou}.")
         self._empty_iou = empty_iou
         self.reset()
 
@@ -77,12 +77,8 @@ class MaskScore(Metric):
             In percent, of all images since the last reset, with `reset` on all distributed workers together; 0
             where there were none.
         """
-        sums = self._sums
-        if reset and is_distributed():
-            workers: List = [None] * dist.get_world_size()
-            dist.all_gather_object(workers, self._sums)
-            sums = torch.stack(workers).sum(dim=0)
-        images, shares, intersection, union, right, pixels = sums.tolist()
+        workers = of_all_workers(self._sums) if reset else [self._sums]
+        images, shares, intersection, union, right, pixels = torch.stack(workers).sum(dim=0).tolist()
         if reset:
             self.reset()
         if not images:

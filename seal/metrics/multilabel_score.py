@@ -61,7 +61,7 @@ class MultilabelScore(Metric):
 
     def __init__(self, empty_f1: float = 1.0) -> None:
         if not 0 <= empty_f1 <= 1:
-            raise ConfigurationError(f"multilabel_score.empty_f1: from 0 to 1, not {empty_f1}.")
+            raise ConfigurationError(f"model.empty_f1: from 0 to 1, not {empty_f1}.")
         self._empty_f1 = empty_f1
         self._probabilities: List[torch.Tensor] = []
         self._gold: List[torch.Tensor] = []

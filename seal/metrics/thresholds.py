@@ -61,6 +61,20 @@ def best_threshold(probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: fl
     return threshold.item()
 
 
+def best_micro_threshold(probabilities: torch.Tensor, gold: torch.Tensor, default: float = 0.5) -> float:
+    """
+    The threshold `t` for which the labels `p >= t` have the best micro F1,
+
+    `max_t 2 tp(t) / (predicted(t) + gold)`, with counts over all labels of all rows.
+
+    # Parameters, Returns, Raises
+
+    As [`best_label_thresholds`](#best_label_thresholds), of which it is the case of one label.
+    """
+    _checked(probabilities, gold, "best_micro_threshold")
+    return best_label_thresholds(probabilities.reshape(-1, 1), gold.reshape(-1, 1), default).item()
+
+
 @torch.no_grad()
 def best_label_thresholds(
     probabilities: torch.Tensor, gold: torch.Tensor, default: float = 0.5

@@ -7,7 +7,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
-from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold
+from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.seal_model import SealModel, TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
@@ -15,6 +15,8 @@ from seal.samplers import Sampler
 
 #: How probabilities become labels: by 0.5, by one tuned threshold, or by one a label.
 DECISIONS = ("half", "tuned", "per_label")
+#: What the one tuned threshold makes best.
+TUNED_FOR = ("f1", "micro_f1")
 
 
 @Model.register("seal_multilabel")
@@ -63,14 +65,13 @@ class MultilabelModel(SealModel):
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
         self._empty_f1 = empty_f1
-        #: Set to tune the thresholds on what is scored next. Only ever right for validation data.
-        self.tune_thresholds = False
+        #: Set to the score (`TUNED_FOR`) by which to tune the threshold on what is scored next, those of labels with
+        #: it. Only ever right for validation data.
+        self.tune_thresholds: Optional[str] = None
         self.register_buffer("is_tuned", torch.tensor(False))
         self.register_buffer("tuned_threshold", torch.tensor(0.5))
         # shape: (labels,)
         self.register_buffer("label_thresholds", torch.full((output_space.num_labels,), 0.5))
-        #: Set to also give the energy of the prediction.
-        self.with_energy = False
 
     def task_state(
         self,
@@ -164,7 +165,10 @@ class MultilabelModel(SealModel):
 
     def _thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
         if self.tune_thresholds:
-            self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1))
+            if self.tune_thresholds == "micro_f1":
+                self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold))
+            else:
+                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1))
             # A label that the data lack is decided as the others are.
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))

@@ -1,11 +1,14 @@
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 
 from seal.common.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 
 
-def load_pretrained(net: torch.nn.Module, name: str, path: str, output_space: OutputSpace) -> None:
+def load_pretrained(
+    net: torch.nn.Module, name: str, path: str, output_space: OutputSpace, vocab: Vocabulary
+) -> None:
     """
     Gives a model's part the weights that it has in a trained model: a static loss-net, a frozen noise net. What
     a checkpoint or an archive of the new model holds needs the file no more.
@@ -19,13 +22,15 @@ def load_pretrained(net: torch.nn.Module, name: str, path: str, output_space: Ou
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`
         Its labels must be the trained model's, in their order.
+    vocab : `Vocabulary`
+        So must be what it numbers of the inputs: words, or attributes.
 
     # Raises
 
-    `ConfigurationError` if there is no such model, its labels differ or its part has another shape.
+    `ConfigurationError` if there is no such model, its labels or inputs differ or its part has another shape.
     """
     key = f"model.{name}.pretrained_file"
-    weights = trained_weights(path, key, output_space.namespace, output_space.labels)
+    weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
     mine = {key[len(name) + 1 :]: value for key, value in weights.items() if key.startswith(f"{name}.")}
     if not mine:
         raise ConfigurationError(f"{key}: the model in '{path}' has no {name}.")

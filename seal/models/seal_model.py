@@ -1,4 +1,3 @@
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -7,6 +6,7 @@ from allennlp.common import Lazy
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
+from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
 from seal.models.model_checks import check_cost_augmented, check_loss_net_parts, check_who_predicts
@@ -119,7 +119,9 @@ class SealModel(Model):
                     )
         for name, net in (("task_net", self.task_net), ("loss_net", self.loss_net)):
             if net is not None and net.pretrained_file is not None:
-                load_pretrained(net, name, net.pretrained_file, output_space)
+                load_pretrained(net, name, net.pretrained_file, output_space, vocab)
+        #: Set to also give the energy of what is predicted, out of training.
+        self.with_energy = False
         #: What `get_metrics` reports of training.
         self.monitors = Monitors()
 
@@ -152,12 +154,12 @@ class SealModel(Model):
         return [parameter for parameter in self.loss_net.parameters() if id(parameter) not in shared]
 
     def prediction_parameters(self) -> List[torch.nn.Parameter]:
-        """Those that a prediction needs: the task-net's, or the loss-net's where `inference` predicts alone."""
-        if self.task_net is None:
-            return self.loss_net_parameters()
+        """Those that a prediction depends on: the task-net's, the loss-net's where `inference` predicts, or both."""
+        by_energy = [] if self.inference is None else self.loss_net_parameters()
+        if by_energy and not (self.inference.uses_task_net or self.loss_net.shares_encoder):
+            return by_energy
         trained_with = set() if self.cost_augmented_net is None else set(self.cost_augmented_net.parameters())
-        parameters = [parameter for parameter in self.task_net_parameters() if parameter not in trained_with]
-        return parameters if self.inference is None else parameters + self.loss_net_parameters()
+        return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy
 
     def draw(self, state: TaskState) -> Candidates:
         """Candidates for the loss-net from the task-net as it is; constants."""
@@ -296,34 +298,6 @@ class SealModel(Model):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self.monitors.means(reset)
-
-
-@contextmanager
-def constant(module: Optional[torch.nn.Module]):
-    """Inside, `module` gets no gradient and no dropout; gradients still pass through it to its inputs."""
-    if module is None:
-        yield
-        return
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    for parameter in trained:
-        parameter.requires_grad_(False)
-    try:
-        with without_dropout(module):
-            yield
-    finally:
-        for parameter in trained:
-            parameter.requires_grad_(True)
-
-
-@contextmanager
-def without_dropout(module: torch.nn.Module):
-    """Inside, `module` is in evaluation mode."""
-    training = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(training)
 
 
 def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 from allennlp.common import Lazy
@@ -14,6 +14,9 @@ from seal.nets import LossNet, TaskNet
 from seal.output_spaces import BinaryMask, OutputSpace
 from seal.samplers import Sampler
 
+# Parts of images that go through the nets at once, out of training: the memory they take grows with them.
+_AT_ONCE = 256
+
 
 @Model.register("seal_segmentation")
 class SegmentationModel(SealModel):
@@ -24,7 +27,7 @@ class SegmentationModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, and
+    As for `SealModel`, except that it has no `cost_augmented_net`, and
 
     crops_per_side : `int`, optional (default = `6`)
         The parts in a row and in a column of a larger image: 36 crops of 24 x 24 pixels in the protocol.
@@ -60,8 +63,6 @@ class SegmentationModel(SealModel):
         )
         self._crops_per_side = crops_per_side
         self._score = MaskScore(empty_iou)
-        #: Set to also give the energy of the prediction.
-        self.with_energy = False
 
     def task_state(
         self,
@@ -114,23 +115,30 @@ class SegmentationModel(SealModel):
         self.check_size(image)
         size = self.output_space.height, self.output_space.width
         grid = CropGrid(tuple(image.shape[-2:]), size, self._crops_per_side)
-        state = self.task_state(grid.cut(image), None if mask is None else grid.cut(mask))
-        output: Dict[str, torch.Tensor] = {}
-        if self.inference is None:
-            output["probabilities"] = grid.mean(state.logits.sigmoid())
-            if mask is not None:
-                output["loss"] = self.output_space.cross_entropy(state.logits, state.gold).mean()
-        else:
-            output["probabilities"] = grid.mean(self.infer(state))
+        images = self._chunks(grid.cut(image))
+        masks = [None] * len(images) if mask is None else self._chunks(grid.cut(mask))
+        probabilities, losses = [], []
+        for state in map(self.task_state, images, masks):
+            probabilities.append(state.logits.sigmoid() if self.inference is None else self.infer(state))
+            if self.inference is None and mask is not None:
+                losses.append(self.output_space.cross_entropy(state.logits, state.gold))
+        output: Dict[str, torch.Tensor] = {"probabilities": grid.mean(torch.cat(probabilities))}
+        if losses:
+            output["loss"] = torch.cat(losses).mean()
         if not self.training:
             output["predicted"] = output["probabilities"] >= 0.5
             if self.with_energy and self.loss_net is not None:
-                outputs = grid.cut(output["predicted"].to(state.logits)).unsqueeze(1)
-                energy = self.loss_net(self.frozen_features(state), outputs)
+                outputs = self._chunks(grid.cut(output["predicted"].to(probabilities[0])).unsqueeze(1))
+                # Of several chunks each state is made again: all of them together are what memory has no room for.
+                states = [state] if len(images) == 1 else map(self.task_state, images)
+                energy = torch.cat([self.loss_net(self.frozen_features(s), o) for s, o in zip(states, outputs)])
                 output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)
             if mask is not None:
                 self._score(output["probabilities"], mask)
         return output
+
+    def _chunks(self, parts: torch.Tensor) -> Sequence[torch.Tensor]:
+        return [parts] if self.training else parts.split(_AT_ONCE)
 
     def check_size(self, image: torch.Tensor) -> None:
         """

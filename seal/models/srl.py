@@ -26,7 +26,7 @@ class SrlModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, and
+    As for `SealModel`, except that it has no `inference` and needs a task-net, and
 
     by_role : `bool`, optional (default = `False`)
         Report span F1 of each role.
@@ -66,8 +66,6 @@ class SrlModel(SealModel):
         self._labels = output_space.labels
         self._score = SrlScore(by_role=by_role)
         self._predicate_score = FBetaMeasure(average=None, labels=[1])
-        #: Set to also give the energy of each decoded frame.
-        self.with_energy = False
 
     def task_state(
         self,
@@ -175,7 +173,9 @@ class SrlModel(SealModel):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         `f1`, `precision`, `recall` (percent, as srl-eval.pl), `ucr` (percent of predicates with a core role more than
-        once), `predicate_f1` (percent), and the means of the training losses.
+        once), `duplicates` (the core roles that a predicate has more than once, summed over predicates),
+        `predicate_f1` (percent), with `by_role` an `f1-<role>` of each role (percent), and the means of the training
+        losses.
         """
         metrics = super().get_metrics(reset)
         if not self.training:

@@ -61,8 +61,6 @@ class TaggingModel(SealModel):
         self._labels = output_space.labels
         self._score = TaggingScore(spans=self.has_spans, by_label=by_label)
         self._cost_augmented_score = TaggingScore(spans=self.has_spans)
-        #: Set to also give the energy of the decoded tags.
-        self.with_energy = False
 
     def task_state(
         self,
@@ -159,9 +157,9 @@ class TaggingModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        `accuracy` of tokens; of entities, where tags write them, `precision`, `recall` and `f1`; all in percent. And
-        the means of the training losses. Those of a cost-augmented network begin with `cost_augmented_`; it may see
-        gold, and they speak of training only.
+        `accuracy` of tokens; of entities, where tags write them, `precision`, `recall` and `f1`, and with `by_label` an
+        `f1-<label>` of each label; all in percent. And the means of the training losses. Those of a cost-augmented
+        network begin with `cost_augmented_`; it may see gold, and they speak of training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:

@@ -1,12 +1,14 @@
 from typing import Any, Dict, List, Optional
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.models.multilabel import MultilabelModel
 from seal.models.seal_model import TaskState
+from seal.nets.encoders.text_transformer import TextTransformer
 
 
 @Model.register("seal_text_multilabel")
@@ -28,7 +30,25 @@ class TextMultilabelModel(MultilabelModel):
         labels: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> TaskState:
-        return self._task_state({"tokens": tokens}, len(get_text_field_mask(tokens)), labels)
+        mask = get_text_field_mask(tokens)
+        try:
+            self.check_length(mask.shape[1])
+        except ConfigurationError:
+            if not metadata:
+                raise
+            # Which text it is a GPU is asked only here.
+            self.check_length(mask.shape[1], metadata[int(mask.sum(dim=1).argmax())]["source"])
+        return self._task_state({"tokens": tokens}, len(mask), labels)
+
+    def check_length(self, length: int, source: Optional[str] = None) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if a text of so many tokens, from `source`, is longer than a transformer here takes.
+        """
+        for module in self.modules():
+            if isinstance(module, TextTransformer):
+                module.check_length(length, source)
 
     def forward(  # type: ignore[override]
         self,
@@ -48,4 +68,4 @@ class TextMultilabelModel(MultilabelModel):
 
         As `MultilabelModel`, a row a text.
         """
-        return self._output(self.task_state(tokens, labels), labels)
+        return self._output(self.task_state(tokens, labels, metadata), labels)

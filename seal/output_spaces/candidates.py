@@ -7,7 +7,8 @@ import torch
 @dataclass
 class Candidates:
     """
-    The outputs that a loss-net is trained to tell from gold; constants, without gradient.
+    The outputs that a loss-net is trained to tell from gold: constants as a sampler gives them; `with_gradient` puts
+    the task-net's graph back.
 
     # Parameters
 

@@ -21,7 +21,7 @@ class CrfTagSequence(TagSequence):
 
     # Parameters
 
-    As for `tag_sequence`. The encoding rules out illegal paths in decoding; the likelihood is over all paths.
+    As for `TagSequence`. The encoding rules out illegal paths in decoding; the likelihood is over all paths.
     """
 
     serves_loss_net = False

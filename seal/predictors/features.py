@@ -192,7 +192,6 @@ class FeatureRows:
 
     def _missing(self, column: int) -> float:
         """What a missing value of the attribute counts as."""
-        advice = "give a number, or predict with dataset_reader.missing set to 'zero'"
         where = f"the value of {self._quoted(column)} is missing"
         if self._reader is None:
             raise ConfigurationError(f"{where}; give a number.")
@@ -201,19 +200,19 @@ class FeatureRows:
         if self._reader.missing == "error":
             raise ConfigurationError(f"{where}, which dataset_reader.missing makes an error; give a number.")
         if self._means is None:
-            order, means = self._training_order(where, advice)
+            order, means = self._training_order(where)
             self._means = means[order]
         return self._means[column]
 
-    def _training_order(self, why: str, advice: str = "") -> Tuple[numpy.ndarray, numpy.ndarray]:
+    def _training_order(self, why: str) -> Tuple[numpy.ndarray, numpy.ndarray]:
         """The training file's column of each attribute of the vocabulary, and the means in that file's order."""
         try:
             data = self._reader.training_statistics()
             if data is None:
-                advice = f", or {advice}" if advice else ""
                 raise ConfigurationError(
                     "the training data's means are not known; name the training file in "
-                    f"dataset_reader.statistics_from{advice}."
+                    "dataset_reader.statistics_from, or give a number, or predict with dataset_reader.missing set to "
+                    "'zero'."
                 )
             if self._order is None:
                 source = data.source[0].rpartition(":")[0]

@@ -158,7 +158,7 @@ class MultilabelPredictor(LabelSetPredictor):
 
         # Raises
 
-        `ConfigurationError` if the reader standardizes by whatever file it reads first.
+        `ConfigurationError` if the reader has nothing to standardize by.
         """
         self._rows.check_standardizing()
         if not instances:

@@ -28,7 +28,8 @@ class TextMultilabelPredictor(LabelSetPredictor):
     predictor.predict("Cocoa exports fell by a third")["labels"]  # {"cocoa": 0.97, "trade": 0.61}
     ```
 
-    A line of `allennlp predict`'s input is a text as it stands or, where it starts with `{`, a JSON object with `text`
+    A line of `allennlp predict`'s input is a text as it stands or, where it starts with `{`, a JSON object with what
+    the reader joins to a text (all of its `text_keys`, or else `text` or another of the keys that JSON lines may have)
     and perhaps `id`. Its record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, the text's `file:line`.
@@ -70,13 +71,14 @@ class TextMultilabelPredictor(LabelSetPredictor):
         # Parameters
 
         text : `str`
+            The whole of it, also where the reader joins it of several keys.
 
         # Returns
 
         `JsonDict`
             The record, as above.
         """
-        return self.predict_json({"text": text})
+        return self.predict_json({"text": _Whole(text)})
 
     def load_line(self, line: str) -> JsonDict:
         """
@@ -103,7 +105,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         # Parameters
 
         inputs : `List[JsonDict]`
-            Each with `text`, and perhaps `id`; or what `load_line` gave.
+            Each with the keys of a text, and perhaps `id`; or what `load_line` gave.
 
         # Returns
 
@@ -134,21 +136,28 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`)."""
-        records = []
-        for instance, record in zip(instances, self._labelled(instances)):
-            records.append({"id": instance["metadata"].metadata["source"], **record})  # type: ignore[attr-defined]
+        records: List[JsonDict] = []
+        good: List[int] = []
+        for place, instance in enumerate(instances):
+            source = instance["metadata"].metadata["source"]  # type: ignore[attr-defined]
+            try:
+                self._model.check_length(len(instance["tokens"]), source)
+                records.append({"id": source})
+                good.append(place)
+            except ConfigurationError as error:
+                records.append({"error": str(error)})
+        for place, record in zip(good, self._labelled([instances[place] for place in good])):
+            records[place].update(record)
         return records
 
     def _instance(self, inputs: Any) -> Instance:
         if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with 'text', found {short(inputs)}.")
-        if "text" not in inputs:
-            found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
-            raise ConfigurationError(f"the object needs 'text', found {found}.")
-        text = inputs["text"]
-        if not isinstance(text, str):
-            raise ConfigurationError(f"'text' must be a string, found {short(text)}.")
+            raise ConfigurationError(f"expected an object with a text, found {short(inputs)}.")
+        text = inputs.get("text")
+        if not isinstance(text, _Whole):
+            text = self._dataset_reader.text_of(inputs)
         instance = self._dataset_reader.text_to_instance(text)
+        self._model.check_length(len(instance["tokens"]))
         self._dataset_reader.apply_token_indexers(instance)
         return instance
 
@@ -161,8 +170,12 @@ class TextMultilabelPredictor(LabelSetPredictor):
         return self._predict({"tokens": move_to_device(tokens, self._model.tuned_threshold.device)})
 
 
+class _Whole(str):
+    """A text as it stands: the reader joins nothing to it."""
+
+
 def _read(line: str) -> JsonDict:
     line = decodable(line)
     if not line.lstrip().startswith("{"):
-        return {"text": line}
+        return {"text": _Whole(line)}
     return read_json(line, "the line starts with '{' and is not JSON")

@@ -93,22 +93,22 @@ class GradientBasedInference(Sampler):
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigurationError(
-                    f"sampler.{name}: one of {', '.join(choices)}, not '{getattr(self, name)}'."
+                    f"gradient_based_inference: {name} is one of {', '.join(choices)}, not '{getattr(self, name)}'."
                 )
         if num_steps < 1 or step_size <= 0 or tolerance < 0:
             raise ConfigurationError(
-                f"sampler: num_steps ({num_steps}) must be at least 1, step_size ({step_size}) above 0 and "
-                f"tolerance ({tolerance}) at least 0."
+                f"gradient_based_inference: num_steps ({num_steps}) must be at least 1, step_size ({step_size}) above "
+                f"0 and tolerance ({tolerance}) at least 0."
             )
         if restarts < 1 or (restarts > 1 and start not in ("random", "draw")):
             raise ConfigurationError(
-                f"sampler.restarts: {restarts} with start '{start}'; 1, or more with start 'random' or "
-                "'draw', the others being the same every time."
+                f"gradient_based_inference: restarts is {restarts} with start '{start}'; 1, or more with start "
+                "'random' or 'draw', the others being the same every time."
             )
         for name, value, needed in (("cost", cost, "cost_augmented"), ("score", score, "adversarial")):
             if value is not None and objective != needed:
                 raise ConfigurationError(
-                    f"sampler.{name}: only the objective '{needed}' has one, not '{objective}'."
+                    f"gradient_based_inference: {name} is for the objective '{needed}', not '{objective}'."
                 )
         self._cost, self._score = cost or L1Cost(), score or SoftF1()
 
@@ -122,16 +122,18 @@ class GradientBasedInference(Sampler):
         single = self.keep == "best" or (self.keep == "last" and self.restarts == 1)
         return single and not self.needs_gold
 
+    @property
+    def uses_task_net(self) -> bool:
+        return self.start in ("task_net", "draw")
+
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         if problem.energy is None:
-            raise ConfigurationError(
-                "sampler: 'gradient_based_inference' needs a loss_net, whose energy it descends."
-            )
+            raise ConfigurationError("gradient_based_inference: it needs a loss_net, whose energy it descends.")
         if self.needs_gold and problem.gold is None:
             raise ConfigurationError(
-                f"sampler: gradient_based_inference with objective '{self.objective}' and start "
-                f"'{self.start}' needs gold, so it is for training alone."
+                f"gradient_based_inference: with objective '{self.objective}' and start '{self.start}' it needs gold, "
+                "so it is for training alone."
             )
         point = self._first_point(problem).clone().requires_grad_(True)
         optimizer = OPTIMIZERS[self.optimizer]([point], lr=self.step_size)

@@ -20,10 +20,10 @@ class SamplingProblem:
         `None` at prediction.
     mask : `torch.BoolTensor`, optional
     output_space : `OutputSpace`
-    energy : `Callable[[torch.Tensor], torch.Tensor]`
+    energy : `Callable[[torch.Tensor], torch.Tensor]`, optional (default = `None`)
         `E(x, .)` under the present loss-net: candidates `(batch, samples, *output)` to `(batch, samples)`. The
-        input is encoded at the first call only.
-    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
+        input is encoded at the first call only. `None` without a loss-net.
+    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional (default = `None`)
         The cost-augmented network's logits, without gradient; `None` where the model has none, and at prediction.
     """
 
@@ -42,6 +42,8 @@ class Sampler(torch.nn.Module, Registrable):
     gives_log_prob: bool = False
     #: True where it finds one candidate an instance without knowing gold, and so can predict.
     predicts: bool = False
+    #: False where the task-net has no say in what it finds.
+    uses_task_net: bool = True
     #: True where it needs the model to have a cost-augmented network.
     needs_cost_augmented: bool = False
 

@@ -81,6 +81,11 @@ class TokenAccuracy(SoftF1):
     Of tag sequences: the share of tokens with the right tag, of a relaxed one the mean probability of the right tag
     (SC4). A row of the output and one of gold each sum to 1, which makes it `I / tokens`, soft F1 by another name.
 
+    # Parameters
+
+    zero_division : `float`, optional (default = `1.0`)
+        The score of a sentence without tokens.
+
     # Raises
 
     `ConfigurationError` where outputs are no tag sequences.

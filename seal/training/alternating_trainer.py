@@ -11,8 +11,8 @@ from allennlp.training import Checkpointer, Trainer, TrainerCallback
 from allennlp.training.moving_average import MovingAverage
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from seal.common.module_modes import without_dropout
 from seal.models import SealModel
-from seal.models.seal_model import without_dropout
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
@@ -21,7 +21,7 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
-from seal.training.trainer_checks import check_mixed_precision
+from seal.training.trainer_checks import check_mixed_precision, check_validation_metric
 from seal.training.two_player import TwoPlayerOptimizer
 
 
@@ -57,7 +57,8 @@ class AlternatingTrainer(PhasedTrainer):
 
     task_net, loss_net : `Player`, optional
         Optimizer, learning-rate scheduler, gradient norm and steps of each. A scheduler counts the batches
-        and epochs in which its player moves, since it was last restarted.
+        and epochs in which its player moves, since it was last restarted; `reduce_on_plateau` only those in which
+        somebody moves on whom predictions depend.
     first : `str`, optional (default = `"loss_net"`)
         Who moves first in a batch.
     phases : `List[Phase]`, optional (default = `[{}]`)
@@ -195,10 +196,11 @@ class AlternatingTrainer(PhasedTrainer):
 
     def _diverged(self, what: str, player: str) -> str:
         batch, epoch = self._batches_in_epoch_completed + 1, self._epochs_completed
+        paths = None if self._checkpointer is None else self._checkpointer.find_latest_checkpoint()
+        saved = "no checkpoint has been saved" if paths is None else f"the last good checkpoint is {paths[0]}"
         return (
-            f"the {what} at batch {batch} of epoch {epoch}, so training stops; what was saved in "
-            f"{self._serialization_dir} is from before: lower trainer.{player}.optimizer.lr or set "
-            f"trainer.{player}.grad_norm, and train again, from the last checkpoint with --recover."
+            f"the {what} at batch {batch} of epoch {epoch}, so training stops; {saved}. Lower "
+            f"trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train into another folder."
         )
 
     # Construction.
@@ -243,15 +245,17 @@ class AlternatingTrainer(PhasedTrainer):
         """
         if not isinstance(model, SealModel):
             raise ConfigurationError(
-                f"trainer.type: 'alternating' trains seal's models, not {type(model).__name__}."
+                f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
             )
         check_mixed_precision(use_amp, cuda_device)
+        if validation_data_loader is not None:
+            check_validation_metric(model, validation_metric)
         schedule = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, schedule)
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(
-                "distributed.ddp_accelerator: the 'alternating' trainer needs 'replicas', its default, not "
-                f"{type(ddp_accelerator).__name__}."
+                "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
+                f"their default, not {type(ddp_accelerator).__name__}."
             )
         if distributed and ddp_accelerator is None:
             ddp_accelerator = ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)

@@ -1,7 +1,7 @@
 import hashlib
 import itertools
 import logging
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.training.trainer import TrainerCheckpoint
@@ -28,7 +28,7 @@ class PhasedTrainer(ResumableTrainer):
         self._phase = phases[phases.index(0)]
         # A recovered run takes this from the model as it is constructed anew, from the same seeds and files;
         # only a digest is in the checkpoint, to tell where that does not hold.
-        self._task_net_start = TaskNetStart(self.model) if phases.restart() else None
+        self._task_net_start = TaskNetStart(self.model) if phases.any_restarts() else None
 
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
         if self._epochs_completed >= self._start_after_epochs_completed:
@@ -38,9 +38,9 @@ class PhasedTrainer(ResumableTrainer):
     def _enter(self, epoch: int) -> None:
         index = self._phases.index(epoch)
         self._phase = self._phases[index]
-        self._learning_rate_scheduler.moving = [
-            player for player in self.optimizer.players if self._phase.trains(player)
-        ]
+        moving = [player for player in self.optimizer.players if self._phase.trains(player)]
+        self._learning_rate_scheduler.moving = moving
+        self._learning_rate_scheduler.scored = self._prediction_depends_on(moving)
         recovered = self._epochs_completed == self._start_after_epochs_completed
         if recovered and self._start_after_batches_in_epoch_completed > 0:
             return  # A checkpoint from within the epoch is from after what follows.
@@ -55,6 +55,12 @@ class PhasedTrainer(ResumableTrainer):
             self._metric_tracker.clear()
             # Epochs are counted through the whole run.
             self._metric_tracker._epoch_number = epoch
+
+    def _prediction_depends_on(self, players: List[str]) -> bool:
+        """Whether it does on one of them."""
+        needed = {id(parameter) for parameter in self.model.prediction_parameters()}
+        groups = [group for player in players for group in self.optimizer.players[player].param_groups]
+        return any(id(parameter) in needed for group in groups for parameter in group["params"])
 
     def _restart_task_net(self, index: int) -> None:
         self._task_net_start.restore(self.model)

@@ -132,20 +132,20 @@ class Phases:
         """The phase's first epoch."""
         return sum(self._epochs[:index])
 
-    def restart(self) -> bool:
-        """Whether any phase does."""
+    def any_restarts(self) -> bool:
+        """Whether a phase has the task-net begin anew."""
         return any(phase.restart for phase in self._phases)
 
-    def unsupervised(self) -> bool:
-        """Whether any phase is."""
+    def any_unsupervised(self) -> bool:
+        """Whether a phase is."""
         return not all(phase.supervised for phase in self._phases)
 
-    def without_energy(self, player: str) -> bool:
-        """Whether any phase trains the player without the energy."""
+    def any_without_energy(self, player: str) -> bool:
+        """Whether a phase trains the player without the energy."""
         return any(phase.trains(player) and not phase.energy for phase in self._phases)
 
-    def train(self, player: str) -> bool:
-        """Whether any phase does."""
+    def any_trains(self, player: str) -> bool:
+        """Whether a phase does."""
         return any(phase.trains(player) for phase in self._phases)
 
     def epochs_of(self, player: str, index: int = 0) -> int:

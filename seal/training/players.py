@@ -45,7 +45,7 @@ class Players:
             raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
         schedule.check(with_steps)
         # Whom no phase trains is frozen.
-        self._players = {name: player for name, player in with_steps.items() if schedule.train(name)}
+        self._players = {name: player for name, player in with_steps.items() if schedule.any_trains(name)}
         check_frozen_loss_net(model, self._players)
         check_phases(model, schedule)
         self._model = model

@@ -13,7 +13,14 @@ class ReplicaAccelerator(DdpAccelerator):
     own wrapper ties every forward pass to one backward pass over all parameters, and a two-player step is
     neither: one pass of the task-net serves two losses, and each backward pass reaches one player.
 
-    The default of the `alternating` trainer.
+    The default of the trainers `alternating` and `implicit_gradient`.
+
+    # Parameters
+
+    local_rank, world_size : `int`, optional (default = `None`)
+        This worker's number and how many there are; `None` asks the process group.
+    cuda_device : `Union[torch.device, int]`, optional (default = `-1`)
+        Where the model goes; -1 is the CPU.
     """
 
     def wrap_model(self, model: Model) -> Tuple[Model, DdpWrappedModel]:

@@ -7,10 +7,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 
+from seal.common.module_modes import without_dropout
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import PartlyLabelledTaggingModel, SealModel
-from seal.models.seal_model import without_dropout
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
 from seal.training.random_streams import random_state, set_random_state
@@ -53,7 +53,9 @@ class TraceInferenceNetworks(TrainerCallback):
     ) -> None:
         super().__init__(serialization_dir)
         if every is not None and every < 1:
-            raise ConfigurationError(f"trainer.callbacks.trace_inference_networks.every: at least 1, not {every}.")
+            raise ConfigurationError(
+                f"trainer.callbacks: 'trace_inference_networks' has every {every}; give at least 1."
+            )
         self._every, self._cost = every, cost
         self._rows: List[Dict[str, float]] = []
 

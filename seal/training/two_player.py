@@ -4,12 +4,14 @@ from typing import Any, Callable, Collection, Dict, List, Optional
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
+from seal.common.plain import plain
+
 
 class TwoPlayerOptimizer:
     """
-    One optimizer a player, and whose turn it is. To a trainer it is an optimizer like any other; `step` and
-    `zero_grad` touch only the player whose turn it is, so that each player keeps its own learning rate,
-    momentum and count of steps.
+    One optimizer a player, and whose turn it is. To a trainer it is an optimizer like any other; `step` moves only
+    the player whose turn it is, so that each player keeps its own learning rate, momentum and count of steps.
+    `zero_grad` clears both, since either's loss may have left gradients in the other.
 
     # Parameters
 
@@ -46,7 +48,9 @@ class TwoPlayerOptimizer:
         self.players[player].load_state_dict(copy.deepcopy(self._first[player]))
 
     def state_dict(self) -> Dict[str, Any]:
-        return {name: optimizer.state_dict() for name, optimizer in self.players.items()}
+        # AllenNLP's `cosine` puts numpy's numbers in the groups.
+        states = {name: optimizer.state_dict() for name, optimizer in self.players.items()}
+        return {name: {**state, "param_groups": plain(state["param_groups"])} for name, state in states.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         _check_players(self.players, state)
@@ -57,7 +61,8 @@ class TwoPlayerOptimizer:
 class TwoPlayerScheduler:
     """
     One learning-rate scheduler a player, each counting batches and epochs as AllenNLP's do, whatever the
-    number of steps a batch; only those in which its player moves.
+    number of steps a batch; only those in which its player moves. One that follows validation rests, too, while nobody
+    who moves has a say in what is predicted: a plateau that is none would lower the rate.
 
     # Parameters
 
@@ -74,6 +79,8 @@ class TwoPlayerScheduler:
         self.players = players
         # Who moves in the epoch in progress.
         self.moving: Collection[str] = list(players)
+        # Whether what validation measures depends on them.
+        self.scored = True
         self._make = make
         self._last_batch: Optional[int] = None
         self._batches = {name: 0 for name in players}
@@ -89,7 +96,7 @@ class TwoPlayerScheduler:
 
     def step(self, metric: Optional[float] = None) -> None:
         for name, scheduler in self.players.items():
-            if name in self.moving:
+            if name in self.moving and (self.scored or not _follows_metric(scheduler)):
                 # Schedulers keep what they are given, and a checkpoint must hold plain numbers.
                 scheduler.step(None if metric is None else float(metric))
 
@@ -105,7 +112,7 @@ class TwoPlayerScheduler:
 
     def state_dict(self) -> Dict[str, Any]:
         return {
-            name: {"scheduler": scheduler.state_dict(), "batches": self._batches[name]}
+            name: {"scheduler": plain(scheduler.state_dict()), "batches": self._batches[name]}
             for name, scheduler in self.players.items()
         }
 
@@ -114,6 +121,10 @@ class TwoPlayerScheduler:
         for name, scheduler in self.players.items():
             scheduler.load_state_dict(state[name]["scheduler"])
             self._batches[name] = state[name]["batches"]
+
+
+def _follows_metric(scheduler: LearningRateScheduler) -> bool:
+    return isinstance(getattr(scheduler, "lr_scheduler", None), torch.optim.lr_scheduler.ReduceLROnPlateau)
 
 
 def _check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:

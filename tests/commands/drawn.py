@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
 
 
 @contextmanager
@@ -17,3 +18,17 @@ def saved_figures(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Figure, "savefig", savefig)
         yield figures
+
+
+@contextmanager
+def parsed_formulas(monkeypatch):
+    """A list that each text joins which is read as TeX."""
+    formulas, original = [], MathTextParser.parse
+
+    def parse(self, text, *arguments, **settings):
+        formulas.append(text)
+        return original(self, text, *arguments, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MathTextParser, "parse", parse)
+        yield formulas

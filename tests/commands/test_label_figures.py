@@ -2,7 +2,7 @@ import numpy
 import torch
 
 from seal.commands.label_figures import draw_matrices, draw_surfaces, figure
-from tests.commands.drawn import saved_figures
+from tests.commands.drawn import parsed_formulas, saved_figures
 
 
 def test_panels_stand_in_a_row():
@@ -37,3 +37,13 @@ def test_surfaces_of_energies_have_one_scale_and_the_first_its_own(tmp_path, mon
     # A row of the table is a value of the first output, which is drawn to the right.
     assert numpy.array_equal(panels[0].images[0].get_array(), surfaces["cross-entropy"].T)
     assert panels[0].get_xlabel() == "$y_i$: red" and panels[0].get_ylabel() == "$y_k$: round"
+
+
+def test_names_are_no_formulas(tmp_path, monkeypatch):
+    names = ["$no_such^$", r"a $\nosuch$"]
+    table = numpy.array([[1.0, -3.0], [2.0, 0.0]])
+    with parsed_formulas(monkeypatch) as formulas:
+        draw_matrices({"one": table}, names, str(tmp_path / "a.png"))
+        assert not formulas
+        draw_surfaces({"one": table, "other": table}, {"one": names, "other": names}, str(tmp_path / "a.png"))
+    assert {formula.partition(":")[0] for formula in formulas} == {"$y_i$", "$y_k$"}

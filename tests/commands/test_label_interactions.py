@@ -1,6 +1,5 @@
 """The sub-command as a user runs it: on a model of features with a taxonomy-less data set, and on one of texts."""
 
-import csv
 import json
 import math
 import sys
@@ -14,6 +13,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from tests.commands.written import rows_of
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "text_sample"
@@ -32,11 +32,6 @@ def trained(name, folder, data):
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["allennlp", "label-interactions", *map(str, arguments)])
     main()
-
-
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
 
 
 def matrix_of(path):
@@ -85,8 +80,18 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
         "related": ["rats", "bins"], "unrelated": ["snow", "bins"]
     }
+    # The first rows of the file, whatever their lengths.
+    ten = tmp_path / "ten.jsonl"
+    ten.write_text("".join(few.read_text().splitlines(keepends=True)[:10]))
+    for data in (few, ten):
+        run(monkeypatch, archive, data, "--output", tmp_path / data.stem, "--grid", 3, "--instances", 10)
+    found, expected = (matrix_of(tmp_path / name / "negative_hessian.csv")[1] for name in ("few", "ten"))
+    assert numpy.allclose(found, expected, rtol=1e-3, atol=1e-8)
     with pytest.raises(ConfigurationError, match="the model has no label 'cats'"):
         run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--related", "cats", "bins")
+    for option in ("--related", "--unrelated"):
+        with pytest.raises(ConfigurationError, match="a pair is of two labels, not of 'bins' twice"):
+            run(monkeypatch, archive, few, "--output", tmp_path / "bad", option, "bins", "bins")
     with pytest.raises(ConfigurationError, match="--grid must be at least 2, not 1"):
         run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--grid", 1)
 

@@ -1,7 +1,7 @@
 import numpy
 
 from seal.commands.tag_figures import draw_confusions, draw_neighbours
-from tests.commands.drawn import saved_figures
+from tests.commands.drawn import parsed_formulas, saved_figures
 
 
 def test_a_bar_a_confusion_the_most_on_top(tmp_path, monkeypatch):
@@ -30,3 +30,10 @@ def test_nothing_but_0_and_nothing_known(tmp_path, monkeypatch):
     with saved_figures(monkeypatch) as figures:
         draw_neighbours(tables, ["N", "V"], str(tmp_path / "a.png"), "")
     assert [axis.images[0].get_clim() for axis in figures[0].axes if axis.images] == [(-1.0, 1.0)] * 2
+
+
+def test_names_are_no_formulas(tmp_path, monkeypatch):
+    with parsed_formulas(monkeypatch) as formulas:
+        draw_confusions([("PRP$", "WP$", 5), ("$^$", "D", 2)], "f1 of PRP$ and WP$", str(tmp_path / "a.png"))
+        draw_neighbours({"one": numpy.eye(2)}, ["$^$", "V"], str(tmp_path / "a.png"), "what it is")
+    assert not formulas

@@ -25,16 +25,16 @@ def test_biases_start_at_0_and_weights_within_kaimings_bound():
 @pytest.mark.parametrize(
     "channels, kernel_size, message",
     [
-        ([3, 0], 3, "net: every convolution has at least 1 channel, not 0"),
-        ([3], 4, "net.kernel_size: an odd number, not 4"),
-        ([3], 0, "net.kernel_size: an odd number, not 0"),
-        ([3], -1, "net.kernel_size: an odd number, not -1"),
+        ([3, 0], 3, "the net has a convolution of 0 channels; give at least 1"),
+        ([3], 4, "the net has kernel_size 4; give an odd number"),
+        ([3], 0, "the net has kernel_size 0; give an odd number"),
+        ([3], -1, "the net has kernel_size -1; give an odd number"),
     ],
 )
 def test_mistakes(channels, kernel_size, message):
     with pytest.raises(ConfigurationError, match=message):
-        check_convolutions("net", channels, kernel_size)
+        check_convolutions("the net", channels, kernel_size)
 
 
 def test_what_is_right_passes():
-    check_convolutions("net", [1, 8], 1)
+    check_convolutions("the net", [1, 8], 1)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.file_parts import not_empty, of_part, split_off_part
+from seal.common.file_parts import expanded, not_empty, of_part, split_off_part
 
 
 def test_a_path_and_its_part():
@@ -15,6 +15,15 @@ def test_a_path_and_its_part():
     for wrong in (7, ["a", 3], {"a": "b"}):
         with pytest.raises(ConfigurationError, match="the path of data must be one string here, found .*[73b]"):
             split_off_part(wrong)
+
+
+def test_a_pattern_and_its_files(tmp_path):
+    for name in ("b.txt", "a.txt", "c.tsv"):
+        (tmp_path / name).touch()
+    assert expanded(str(tmp_path / "*.txt")) == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
+    assert expanded("there/is/none.txt") == ["there/is/none.txt"]
+    with pytest.raises(ConfigurationError, match=r"\*.json: no file matches the pattern\."):
+        expanded(str(tmp_path / "*.json"))
 
 
 def test_the_parts_are_apart_and_make_the_whole():

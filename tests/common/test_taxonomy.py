@@ -19,6 +19,12 @@ def test_ancestors_of_a_forest_and_a_graph():
     assert taxonomy.edges == [(1, 2), (1, 3), (2, 0), (3, 0)]
 
 
+def test_further_labels_come_first_and_have_no_edge():
+    taxonomy = Taxonomy(["apple", "thing", "red", "round"], DIAMOND).with_labels(["alone", "red"])
+    assert taxonomy.labels == ["alone", "red", "apple", "thing", "round"]
+    assert taxonomy.ancestors("apple") == ["red", "thing", "round"] and taxonomy.ancestors("alone") == []
+
+
 def test_closes_rows():
     taxonomy = Taxonomy(["apple", "thing", "red", "round"], DIAMOND)
     rows = sparse.csr_array(numpy.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0]], bool))

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.arff import read_arff, text_lines
+from seal.dataset_readers.arff import read_arff, stripped_lines
 
 HEADER = "@relation r\n@attribute a numeric\n@attribute b {x,'y z',0}\n@attribute c {0,1}\n@data\n"
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -49,6 +49,7 @@ def test_reads_dense_rows_of_every_kind(tmp_path):
         "?,+3,4.,\"b,c\",?,c % after\n"
         "0,1e2,-0,d e,'?',a\r\n"
         "0,1,2,'b,c','',a\n"
+        "0,1,2,'b,c',don't,a % it's 5%\n"
     )
     table = read_arff(write(tmp_path, text))
     assert table.relation == "my 'data': -C 2"
@@ -59,13 +60,28 @@ def test_reads_dense_rows_of_every_kind(tmp_path):
     assert table.attributes[3].values == ("it's", "b,c", "d e")
     assert table.attributes[5].values == ("a", "a/b", "c")
     assert [a.line for a in table.attributes] == [4, 5, 6, 7, 8, 9]
-    assert table.texts == {4: ["", "tab\tand \\", "?"], 5: ["", "a/b@c", "c", "a"]}
+    assert table.texts == {4: ["", "tab\tand \\", "?", "don't"], 5: ["", "a/b@c", "c", "a"]}
     nan = numpy.nan
     expected = [
         [1, -0.25, 0.5, 0, 1, 1], [nan, 3, 4, 1, nan, 2], [0, 100, 0, 2, 2, 3], [0, 1, 2, 1, 0, 3],
+        [0, 1, 2, 1, 3, 3],
     ]  # fmt: skip
     numpy.testing.assert_array_equal(table.codes, numpy.array(expected, numpy.float32))
-    assert table.codes.dtype == numpy.float32 and table.lines.tolist() == [11, 13, 14, 15]
+    assert table.codes.dtype == numpy.float32 and table.lines.tolist() == [11, 13, 14, 15, 16]
+
+
+def test_reads_dates_as_texts_and_ignores_ranges(tmp_path):
+    text = (
+        "@attribute d date \"yyyy-MM-dd HH:mm, 'o''clock'\"\n@attribute e DATE\n@attribute a real [0,1]\n"
+        "@attribute b Integer[ -1 , 1e3 ]\n@data\n'2020-01-02 03:04, x',2021-05-06,0.5,7\n?,?,2,-3\n"
+    )
+    table = read_arff(write(tmp_path, text))
+    assert [a.kind for a in table.attributes] == ["date", "date", "numeric", "numeric"]
+    assert table.texts == {0: ["", "2020-01-02 03:04, x"], 1: ["", "2021-05-06"]}
+    assert dense(table)[:, 2:].tolist() == [[0.5, 7], [2, -3]]
+    for wrong in ("real [0,1", "real [0]", "real [a,b]", "real 1", "string [0,1]", "dates"):
+        message = message_of(write(tmp_path, f"@attribute a {wrong}\n"))
+        assert message.startswith(f":1: the attribute 'a' has the type {wrong!r}; known are ")
 
 
 def test_reads_sparse_rows(tmp_path):
@@ -103,12 +119,12 @@ def test_numbers_repeated_names(tmp_path):
         ("@data\n1", ":1: @data comes before any @attribute."),
         ("@attribute a real\n@data\n\n% none\n", ":2: no row follows @data."),
         (
-            "@attribute a date 'yyyy'\n",
-            ":1: the attribute 'a' has the type \"date 'yyyy'\"; known are numeric, integer, real, string, "
-            "{a,list,of,values} and hierarchical.",
+            "@attribute a 'date' 'yyyy'\n",
+            ":1: the attribute 'a' has the type \"'date' 'yyyy'\"; known are numeric, integer, real, string, "
+            "date, {a,list,of,values} and hierarchical.",
         ),
         ("@attribute a\n", ":1: the attribute 'a' has the type ''; known are numeric, integer, real, string, "
-         "{a,list,of,values} and hierarchical."),
+         "date, {a,list,of,values} and hierarchical."),
         ("@attribute 'a real\n", ":1: expected '@attribute name type', found \"@attribute 'a real\"."),
         ("@attribute a {x,y\n", ":1: the list of values of 'a' does not end in '}'."),
         ("@attribute 'a\\r' real\n", ":1: the attribute's name begins or ends with a control character, such as a "
@@ -140,7 +156,9 @@ def test_file_errors(tmp_path):
     assert ":1: the file cannot be read" in message_of(write(tmp_path, HEADER, "plain.arff.gz"))
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8).filter(
+NAMES = st.sampled_from(["don't", "o'clock", '5"', "a, %b", "it's % \\"]) | st.text(
+    st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8
+).filter(
     # No control character at an end.
     lambda text: "Cc" not in map(unicodedata.category, text[0] + text[-1])
 )
@@ -149,7 +167,7 @@ NUMBERS = st.floats(-1e6, 1e6, width=32) | st.integers(-50, 50).map(float)
 
 def quote(draw, text):
     """Bare where ARFF can have it bare, and in either quotes."""
-    if re.fullmatch(r"[a-z0-9_]+", text) and draw(st.booleans()):
+    if re.fullmatch(r"[a-z0-9_][a-z0-9_'\"%]*", text) and draw(st.booleans()):
         return text
     mark = draw(st.sampled_from("'\""))
     for raw, escaped in (("\\", "\\\\"), (mark, "\\" + mark), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
@@ -183,6 +201,7 @@ def files(draw):
             lines.append("{" + ",".join(f"{i} {written[i]}" for i in draw(st.permutations(kept))) + "}")
         else:
             lines.append(draw(st.sampled_from([",", ", ", " ,\t"])).join(written))
+        lines[-1] += draw(st.sampled_from(["", " % it's", "\t% 'a', \"b"]))
         rows.append(row)
     return "\n".join(lines), names, kinds, rows
 
@@ -283,6 +302,6 @@ def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
         assert table.codes.shape == (len(table.lines), len(table.attributes))
 
 
-def test_text_lines(tmp_path):
+def test_stripped_lines(tmp_path):
     path = write(tmp_path, "one \r\n\n  two\x0bthree")
-    assert list(text_lines(path)) == [(1, "one"), (2, ""), (3, "two\x0bthree")]
+    assert list(stripped_lines(path)) == [(1, "one"), (2, ""), (3, "two\x0bthree")]

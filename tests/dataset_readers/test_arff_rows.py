@@ -29,12 +29,17 @@ def test_unescape():
 
 
 def test_uncommented():
-    kept = ["1,2", "'a % b',1", "50%_x", "a\"b %\"", "5%"]
+    kept = ["1,2", "'a % b',1", "50%_x", "5%", "{0 'a % b',1\t\" %\"}", "don't,'a, \\' % b'", "@attribute a{'b %'}"]
     for line in kept:
         assert uncommented(line) == line
     assert uncommented("% all") == uncommented("%") == ""
     assert uncommented("1,'%' % rest '") == "1,'%'"
     assert uncommented("o'clock % rest") == "o'clock"
+    # Apostrophes of a value and of the comment.
+    assert uncommented("don't,1,1 % it's a comment") == "don't,1,1"
+    assert uncommented("{0 don't,1 'it\\'s %'} % it's") == "{0 don't,1 'it\\'s %'}"
+    assert uncommented("'it\\'s % 5',m\\'x % 'z'") == "'it\\'s % 5',m\\'x"
+    assert uncommented("a\"b %\"") == "a\"b"
 
 
 def test_split_values():
@@ -116,7 +121,7 @@ def test_the_fast_way_agrees_with_the_slow_one(pairs):
     "row",
     [
         "1" * 40_000 + "x", "'" * 20_001, "'" + "\\'" * 20_000, "1" + " " * 40_000 + "x", "{0 " * 15_000,
-        "1,?" * 9_999, "x" + " %'" * 9_999, "{" + "0 1," * 9_999,
+        "1,?" * 9_999, "x" + " %'" * 9_999, " '\"\\'" * 9_999 + "%", "{" + "0 1," * 9_999,
     ],
 )  # fmt: skip
 def test_a_long_damaged_row_takes_no_time(row):

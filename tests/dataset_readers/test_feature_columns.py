@@ -30,7 +30,7 @@ def test_fills_with_means(thin):
     filled = filled.toarray() if thin else filled
     assert filled.tolist() == [[1, 0, 0], [0, 0, 2], [0.5, 0, 4]] and filled.dtype == numpy.float32
     matrix = sparse.csr_array(values) if thin else values.copy()
-    with pytest.raises(ConfigurationError, match="^f:1: the value of 'b' is missing"):
+    with pytest.raises(ConfigurationError, match="^f:1: the value of 'b' is missing; set dataset_reader.missing to"):
         fill_missing(matrix, "abc", ["f:1", "f:2", "f:3"], "error")
 
 

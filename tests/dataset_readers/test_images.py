@@ -54,6 +54,8 @@ def test_another_size(tmp_path):
         ({"masks": numpy.zeros((4, 10, 12), dtype=numpy.uint8)}, "'masks' must be of the shape (5, 10, 12)"),
         ({"masks": numpy.zeros((5, 10, 12))}, "'masks' must be whole numbers, 0 or 1, found float64"),
         ({"images": numpy.array([{}])}, "it cannot be read as an .npz of plain arrays (an array of objects)."),
+        ({"images": numpy.zeros((5, 0, 12, 3), dtype=numpy.uint8)}, "H and W at least 1, found uint8 (5, 0, 12, 3)"),
+        ({"images": numpy.zeros((5, 10, 0, 3), dtype=numpy.uint8)}, "H and W at least 1, found uint8 (5, 10, 0, 3)"),
         (
             {"images": numpy.zeros((0, 2, 2, 3), dtype=numpy.uint8), "masks": numpy.zeros((0, 2, 2), dtype=int)},
             "there are no images in it",
@@ -163,6 +165,39 @@ def test_kinds_of_images(tmp_path):
         with pytest.raises(ConfigurationError) as error:
             read_image(path)
         assert f"{path}: an image of the kind '{kind}'" in str(error.value)
+
+
+def test_transparency_without_an_alpha_channel(tmp_path):
+    image, exif = Image.fromarray(arrays()["images"][0]), Image.Exif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "colour.png", transparency=(1, 2, 3), exif=exif)
+    image.quantize(8).save(tmp_path / "palette.png", transparency=0)
+    image.convert("L").save(tmp_path / "grey.png", transparency=7)
+    for name in ("colour", "palette", "grey"):
+        with pytest.raises(ConfigurationError, match=f"{name}.png: an image with transparency; save it without"):
+            read_image(str(tmp_path / f"{name}.png"))
+    # Of a mask the numbers are meant.
+    mask = Image.fromarray(arrays()["masks"][1])
+    mask.save(tmp_path / "mask.png", transparency=0)
+    assert numpy.array_equal(numpy.asarray(read_mask(str(tmp_path / "mask.png"))), arrays()["masks"][1])
+
+
+@pytest.mark.parametrize("ending", ["gif", "tiff", "png"])
+def test_several_frames(tmp_path, ending):
+    first, second = (Image.fromarray(mask) for mask in arrays()["masks"][:2])
+    path = str(tmp_path / f"a.{ending}")
+    first.save(path, save_all=True, append_images=[second])
+    for read in (read_image, read_mask):
+        with pytest.raises(ConfigurationError, match=f"a.{ending}: it has several frames or pages; save each as"):
+            read(path)
+    first.save(path)
+    assert read_image(path).size == first.size
+
+
+def test_previews_behind_a_photograph_are_no_frames(tmp_path):
+    photo = Image.fromarray(arrays()["images"][0])
+    photo.save(tmp_path / "a.jpg", format="MPO", save_all=True, append_images=[photo.resize((4, 4))])
+    assert Image.open(tmp_path / "a.jpg").n_frames == 2 and read_image(str(tmp_path / "a.jpg")).size == photo.size
 
 
 def test_photographs_lie_as_they_are_looked_at(tmp_path):

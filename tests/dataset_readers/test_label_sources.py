@@ -2,11 +2,11 @@ import pytest
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.label_sources import hierarchy_of, meka_columns, read_mulan_xml, read_taxonomy
+from seal.dataset_readers.label_sources import hierarchy_of, meka_columns, read_mulan_xml
 
 
-def write(tmp_path, text, name="labels.xml"):
-    path = tmp_path / name
+def write(tmp_path, text):
+    path = tmp_path / "labels.xml"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
@@ -96,23 +96,3 @@ def test_a_graph_lists_edges():
 )
 def test_hierarchy_errors(nodes, kind, message):
     assert message_of(hierarchy_of, "f:1", nodes, kind) == message
-
-
-def test_reads_a_taxonomy(tmp_path):
-    path = write(tmp_path, "# ours\nroot\ta a\n\na a\tb\n", "edges.tsv")
-    taxonomy = read_taxonomy(path, ["b", "a a", "c"])
-    assert taxonomy.labels == ["b", "a a", "c"] and taxonomy.edges == [(1, 0)]
-
-
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("a\tb\nb a\n", ":2: expected parent and child with a tab between, found 'b a'."),
-        ("a\td\n", ":1: there is no label 'd'."),
-        ("a\troot\n", ":1: the root 'root' is below 'a'."),
-        ("a\tb\nb\ta\n", ":1: The taxonomy goes round in a circle: 'a' -> 'b' -> 'a'."),
-    ],
-)
-def test_taxonomy_errors(tmp_path, text, message):
-    path = write(tmp_path, text, "edges.tsv")
-    assert message_of(read_taxonomy, path, ["a", "b"]).startswith(path + message)

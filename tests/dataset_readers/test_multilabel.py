@@ -3,13 +3,14 @@ import logging
 import numpy
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
-from tests.multilabel import ATTRIBUTES, LABELS, ROWS, row, vocabulary, write_data
+from tests.multilabel import ATTRIBUTES, HEAD, LABELS, ROWS, row, vocabulary, write_data
 
 GOLD = [list(gold) for _, gold in ROWS]
 
@@ -64,7 +65,6 @@ def test_instances_and_tables_are_the_same(tmp_path):
 
 
 def test_standardized_by_the_training_data(tmp_path):
-    train = write_data(tmp_path)
     # The last attribute is constant in training.
     constant = [(text.rpartition(",")[0] + ",7", gold) for text, gold in ROWS]
     train = write_data(tmp_path, constant)
@@ -76,9 +76,49 @@ def test_standardized_by_the_training_data(tmp_path):
     weight = numpy.array([1, 0.5, 2, -1, 3])
     expected = [(4 - weight.mean()) / weight.std(), 0, 0]
     assert table_of(reader, other["path"])["features"][0].tolist() == pytest.approx(expected, abs=1e-6)
-    # A reader that has not seen training is told where it is.
-    evaluating = MultilabelReader(**train["reader"], standardize=True, statistics_from=train["path"])
+    # A reader that reads no other file, as in evaluation and in a loader's worker process.
+    evaluating = MultilabelReader(**train["reader"], standardize=True)
     assert table_of(evaluating, other["path"])["features"][0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_large_values_close_together_are_no_constant(tmp_path):
+    values = [16000000, 16000008, 16000000, 16000016, 16000001]
+    rows = [(f"{value},0,0.1,0,0,1", gold) for value, (_, gold) in zip(values, ROWS)]
+    train = write_data(tmp_path, rows)
+    found = MultilabelReader(**train["reader"], standardize=True).load(train["path"]).features
+    offsets = numpy.array(values) - 16000000.0
+    assert found[:, 0].tolist() == pytest.approx((offsets - offsets.mean()) / offsets.std(), abs=1e-6)
+    assert found[:, 1].tolist() == [0] * 5
+
+
+def test_statistics_go_by_name(tmp_path):
+    train = write_data(tmp_path)
+    turned = tmp_path / "turned.arff"
+    lines = HEAD.splitlines()
+    # The last attribute first.
+    body = [one.rpartition(",") for one in "".join(row(*one) for one in ROWS).splitlines()]
+    turned.write_text("\n".join([lines[0], lines[-2], *lines[1:-2], lines[-1], *(f"{z},{x}" for x, _, z in body)]))
+    reader = MultilabelReader(**train["reader"], standardize=True)
+    data, other = reader.load(train["path"]), reader.load(str(turned))
+    assert other.feature_names == ["size", "weight", "ripe"]
+    assert numpy.array_equal(other.features[:, [1, 2, 0]], data.features)
+
+
+def test_no_file_is_its_own_training_data(tmp_path):
+    data = write_data(tmp_path)
+    xml = data["reader"]["label_xml"]
+    with pytest.raises(ConfigurationError, match="^dataset_reader.statistics_from: name the training file, "):
+        MultilabelReader(xml, standardize=True)
+    with pytest.raises(ConfigurationError, match="arff:9: the value of 'ripe' is missing; .*statistics_from to the tr"):
+        MultilabelReader(xml).load(data["path"])
+    zero, whole = MultilabelReader(xml, missing="zero"), write_data(tmp_path, ROWS[1:], "whole.arff")
+    assert zero.load(data["path"]).features[0].tolist() == [1, 0, 2.5]
+    # Nothing is missing, so nothing is needed.
+    assert MultilabelReader(xml).load(whole["path"]).features.tolist() == zero.load(whole["path"]).features.tolist()
+    # A training split of several files.
+    params = {"label_xml": xml, "standardize": True, "statistics_from": [whole["path"], data["path"]]}
+    reader = MultilabelReader.from_params(Params(params))
+    assert reader.load(data["path"]).features[0, 0] == pytest.approx((1 - 10 / 9) / numpy.std([0.5, 2, -1, 3] * 2 + [1]))
 
 
 def test_several_files_and_patterns_make_one_split(tmp_path):
@@ -113,8 +153,8 @@ def test_rows_and_labels_without_a_positive_are_told(tmp_path, caplog):
     data = write_data(tmp_path, rows)
     with caplog.at_level(logging.WARNING):
         MultilabelReader(**data["reader"]).load(data["path"])
-    assert "fruit.arff:9: this row and 0 others of 2 have no label" in caplog.text
-    assert "no row has the label 'red', nor 1 others of 3" in caplog.text
+    assert "fruit.arff:9: the first of 1 (of 2) rows that have no label" in caplog.text
+    assert "no row has 2 of the 3 labels; the first is 'red'" in caplog.text
     empty = write_data(tmp_path, rows[:1], "empty.arff")
     with pytest.raises(ConfigurationError, match="empty.arff: no row has a label"):
         MultilabelReader(**empty["reader"]).load(empty["path"])
@@ -125,8 +165,10 @@ def test_a_sparse_file_is_not_standardized(tmp_path):
     sparse = tmp_path / "sparse.arff"
     head = open(data["path"], encoding="utf-8").read().split("@data\n")[0]
     sparse.write_text(head + "@data\n{0 1,3 1}\n{2 1,4 1}\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="sparse.arff:9: the file is sparse"):
-        MultilabelReader(**data["reader"], standardize=True).load(str(sparse))
+    for training in (data["path"], str(sparse)):
+        reader = MultilabelReader(data["reader"]["label_xml"], standardize=True, statistics_from=training)
+        with pytest.raises(ConfigurationError, match="sparse.arff:9: the file is sparse"):
+            reader.load(str(sparse))
 
 
 def test_a_label_that_the_model_does_not_know(tmp_path):

@@ -77,13 +77,29 @@ def test_missing_values(tmp_path):
     zero = read_multilabel(test, labels=["l"], missing="zero", statistics=first)
     assert zero.features.tolist() == [[0, 7], [9, 0]] and zero.means.tolist() == [2.5, 0]
     assert message_of(train, labels=["l"], missing="error") == (
-        f"{train}:5: the value of 'b' is missing; set 'missing' to 'mean' or 'zero'."
+        f"{train}:5: the value of 'b' is missing; set dataset_reader.missing to 'zero', or to 'mean' and "
+        "dataset_reader.statistics_from to the training file."
     )
-    other = read_multilabel(write(tmp_path, text.replace(" b ", " c ") + "1,1,1", "o.arff"), labels=["l"])
-    assert message_of(test, labels=["l"], statistics=other) == (
-        f"{test}:1: the features are not those of the split given as 'statistics' ({other.source[0]}): "
-        "number 1 is 'b', not 'c'."
-    )
+
+
+def test_means_go_by_name(tmp_path):
+    train = write(tmp_path, "@attribute a real\n@attribute b {x,y,z}\n@attribute l {0,1}\n@data\n1,x,0\n4,y,1\n4,y,1\n")
+    rows = "@attribute l {0,1}\n@attribute b {z,y,x}\n@attribute a real\n@data\n1,?,?\n"
+    first = read_multilabel(train, labels=["l"])
+    found = read_multilabel(write(tmp_path, rows, "test.arff"), labels=["l"], statistics=first)
+    assert found.feature_names == ["b=z", "b=y", "b=x", "a"]
+    assert found.features[0].tolist() == found.means.tolist() == pytest.approx([0, 2 / 3, 1 / 3, 3])
+    for old, new, what in (
+        ("z,y,x", "z,y,x,w", "has a feature 'b=w' that is not in"),
+        ("z,y,x", "z,y", "lacks the feature 'b=x' of"),
+        (" a ", " c ", "has a feature 'c' that is not in"),
+    ):
+        path = write(tmp_path, rows.replace(old, new), "test.arff")
+        assert message_of(path, labels=["l"], statistics=first) == (
+            f"{path}:1: the file {what} {train}, the training file that dataset_reader.statistics_from names."
+        )
+    path = write(tmp_path, rows.replace(" l ", " k "), "test.arff")
+    assert f"{path}:1: the file has a label 'k' that" in message_of(path, labels=["k"], statistics=first)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +156,15 @@ def test_warns_of_what_may_be_an_identifier(tmp_path, caplog):
     data = read_multilabel(write(tmp_path, head + "p7,1\n"), labels=["l"])
     assert data.features.shape == (1, 101)
     assert "'p' becomes 101 features; if it is an identifier, name it in 'drop_attributes'." in caplog.text
+
+
+def test_a_date_is_left_out_or_refused(tmp_path):
+    head = '@attribute d date "yyyy-MM-dd"\n@attribute a real [0,1]\n@attribute l {0,1}\n@data\n'
+    path = write(tmp_path, head + "2020-01-02,1,1\n")
+    assert read_multilabel(path, labels=["l"], drop_attributes=["d"]).features.tolist() == [[1]]
+    assert message_of(path, labels=["l"]) == (
+        f"{path}:1: the date attribute 'd' is no feature; name it in 'drop_attributes'."
+    )
 
 
 DROP = dict(drop_attributes=["id"])

@@ -177,16 +177,16 @@ def test_files_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"token_column": "word"}, "token_column: there is no column 'word'; 'columns' names none"),
-        ({"tag_column": "tag", "columns": NAMES}, "tag_column: there is no column 'tag'"),
+        ({"token_column": "word"}, "dataset_reader.token_column: there is no column 'word'; 'columns' names none"),
+        ({"tag_column": "tag", "columns": NAMES}, "dataset_reader.tag_column: there is no column 'tag'"),
         ({"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos: there is no column 'xpos'"),
-        ({"tag_column": 4, "columns": NAMES}, "tag_column: 4 is no place among 4 columns"),
-        ({"separator": ","}, "separator: 'tab', 'blanks' or null, not ','"),
-        ({"columns": ["w", "w", "t"]}, "columns: 'w' comes a second time"),
-        ({"tag_column": True}, "tag_column: the place of a column or its name, not True"),
+        ({"tag_column": 4, "columns": NAMES}, "dataset_reader.tag_column: 4 is no place among 4 columns"),
+        ({"separator": ","}, "dataset_reader.separator: 'tab', 'blanks' or null, not ','"),
+        ({"columns": ["w", "w", "t"]}, "dataset_reader.columns: 'w' comes a second time"),
+        ({"tag_column": True}, "dataset_reader.tag_column: the place of a column or its name, not True"),
         ({"feature_columns": {"pos": 1.0}}, "feature_columns.pos: the place of a column or its name, not 1.0"),
-        ({"id_column": "id"}, "id_column: there is no column 'id'"),
-        ({"comment": ""}, "comment: every line begins with the empty string"),
+        ({"id_column": "id"}, "dataset_reader.id_column: there is no column 'id'"),
+        ({"comment": ""}, "dataset_reader.comment: every line begins with the empty string"),
     ],
 )
 def test_wrong_options(options, message):

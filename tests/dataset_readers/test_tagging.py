@@ -145,12 +145,12 @@ def test_max_instances_takes_the_first(tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"max_words": 0}, "max_words must be at least 1"),
+        ({"max_words": 0}, "dataset_reader.max_words: at least 1, not 0"),
         ({"encoding": "IOB2"}, "a tag encoding is 'IOB1', 'BIO' or 'BIOES', not 'IOB2'"),
-        ({"target_encoding": "BIOES"}, "set 'encoding' too"),
+        ({"target_encoding": "BIOES"}, "dataset_reader.target_encoding: set 'encoding' too"),
         ({"encoding": "BIO", "target_encoding": "IOB1"}, "target_encoding: 'BIO', 'BIOES' or null, not 'IOB1'"),
-        ({"feature_columns": {"tags": 1}}, "'tags' is taken by another field"),
-        ({"separator": "comma"}, "separator"),
+        ({"feature_columns": {"tags": 1}}, "dataset_reader.feature_columns: 'tags' is taken by another field"),
+        ({"separator": "comma"}, "dataset_reader.separator"),
     ],
 )
 def test_wrong_options(options, message):

@@ -6,7 +6,7 @@ from seal.dataset_readers.taxonomy_files import read_taxonomy_file
 
 def read(tmp_path, content, labels=()):
     (tmp_path / "taxonomy.txt").write_text(content)
-    return read_taxonomy_file(str(tmp_path / "taxonomy.txt"), labels)
+    return read_taxonomy_file(str(tmp_path / "taxonomy.txt")).with_labels(labels)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,11 @@ def test_a_list_of_labels_is_the_vocabulary(path, tmp_path):
     assert set(vocab.get_token_to_index_vocabulary("labels")) == {"water", "fire", "toy"}
     with pytest.raises(ConfigurationError, match=r"a.jsonl:1: the label 'toy' is not in .*few.txt"):
         list(TextMultilabelReader(labels=write(tmp_path, "few.txt", "water\n")).read(path))
-    for content, message in (("a\nb\na\n", "the label 'a' comes a second time"), ("\n", "it lists no label")):
+    for content, message in (
+        ("a\nb\na\n", "the label 'a' comes a second time"),
+        ("\n", "it lists no label"),
+        ("a\n\nb\x7f\n", "bad.txt:3: the label begins or ends with a control character"),
+    ):
         with pytest.raises(ConfigurationError, match=message):
             list(TextMultilabelReader(labels=write(tmp_path, "bad.txt", content)).read(path))
 
@@ -76,6 +80,30 @@ def test_ancestors(path, tmp_path):
     circle = write(tmp_path, "c.tsv", "a\tb\nb\ta\n")
     with pytest.raises(ConfigurationError, match="c.tsv: The taxonomy goes round in a circle"):
         list(TextMultilabelReader(taxonomy=circle).read(path))
+
+
+def test_ancestors_are_labels_of_the_list(path, tmp_path):
+    taxonomy = write(tmp_path, "t.tsv", "thing\ttoy\nstuff\twater\n")
+    reader = TextMultilabelReader(
+        labels=write(tmp_path, "few.txt", "toy\nwater\nthing\n"), taxonomy=taxonomy, ancestors=True
+    )
+    with pytest.raises(ConfigurationError, match=r"t.tsv: the label 'stuff', above 'water', is not in .*few.txt\."):
+        list(reader.read(path))
+
+
+def test_labels_that_the_taxonomy_lacks(path, tmp_path, caplog):
+    labels = write(tmp_path, "labels.txt", "toy\nwater\nliquid\n")
+    for more in ({}, {"labels": labels}):
+        some = write(tmp_path, "some.tsv", "liquid\twater\n")
+        with caplog.at_level(logging.WARNING):
+            assert len(list(TextMultilabelReader(taxonomy=some, ancestors=True, **more).read(path))) == 3
+        assert caplog.messages == [f"{path}: {some} lacks 1 of 2 labels, such as 'toy', which have no ancestors"]
+        caplog.clear()
+        none = write(tmp_path, "none.tsv", "Liquid\tWater\n")
+        with pytest.raises(ConfigurationError, match=r"none.tsv: it has no label of .*a.jsonl, such as 'toy'; set"):
+            list(TextMultilabelReader(taxonomy=none, ancestors=True, **more).read(path))
+        # Nobody asked for ancestors.
+        assert len(list(TextMultilabelReader(taxonomy=none, **more).read(path))) == 3 and not caplog.messages
 
 
 def test_parts_of_a_file_are_apart_and_make_it_whole(tmp_path):
@@ -136,7 +164,7 @@ def test_an_empty_text(tmp_path, text):
         ({"ancestors": True}, "dataset_reader.ancestors: set 'taxonomy' too"),
         ({"valid_every": 1}, "valid_every must be at least 2"),
         ({"max_tokens": 0}, "max_tokens must be at least 1"),
-        ({"max_words": 0}, "max_words must be at least 1"),
+        ({"max_words": 0}, "dataset_reader.max_words: at least 1, not 0"),
         ({"text_keys": []}, "dataset_reader.text_keys: name at least one key"),
     ],
 )

@@ -90,9 +90,9 @@ def test_mistakes():
     with pytest.raises(ConfigurationError, match="an energy of masks; model.output_space is a LabelSet"):
         MaskConvolutionEnergy(3, label_set(3))
     for settings, message in (
-        ({"channels": [0]}, "mask_convolution: every convolution has at least 1 channel"),
-        ({"kernel_size": 2}, "mask_convolution.kernel_size: an odd number"),
-        ({"hidden_dims": [4, 0]}, "mask_convolution.hidden_dims: at least 1, not 0"),
+        ({"channels": [0]}, "'mask_convolution' has a convolution of 0 channels; give at least 1"),
+        ({"kernel_size": 2}, "'mask_convolution' has kernel_size 2; give an odd number"),
+        ({"hidden_dims": [4, 0]}, "'mask_convolution' has a layer of hidden_dims 0; give at least 1"),
     ):
         with pytest.raises(ConfigurationError, match=message):
             MaskConvolutionEnergy(3, SPACE, **settings)

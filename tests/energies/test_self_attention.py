@@ -158,16 +158,17 @@ def test_float32_agrees_with_float64():
 
 @pytest.mark.parametrize("hidden_dim, num_heads", [(6, 4), (5, 1)])
 def test_wrong_sizes(hidden_dim, num_heads):
-    with pytest.raises(ConfigurationError, match="hidden_dim"):
+    message = f"'self_attention' has hidden_dim {hidden_dim}; .* a multiple of num_heads, {num_heads}"
+    with pytest.raises(ConfigurationError, match=message):
         SelfAttentionEnergy(9, tag_sequence(3), hidden_dim, num_heads)
 
 
 def test_unknown_pooling():
-    with pytest.raises(ConfigurationError, match="pooling is 'mean' or 'sum', not 'max'"):
+    with pytest.raises(ConfigurationError, match="'self_attention' has pooling 'max'; choose 'mean' or 'sum'"):
         SelfAttentionEnergy(9, tag_sequence(3), pooling="max")
 
 
 @pytest.mark.parametrize("name", ["num_heads", "num_layers"])
 def test_none_of_something(name):
-    with pytest.raises(ConfigurationError, match=f"self_attention energy: {name} must be at least 1, not 0"):
+    with pytest.raises(ConfigurationError, match=f"'self_attention' has {name} 0; give at least 1"):
         SelfAttentionEnergy(4, tag_sequence(3), **{name: 0})

@@ -225,7 +225,7 @@ def test_a_frozen_model_is_the_trained_one(tmp_path):
 
     # An archive's config has no pretrained_file: the weights come from the archive.
     again = energy_of(backward=True, frozen=True).float()
-    with pytest.raises(ConfigurationError, match="frozen: nothing was loaded that could be frozen"):
+    with pytest.raises(ConfigurationError, match="is frozen, and nothing was loaded that could be"):
         again(None, outputs)
     torch.nn.Sequential(again).load_state_dict(torch.nn.Sequential(copy.deepcopy(frozen)).state_dict())
     assert torch.equal(again(None, outputs), frozen(None, outputs))
@@ -266,7 +266,7 @@ def test_what_does_not_fit_is_told(tmp_path, terms, labels, message):
 
 
 def test_no_model_is_told(tmp_path):
-    with pytest.raises(ConfigurationError, match="tag_language_model.pretrained_file: .* is no trained model"):
+    with pytest.raises(ConfigurationError, match="pretrained_file of 'tag_language_model': .* is no trained model"):
         energy_of(pretrained_file=str(tmp_path))
     with pytest.raises(ConfigurationError, match="is no trained model"):
         energy_of(pretrained_file=str(tmp_path / "absent.tar.gz"))
@@ -275,12 +275,12 @@ def test_no_model_is_told(tmp_path):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"hidden_dim": 0}, "hidden_dim: at least 1, not 0"),
-        ({"gamma": 1.0, "frozen": True}, "frozen: models that read words .* set word_embedder, or gamma to 0"),
-        ({"embedding_dim": 0}, "embedding_dim: at least 1, not 0"),
-        ({"gamma": 1.0, "word_dim": 0}, "word_dim: at least 1, not 0"),
-        ({"word_dim": 3}, "word_dim: no model reads words with a gamma of 0"),
-        ({"gamma": -1.0}, "gamma: at least 0"),
+        ({"hidden_dim": 0}, "has hidden_dim 0; give at least 1"),
+        ({"gamma": 1.0, "frozen": True}, "is frozen, and models that read words .* set word_embedder, or gamma to 0"),
+        ({"embedding_dim": 0}, "has embedding_dim 0; give at least 1"),
+        ({"gamma": 1.0, "word_dim": 0}, "has word_dim 0; give at least 1"),
+        ({"word_dim": 3}, "has word_dim, and no model reads words with a gamma of 0"),
+        ({"gamma": -1.0}, "'tag_language_model' has gamma -1.0; give at least 0"),
         ({"word_embedder": torch.nn.Identity()}, "no model reads words with a gamma of 0"),
     ],
 )

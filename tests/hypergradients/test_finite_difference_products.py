@@ -7,7 +7,7 @@ from tests.hypergradients.bilevel import leaf
 
 
 def products_of(loss, inner, **settings):
-    return loss_products(loss, ParameterLayout(inner), method="finite_differences", **settings)
+    return loss_products(loss, ParameterLayout(inner), products="finite_differences", **settings)
 
 
 def test_parameters_come_back_bit_for_bit():

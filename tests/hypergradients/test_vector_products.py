@@ -7,7 +7,7 @@ from tests.hypergradients.bilevel import A, B, leaf, quadratic, relative_error
 
 # Both ways against dense second derivatives, which torch writes out by itself.
 
-WAYS = pytest.mark.parametrize("method, tolerance", [("autograd", 1e-10), ("finite_differences", 1e-6)])
+WAYS = pytest.mark.parametrize("products, tolerance", [("autograd", 1e-10), ("finite_differences", 1e-6)])
 
 
 def draws(parameters, seed=1):
@@ -38,12 +38,12 @@ def flat(named):
     return torch.cat([value.reshape(-1) for value in named.values()])
 
 
-def check(loss, inner, outer, method, tolerance):
+def check(loss, inner, outer, products, tolerance):
     vector = draws(inner)
     before = {name: p.detach().clone() for name, p in {**inner, **outer}.items()}
     state = torch.get_rng_state()
-    hessian = hessian_vector_product(loss, inner, vector, method)
-    cross = cross_hessian_vector_product(loss, inner, outer, vector, method)
+    hessian = hessian_vector_product(loss, inner, vector, products)
+    cross = cross_hessian_vector_product(loss, inner, outer, vector, products)
     assert torch.equal(state, torch.get_rng_state())
     expected = dense(loss, inner, inner) @ flat(vector), dense(loss, inner, outer).T @ flat(vector)
     for found, wanted, parameters in ((hessian, expected[0], inner), (cross, expected[1], outer)):
@@ -57,11 +57,11 @@ def check(loss, inner, outer, method, tolerance):
 
 
 @WAYS
-def test_quadratic(method, tolerance):
+def test_quadratic(products, tolerance):
     given, vector = quadratic((0.0, 0.0)), {"theta": leaf(0.7, -1.1).detach()}
     loss, _, inner, outer = given.parts
-    hessian = hessian_vector_product(loss, inner, vector, method)["theta"]
-    cross = cross_hessian_vector_product(loss, inner, outer, vector, method)["psi"]
+    hessian = hessian_vector_product(loss, inner, vector, products)["theta"]
+    cross = cross_hessian_vector_product(loss, inner, outer, vector, products)["psi"]
     assert (hessian - A @ vector["theta"]).abs().max() < tolerance
     assert (cross + B.T @ vector["theta"]).abs().max() < tolerance
 
@@ -107,7 +107,7 @@ NETS = {
 
 @WAYS
 @pytest.mark.parametrize("name", NETS)
-def test_nets(method, tolerance, name):
+def test_nets(products, tolerance, name):
     torch.manual_seed(0)
     net, forward = NETS[name]()
     x, psi = torch.randn(2, 4, 3, dtype=torch.double), leaf(0.3, -0.8)
@@ -117,7 +117,7 @@ def test_nets(method, tolerance, name):
         outputs = forward(x)
         return (psi[0] * outputs).tanh().sum() + (psi[1] * outputs**2).mean()
 
-    check(loss, dict(net.named_parameters()), {"psi": psi}, method, tolerance)
+    check(loss, dict(net.named_parameters()), {"psi": psi}, products, tolerance)
 
 
 def test_fused_attention_has_no_second_derivative_outside():
@@ -129,7 +129,7 @@ def test_fused_attention_has_no_second_derivative_outside():
 
 
 @WAYS
-def test_dropout_is_fixed_within_a_product(method, tolerance):
+def test_dropout_is_fixed_within_a_product(products, tolerance):
     torch.manual_seed(0)
     net, forward = transformer()
     x, inner = torch.randn(2, 4, 3, dtype=torch.double), dict(net.named_parameters())
@@ -139,12 +139,12 @@ def test_dropout_is_fixed_within_a_product(method, tolerance):
 
     vector = draws(inner)
     torch.manual_seed(5)
-    products = loss_products(loss, ParameterLayout(inner), method=method)
+    system = loss_products(loss, ParameterLayout(inner), products=products)
     state = torch.get_rng_state()
-    first = products.hessian(flat(vector))
+    first = system.hessian(flat(vector))
     # The caller draws in between.
     torch.rand(3)
-    assert torch.equal(first, products.hessian(flat(vector)))
+    assert torch.equal(first, system.hessian(flat(vector)))
     torch.set_rng_state(state)
     with torch.random.fork_rng():
         torch.manual_seed(5)
@@ -153,14 +153,14 @@ def test_dropout_is_fixed_within_a_product(method, tolerance):
     expected = torch.autograd.grad(gradients, list(inner.values()), list(vector.values()))
     assert relative_error(first, torch.cat([e.reshape(-1) for e in expected])) < tolerance
     torch.manual_seed(6)
-    assert relative_error(flat(hessian_vector_product(loss, inner, vector, method)), first) > 0.01
+    assert relative_error(flat(hessian_vector_product(loss, inner, vector, products)), first) > 0.01
 
 
 # Odd parameters.
 
 
 @WAYS
-def test_scalar_unused_and_non_contiguous(method, tolerance):
+def test_scalar_unused_and_non_contiguous(products, tolerance):
     torch.manual_seed(0)
     turned = torch.nn.Parameter(torch.randn(4, 3, dtype=torch.double).T)
     strided = torch.nn.Parameter(torch.randn(6, dtype=torch.double)[::2])
@@ -179,16 +179,16 @@ def test_scalar_unused_and_non_contiguous(method, tolerance):
         joint = torch.sin(inner["scale"] * (turned * x).sum(dim=1) * strided)
         return (outer["psi"] * joint).exp().sum() + inner["linear"].sum()
 
-    check(loss, inner, outer, method, tolerance)
-    found = hessian_vector_product(loss, inner, draws(inner), method)
+    check(loss, inner, outer, products, tolerance)
+    found = hessian_vector_product(loss, inner, draws(inner), products)
     assert not found["unused"].any() and found["scale"].shape == ()
     assert found["linear"].abs().max() < 1e-9
-    found = cross_hessian_vector_product(loss, inner, outer, draws(inner), method)
+    found = cross_hessian_vector_product(loss, inner, outer, draws(inner), products)
     assert not found["unused"].any() and found["psi"].abs() > 0.01
 
 
 @WAYS
-def test_tied(method, tolerance):
+def test_tied(products, tolerance):
     """A tensor with two names is one parameter, as in a net that names it once."""
     torch.manual_seed(0)
     first, second = torch.nn.Linear(3, 3).double(), torch.nn.Linear(3, 3).double()
@@ -201,7 +201,7 @@ def test_tied(method, tolerance):
     twice = {"a": first.weight, "bias": first.bias, "b": second.weight}
     once = {"a": first.weight, "bias": first.bias}
     vector = draws(once)
-    found = hessian_vector_product(loss, twice, {**vector, "b": vector["a"]}, method)
+    found = hessian_vector_product(loss, twice, {**vector, "b": vector["a"]}, products)
     expected = dense(loss, once, once) @ flat(vector)
     assert relative_error(flat({name: found[name] for name in once}), expected) < tolerance
     assert torch.equal(found["a"], found["b"]) and set(found) == set(twice)
@@ -221,7 +221,7 @@ def test_an_embedding_with_sparse_gradients():
 
 
 @pytest.mark.parametrize(
-    "dtype, method, tolerance",
+    "dtype, products, tolerance",
     [
         (torch.float, "autograd", 1e-5),
         (torch.float, "finite_differences", 1e-3),
@@ -229,19 +229,19 @@ def test_an_embedding_with_sparse_gradients():
         (torch.bfloat16, "finite_differences", 0.3),
     ],
 )
-def test_precisions(dtype, method, tolerance):
+def test_precisions(dtype, products, tolerance):
     """Against the same net and vector in float64."""
-    products = []
+    images = []
     for precision in (torch.double, dtype):
         torch.manual_seed(0)
         net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).bfloat16()
         x = torch.randn(10, 6).bfloat16().to(precision)
         net, inner = net.to(precision), dict(net.to(precision).named_parameters())
         vector = {name: value.bfloat16().to(precision) for name, value in draws(inner).items()}
-        way = method if precision is dtype else "autograd"
-        products.append(hessian_vector_product(lambda: net(x).square().mean(), inner, vector, way))
-    assert all(value.dtype == dtype for value in products[1].values())
-    assert relative_error(flat(products[1]).double(), flat(products[0])) < tolerance
+        way = products if precision is dtype else "autograd"
+        images.append(hessian_vector_product(lambda: net(x).square().mean(), inner, vector, way))
+    assert all(value.dtype == dtype for value in images[1].values())
+    assert relative_error(flat(images[1]).double(), flat(images[0])) < tolerance
 
 
 def test_mixed_precisions():

@@ -22,9 +22,9 @@ def test_mistakes_in_one_sentence():
         with pytest.raises(ConfigurationError, match=message) as error:
             hessian_vector_product(*arguments)
         assert "\n" not in str(error.value)
-    for method in ("autograd", "finite_differences"):
+    for products in ("autograd", "finite_differences"):
         with pytest.raises(FloatingPointError, match="inner loss is nan"):
-            hessian_vector_product(lambda: loss() * float("nan"), inner, vector, method)
+            hessian_vector_product(lambda: loss() * float("nan"), inner, vector, products)
 
 
 def test_no_second_derivative_at_all():

@@ -61,7 +61,7 @@ def test_two_processes_score_as_one(tmp_path):
 
 
 def test_mistakes():
-    with pytest.raises(ConfigurationError, match="mask_score.empty_iou"):
+    with pytest.raises(ConfigurationError, match="model.empty_iou"):
         MaskScore(1.5)
     with pytest.raises(ConfigurationError, match=r"same shape \(batch, H, W\)"):
         MaskScore()(torch.zeros(1, 2, 3), torch.zeros(1, 3, 2))

@@ -240,7 +240,7 @@ def test_refuses_sizes_that_do_not_agree():
 
 @pytest.mark.parametrize("empty_f1", [-0.1, 1.5, float("nan")])
 def test_refuses_an_f1_that_is_none(empty_f1):
-    with pytest.raises(ConfigurationError, match="multilabel_score.empty_f1"):
+    with pytest.raises(ConfigurationError, match="model.empty_f1"):
         MultilabelScore(empty_f1)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from seal.metrics import best_label_thresholds, best_threshold
+from seal.metrics import best_label_thresholds, best_micro_threshold, best_threshold
 
 FEW = [0.0, 2.0**-149, 0.125, 0.25, 0.5, 0.625, 1 - 2.0**-24, 1.0]
 
@@ -46,6 +46,19 @@ def test_no_threshold_is_better(table, empty_f1):
     assert 0 < found < 1
     best = max(example_f1(probabilities >= t, gold, empty_f1) for t in all_thresholds(probabilities))
     assert example_f1(probabilities >= found, gold, empty_f1) == pytest.approx(best, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables())
+def test_no_threshold_is_better_by_micro_f1(table):
+    probabilities, gold = table
+
+    def f1(t):
+        predicted = probabilities >= t
+        return 2.0 * (predicted & gold).sum().item() / max((predicted.sum() + gold.sum()).item(), 1)
+
+    found = best_micro_threshold(probabilities, gold)
+    assert 0 < found < 1 and f1(found) == pytest.approx(max(map(f1, all_thresholds(probabilities))), abs=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
@@ -143,7 +156,7 @@ def test_leaves_the_arguments_alone():
     assert torch.equal(probabilities, before) and gold.tolist() == [[1.0, 0.0, 0.0, 1.0]] * 3
 
 
-@pytest.mark.parametrize("function", [best_threshold, best_label_thresholds])
+@pytest.mark.parametrize("function", [best_threshold, best_micro_threshold, best_label_thresholds])
 @pytest.mark.parametrize(
     "probabilities, gold, message",
     [

@@ -3,9 +3,8 @@ import tarfile
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
-from tests.multilabel import ENCODER, LOSS_NET, TASK_NET, model, seal_parts, vocabulary
+from tests.multilabel import ATTRIBUTES, ENCODER, LABELS, LOSS_NET, TASK_NET, model, seal_parts, vocabulary
 
 
 def save(folder, net, archive=False):
@@ -40,11 +39,9 @@ def test_a_net_starts_from_the_weights_of_an_earlier_run(tmp_path, archive):
 def test_what_does_not_fit_is_told(tmp_path):
     trained = save(tmp_path / "run", model(**seal_parts()))
     alone = save(tmp_path / "alone", model())
-    turned = Vocabulary()
-    for name in reversed(range(3)):
-        turned.add_token_to_namespace(["red", "round", "sweet"][name], "labels")
-    for i in range(3):
-        turned.add_token_to_namespace(str(i), "attribute_labels")
+    turned = vocabulary(labels=reversed(LABELS))
+
+    reordered = vocabulary(attributes=reversed(ATTRIBUTES))
 
     def build(message, path, vocab=None, **settings):
         with pytest.raises(ConfigurationError, match=f"model.loss_net.pretrained_file: {message}"):
@@ -57,5 +54,6 @@ def test_what_does_not_fit_is_told(tmp_path):
     build("'.*text' is no trained model", str(tmp_path / "text"))
     build(".*has no loss_net", alone)
     build("the labels of", trained, vocab=turned)
+    build("the vocabulary 'attribute_labels' of .* is not that of this data", trained, vocab=reordered)
     build("'encoder.*' is .* give the loss_net the same settings", trained, encoder={**ENCODER, "hidden_dim": 6})
     build(".*absent", trained, encoder={**ENCODER, "num_layers": 2})

@@ -2,7 +2,6 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.models.seal_model import constant
 from seal.output_spaces import Candidates
 from tests.spine import FINDER_ROWS, FRAMES, loss_net_params, seal_model, srl_batch, srl_model
 from tests.spine import SENTENCES
@@ -57,25 +56,6 @@ def test_candidates_are_constants(method):
     # And the task-net is as it was, ready for its turn.
     assert state.logits.requires_grad and model.training and model.loss_net.training
     assert all(parameter.requires_grad for parameter in model.parameters())
-
-
-def test_constant_restores_what_it_found():
-    model = seal_model()
-    frozen = model.loss_net.energies[0].label_embeddings.weight.requires_grad_(False)
-    with pytest.raises(RuntimeError, match="inside"):
-        with constant(model.loss_net):
-            assert not any(parameter.requires_grad for parameter in model.loss_net.parameters())
-            assert not model.loss_net.training
-            raise RuntimeError("inside")
-    assert model.loss_net.training
-    assert [p for p in model.loss_net.parameters() if not p.requires_grad][0] is frozen
-    assert sum(not parameter.requires_grad for parameter in model.loss_net.parameters()) == 1
-    model.loss_net.eval()
-    with constant(model.loss_net):
-        pass
-    assert not model.loss_net.training
-    with constant(None):
-        pass
 
 
 @by_encoder

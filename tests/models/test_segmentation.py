@@ -37,6 +37,20 @@ def test_a_larger_image_is_the_mean_of_its_crops():
     assert {name: metrics[name] for name in score.get_metric()} == score.get_metric()
 
 
+@pytest.mark.parametrize("inference", [None, DESCENT])
+def test_no_more_than_some_crops_go_through_the_nets_at_once(monkeypatch, inference):
+    net, data = model(**seal_parts(), inference=inference, crops_per_side=3).eval(), batch(2, 11, 9)
+    net.with_energy = True
+    whole, rows = net(**data), []
+    net.task_net.register_forward_hook(lambda _, inputs, output: rows.append(len(output.logits)))
+    monkeypatch.setattr("seal.models.segmentation._AT_ONCE", 5)
+    parts = net(**data)
+    # Of two images six crops each, once for the mask and once for its energy.
+    assert rows == [5, 5, 2] * 2 and whole.keys() == parts.keys()
+    for name, value in whole.items():
+        assert torch.allclose(parts[name].double(), value.double(), rtol=1e-12, atol=1e-12), name
+
+
 def test_only_the_loss_net_learns_from_its_loss_and_only_the_task_net_from_its():
     net, data = model(**seal_parts()), batch()
     state = net.task_state(**data)

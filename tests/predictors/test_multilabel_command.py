@@ -26,7 +26,7 @@ def run_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     data = write_data(folder)
     made = net()
-    reader = {"type": "seal_multilabel", **data["reader"], "standardize": True, "statistics_from": data["path"]}
+    reader = {"type": "seal_multilabel", **data["reader"], "standardize": True}
     parts = {"type": "seal_multilabel", "output_space": {"type": "label_set"}, **seal_parts()}
     (folder / "config.json").write_text(json.dumps({"dataset_reader": reader, "model": parts}))
     made.vocab.save_to_files(str(folder / "vocabulary"))

@@ -3,14 +3,18 @@ import json
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.data.token_indexers import PretrainedTransformerIndexer
+from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.predictors.text_multilabel import TextMultilabelPredictor
 from tests.models.test_text_multilabel import ENCODER, SEPARATE, TEXTS, batch, model
 from tests.multilabel import model as feature_model
+from tests.tiny_bert import save_tiny_bert
 
 
-def predictor_of(parts=None, **settings):
+def predictor_of(parts=None, text_keys=None, **settings):
     """Of a model that knows kites and the sea by heart."""
     vocab, _ = batch()
     net = model(vocab, **(parts or {"task_net": {"encoder": ENCODER}}))
@@ -23,7 +27,7 @@ def predictor_of(parts=None, **settings):
         net.task_net._head.bias.fill_(-1)
         for label, place in (("toy", 0), ("water", 1)):
             net.task_net._head.weight[vocab.get_token_index(label, "labels"), place] = 1
-    return TextMultilabelPredictor(net, TextMultilabelReader(), **settings)
+    return TextMultilabelPredictor(net, TextMultilabelReader(text_keys=text_keys), **settings)
 
 
 def sigmoid(value):
@@ -48,13 +52,25 @@ def test_lines_as_text_and_as_json():
     assert [json.loads(predictor.dump_line(record)) for record in records] == records
     assert list(records[0]["labels"]) == ["water"]
     assert records[1]["id"] == 7 and set(records[1]["labels"]) == {"toy", "water"}
-    messages = ("is not JSON", "needs 'text', found 'words'", "text is empty", "must be a string")
+    messages = ("is not JSON", "has none of text, token", "text is empty", "must be a string")
     messages += ("'text' is given twice", "the text holds half a surrogate pair", "nested too deeply")
     for record, message in zip(records[2:], messages):
         assert record.keys() == {"error"} and message in record["error"]
     assert records[2]["error"].startswith("line 3 ")
     with pytest.raises(ConfigurationError, match="the text is empty"):
         predictor.predict("")
+
+
+def test_a_text_is_joined_of_the_readers_keys():
+    predictor = predictor_of(text_keys=["title", "text"])
+    lines = ['{"title": "kite", "text": ["sea"], "id": 7}', '{"title": "kite", "text": ""}', "sea", '{"text": "sea"}']
+    lines += ['{"title": 3, "text": "sea"}', '{"title": "", "text": " "}']
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert [set(record["labels"]) for record in records[:3]] == [{"toy", "water"}, {"toy"}, {"water"}]
+    assert records[0]["id"] == 7 and list(predictor.predict("sea")["labels"]) == ["water"]
+    messages = ("the object has no 'title', which the reader's text_keys name", "'title' must be a string", "is empty")
+    for record, message in zip(records[3:], messages):
+        assert record.keys() == {"error"} and message in record["error"]
 
 
 def test_a_text_alone_is_as_in_a_batch():
@@ -72,6 +88,34 @@ def test_instances_of_the_reader():
     reader.apply_token_indexers(instance)
     (record,) = predictor.predict_batch_instance([instance])
     assert record["id"] == "a:1" and list(record["labels"]) == ["toy"]
+
+
+def test_a_text_too_long_for_the_transformer_has_an_error_and_the_others_go_on(tmp_path):
+    torch.manual_seed(0)
+    folder = str(save_tiny_bert(tmp_path / "bert", ["kite", "sea"]))
+    reader = TextMultilabelReader(
+        tokenizer=PretrainedTransformerTokenizer(folder, add_special_tokens=False),
+        token_indexers={"tokens": PretrainedTransformerIndexer(folder)},
+    )
+    vocab, _ = batch()
+    net = model(vocab, task_net={"encoder": {"type": "text_transformer", "model_name": folder}})
+    predictor = TextMultilabelPredictor(net, reader, probabilities=True)
+    # Two special ones with them make 512 pieces, and 513.
+    texts = ["kite", "sea " * 511, "sea " * 510]
+    message = "a text has 513 pieces, and the transformer takes 512; set dataset_reader.max_tokens to 512 or less."
+    records = predictor.predict_batch_json([predictor.load_line(text) for text in texts])
+    assert records[1] == {"error": f"line 2 (blank lines not counted): encoder: {message}"}
+    assert records[0]["probabilities"] == pytest.approx(predictor.predict("kite")["probabilities"], abs=1e-6)
+    assert records[2]["probabilities"].keys() == {"toy", "water"}
+    instances = [reader.text_to_instance(text, [], f"a:{number}") for number, text in enumerate(texts, start=1)]
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    records = predictor.predict_batch_instance(instances)
+    assert records[1] == {"error": f"a:2: {message}"} and [records[0]["id"], records[2]["id"]] == ["a:1", "a:3"]
+    data = Batch(instances)
+    data.index_instances(vocab)
+    with pytest.raises(ConfigurationError, match="^a:2: a text has 513 pieces"):
+        net(**data.as_tensor_dict())
 
 
 def test_energy_is_that_of_the_predicted_labels():

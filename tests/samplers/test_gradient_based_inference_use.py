@@ -137,18 +137,18 @@ def test_from_params():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"space": "sphere"}, "sampler.space: one of clip, logit, not 'sphere'"),
-        ({"start": "one"}, "sampler.start"),
-        ({"optimizer": "lbfgs"}, "sampler.optimizer"),
-        ({"objective": "score"}, "sampler.objective"),
-        ({"keep": "all"}, "sampler.keep"),
+        ({"space": "sphere"}, "gradient_based_inference: space is one of clip, logit, not 'sphere'"),
+        ({"start": "one"}, "gradient_based_inference: start is"),
+        ({"optimizer": "lbfgs"}, "gradient_based_inference: optimizer is"),
+        ({"objective": "score"}, "gradient_based_inference: objective is"),
+        ({"keep": "all"}, "gradient_based_inference: keep is"),
         ({"num_steps": 0}, "num_steps"),
         ({"step_size": 0.0}, "step_size"),
         ({"tolerance": -1.0}, "tolerance"),
-        ({"restarts": 2}, "sampler.restarts: 2 with start 'zeros'"),
-        ({"restarts": 0, "start": "random"}, "sampler.restarts"),
-        ({"cost": L1Cost()}, "sampler.cost: only the objective 'cost_augmented'"),
-        ({"score": SoftF1(), "objective": "cost_augmented"}, "sampler.score: only"),
+        ({"restarts": 2}, "gradient_based_inference: restarts is 2 with start 'zeros'"),
+        ({"restarts": 0, "start": "random"}, "gradient_based_inference: restarts is"),
+        ({"cost": L1Cost()}, "gradient_based_inference: cost is for the objective 'cost_augmented'"),
+        ({"score": SoftF1(), "objective": "cost_augmented"}, "gradient_based_inference: score is for"),
     ],
 )
 def test_mistakes(settings, message):

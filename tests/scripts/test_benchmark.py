@@ -167,9 +167,16 @@ def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys):
         (["--suite", "srl", "--methods", "nce"], "nce_20"),
         (["--suite", "srl", "--repeats", "0"], "--repeats"),
         (["--suite", "srl", "--width", "40"], "--width"),
+        (["--suite", "srl", "--methods", ","], "--methods: name one of cross_entropy, crf, "),
+        (["--suite", "multilabel", "--cases", ","], "--cases: name one of step, "),
+        (["--suite", "multilabel", "--layers", "6"], "--layers: the suite multilabel takes none"),
+        (["--suite", "text", "--warmup-steps", "0"], "--warmup-steps: the suite text takes none"),
+        (["--suite", "tagging", "--width", "64"], "--width: the suite tagging takes none"),
+        (["--suite", "implicit", "--dataset", "bibtex"], "--dataset: the suite implicit takes none"),
+        (["--suite", "srl", "--out", __file__], "test_benchmark.py is a file, not a folder"),
     ],
 )
 def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
-    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 2
+    assert benchmark.main(["--out", str(tmp_path), *arguments]) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and word in message and message.count("\n") == 1

@@ -3,6 +3,7 @@
 import pandas
 
 from scripts import benchmark
+from scripts.measure import bench_text
 
 
 def test_a_step_of_each_method_against_cross_entropy(tmp_path):
@@ -14,6 +15,19 @@ def test_a_step_of_each_method_against_cross_entropy(tmp_path):
             row = table.loc[(method, metric)]
             assert row["value"] > 0 and (method != "cross_entropy" or row["ratio"] == 1)
     assert (tmp_path / "benchmark.png").stat().st_size > 1000
+
+
+def test_a_batch_and_its_parts_are_padded_alike(monkeypatch):
+    monkeypatch.setattr(bench_text, "is_present", lambda name: name == "sample")
+    monkeypatch.setattr(bench_text, "MAX_LENGTH", 12)
+    made = bench_text.TextBenchmark(["implicit_cd_in_8_parts"], None, 1, num_batches=2, threads=1, layers=1, width=32)
+    assert [len(instance["tokens"]) for instance in made._instances] == [12] * 64
+
+
+def test_where_few_texts_are_long_the_others_follow():
+    texts = [{"tokens": [name] * length} for name, length in (("a", 2), ("b", 5), ("c", 1), ("d", 6), ("e", 3))]
+    for count, names in ((1, "b"), (2, "bd"), (4, "bdac"), (9, "bdace")):
+        assert "".join(text["tokens"][0] for text in bench_text.longest(iter(texts), count, 5)) == names
 
 
 def test_memory_of_a_batch_in_parts(tmp_path):

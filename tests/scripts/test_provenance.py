@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common import Params
 
-from scripts.measure import machine, provenance
+from scripts.measure import machine, provenance, runs
 from scripts.measure.runs import Run
 from scripts.measure.suite import Method, UserError
 
@@ -46,6 +46,22 @@ def test_a_training_that_goes_on_is_noted_beside_the_first(at, tmp_path):
     (noted,) = provenance.trainings(tmp_path)
     assert (noted["torch"], noted["machine"]) == ("2.0", "a computer")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", noted["begun"])
+
+
+def test_a_training_goes_on_with_the_epoch_after_its_checkpoint(at, tmp_path):
+    at("a")
+    (tmp_path / "model").mkdir()
+    # The last one was being written when its process was killed.
+    whole = [f"{kind}_state_{name}" for kind in ("model", "training") for name in ("e2_b0", "e10_b3")]
+    for name in [*whole, "model_state_e11_b0"]:
+        (tmp_path / "model" / f"{name}.th").touch()
+    for recover in (False, True):
+        provenance.note_training(tmp_path, recover)
+    assert [training["first_epoch"] for training in provenance.trainings(tmp_path)] == [0, 10]
+    # Older notes have none.
+    assert runs.first_epochs(tmp_path) == {0, 10}
+    (tmp_path / "run.json").write_text('{"trainings": [{}, {"commit": "a"}]}')
+    assert runs.first_epochs(tmp_path) == set()
 
 
 def test_an_older_training_that_goes_on_stays_unknown(at, tmp_path):

@@ -162,8 +162,12 @@ def test_the_figure_ends_its_axis_below_far_random_points(tmp_path):
     limits = []
     panel = SimpleNamespace(set_ylim=lambda low, high: limits.append((low, high)))
     assert refinement._cut(panel, table, lines) == "" and not limits
-    table.loc[6, "energy"] = 100.0
-    assert "random" in refinement._cut(panel, table, lines) and limits == [(-1.2, 2.0)]
+    for rows, which in ((slice(6, 6), "the first"), (slice(7, 7), "the first"), (slice(6, 8), "all")):
+        table.loc[rows, "energy"] = 100.0
+        assert refinement._cut(panel, table, lines) == f"{which} steps from random points are above the axis"
+    table.loc[6, "energy"] = 0.0
+    assert refinement._cut(panel, table, lines).startswith("some steps")
+    assert set(limits) == {(-1.2, 2.0)}
     refinement.draw(table, lines, tmp_path / "figure.png", "some rows")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
@@ -225,6 +229,7 @@ def test_a_model_without_task_net_or_of_another_kind(tmp_path, monkeypatch, caps
         ([str(ROOT / "data"), str(VALID)], "not a folder that"),
         ([str(VALID), str(VALID)], "not a model archive"),
         (["m", "d", "--steps", "0"], "--steps"),
+        (["m", "d", "--out", __file__], "is a file, not a folder"),
         (["m", "d", "--batch-size", "0"], "--batch-size"),
         (["m", "d", "--step-size", "-1"], "--step-size"),
     ],

@@ -15,10 +15,11 @@ import _jsonnet
 import numpy
 import pandas
 import pytest
+from allennlp.training.checkpointer import Checkpointer
 
 from scripts import reproduce
 from scripts.measure import configs, provenance, results, runs, significance, tables
-from scripts.measure.files import read_json
+from scripts.measure.files import read_json, write_gzip, write_json, write_text
 from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +114,16 @@ def test_epoch_seconds_start_again_after_a_kill():
     durations = ["0:00:10", "0:00:25.5", "0:00:04", "0:00:12", "1 day, 0:00:12"]
     epochs = [{"training_duration": duration} for duration in durations]
     assert runs.epoch_seconds(epochs) == [10, 15.5, 4, 8, 86400]
+    # An epoch that took longer than all before the kill does not show it.
+    assert runs.epoch_seconds(epochs, first={0, 1}) == [10, 25.5, 4, 8, 86400]
+
+
+def test_archives_of_the_same_frames_are_the_same_bytes(tmp_path, monkeypatch):
+    for process in (12, 3456):
+        monkeypatch.setattr(os, "getpid", lambda: process)
+        write_gzip(tmp_path / f"{process}.csv.gz", "a,b\n1,ä\n")
+    assert (tmp_path / "12.csv.gz").read_bytes() == (tmp_path / "3456.csv.gz").read_bytes()
+    assert pandas.read_csv(tmp_path / "12.csv.gz").to_dict("list") == {"a": [1], "b": ["ä"]}
 
 
 # Configs.
@@ -166,6 +177,9 @@ def test_overrides_keep_what_is_beside_them():
         (["--suite", "srl_sample", "--encoder", "x"], ["--encoder"]),
         (["--suite", "srl_sample", "--fraction", "0"], ["--fraction"]),
         (["--suite", "srl_sample", "--jobs", "0"], ["--jobs"]),
+        (["--suite", "srl_sample", "--methods", ","], ["--methods", "at least one"]),
+        (["--suite", "srl_sample", "--methods", ""], ["--methods", "at least one"]),
+        (["--suite", "srl_sample", "--splits", ","], ["--splits", "at least one"]),
         (["--suite", "srl_sample", "--overrides", "{"], ["--overrides", "JSON"]),
         (["--suite", "srl_sample", "--overrides", '{"nse:a": 1}'], ["nse", "nce"]),
     ],
@@ -176,6 +190,13 @@ def test_mistakes_end_in_a_sentence(arguments, words, tmp_path, capsys):
     assert message.startswith("error: ") and message.count("\n") == 1
     assert all(word in message for word in words)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("below", [(), ("a", "b")])
+def test_a_file_is_no_folder_for_results(below, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert reproduce.main(["--suite", "srl_sample", "--out", str(tmp_path.joinpath("file", *below))]) == 2
+    assert capsys.readouterr().err == f"error: --out: {tmp_path / 'file'} is a file, not a folder.\n"
 
 
 def test_missing_data_is_named(tmp_path, monkeypatch, capsys):
@@ -237,6 +258,30 @@ def test_finished_runs_are_not_run_again(whole, monkeypatch, capsys):
     assert "other settings" in capsys.readouterr().err
 
 
+def test_a_run_that_another_process_trains_with_other_settings_meanwhile_is_refused(tmp_path, monkeypatch, capsys):
+    plan = reproduce.plan
+
+    def other_process(arguments):
+        planned = plan(arguments)
+        for run in planned:
+            write_text(run.folder / "config.jsonnet", run.config.replace("epochs", "more_epochs"))
+        return planned
+
+    monkeypatch.setattr(reproduce, "plan", other_process)
+    monkeypatch.setattr(runs.Runner, "_train", lambda *_, **__: pytest.fail("it was trained"))
+    assert reproduce.main([*TINY, "--methods", "crf", "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("error: ") and "config.jsonnet is of a run with other settings" in message
+    # Nothing is noted in the other's folder.
+    assert not list(tmp_path.rglob("*.json"))
+    # Nor is it taken for ours once the other has ended.
+    (run,) = plan(reproduce.parser().parse_args([*TINY, "--methods", "crf", "--out", str(tmp_path / "ended")]))
+    write_text(run.folder / "config.jsonnet", "{}")
+    write_json(run.folder / "result.json", {"metrics": {split: {} for split in run.splits}})
+    with pytest.raises(UserError, match="other settings"):
+        runs.Runner(1).finish(run)
+
+
 def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch, capsys):
     """It noted no commit, and the library has changed since."""
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
@@ -254,6 +299,15 @@ def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch
     assert (tmp_path / "results.csv").read_bytes() == (whole / "results.csv").read_bytes()
 
 
+def test_a_page_names_the_data_that_its_runs_were_given(whole, tmp_path):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "runs" / "srl_sample-crf-1" / "model" / "config.json"
+    write_json(path, {**read_json(path), "validation_data_path": "data/elsewhere"})
+    reproduce.report(tmp_path, "", "")
+    page, own = (tmp_path / "results.md").read_text(encoding="utf-8"), SUITES["srl_sample"].data()
+    assert f"Data: train `{own['train']}`, dev `data/elsewhere`, `{own['dev']}`, test `{own['test']}`. " in page
+
+
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     arguments = [*TINY, "--methods", "crf", "--out", str(tmp_path)]
     process = subprocess.Popen(
@@ -269,9 +323,12 @@ def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
         process.wait()
     os.kill(int((folder / "lock").read_text()), signal.SIGKILL)
     assert not (folder / "trained.json").exists()
+    at_kill = int(Checkpointer(folder / "model").find_latest_checkpoint()[0].partition("_e")[2].partition("_b")[0])
 
     assert reproduce.main(arguments) == 0
-    assert read_json(folder / "trained.json")["recovered"] and len(provenance.trainings(folder)) == 2
+    assert read_json(folder / "trained.json")["recovered"]
+    first, again = (training["first_epoch"] for training in provenance.trainings(folder))
+    assert first == 0 and again == at_kill > 0 and runs.first_epochs(folder) == {0, again}
     first, second = (pandas.read_csv(out / "results.csv") for out in (whole, tmp_path))
     first = first[first["method"] == "crf"].reset_index(drop=True)
     timed = first["metric"] == "seconds_per_epoch"

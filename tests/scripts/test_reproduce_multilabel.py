@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import _jsonnet
+import matplotlib.pyplot as plt
 import numpy
 import pandas
 import pytest
@@ -11,7 +12,7 @@ import torch
 
 from scripts import reproduce
 from scripts.measure import configs, family_plots, family_tables, results, runs, significance, tables
-from scripts.measure.files import read_json
+from scripts.measure.files import read_json, write_json
 from scripts.measure.multilabel_scores import example_f1
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
 
@@ -67,6 +68,13 @@ def test_settings_reach_the_config_and_one_methods_go_first():
     assert config["trainer"]["patience"] == 3 and config["trainer"]["num_epochs"] == 5
     assert config["random_seed"] == 3
     assert configs.parse_settings("a=[1, 2],b=3") == {"a": "[1, 2]", "b": "3"}
+
+
+def test_only_scores_of_random_starts_may_differ_from_trainings():
+    for more, expected in (("", {"nce_energy"}), ("restarts: 2", {"spen", "dvn", "nce_energy"})):
+        model = f"lib.experiment('bibtex', m, settings={{ {more} }}).model"
+        made = configs.library_value("multilabel.libsonnet", f"{{ [m]: {{ model: {model} }} for m in lib.methods }}")
+        assert {name for name, config in made.items() if runs.tolerance(config) > 1} == expected
 
 
 @pytest.mark.parametrize("source", ["a", "a=", "a=1,a=2", "a=nothing", "a b=1"])
@@ -135,6 +143,27 @@ def test_the_tables_are_those_of_the_papers():
     assert "| bibtex: NCE | SEAL-dynamic | 3.00 M | 1.00 M | 2.5 | 30 | 20 | 12,345 |" in lines
 
 
+def test_a_page_of_tuned_scores_says_what_they_are_tuned_for():
+    table = made_up()
+    assert "Tuned" not in tables.page(SUITES, table, {}, [], {}, "", [FAMILY])
+    table["metric"] = table["metric"].replace("f1_tuned", "micro_f1_tuned")
+    last = tables.page(SUITES, table, {}, [], {}, "", [FAMILY]).rpartition("\n- ")[2]
+    assert last.startswith("Tuned: F1, micro and macro F1 are all at one threshold, found on dev (or valid)")
+
+
+def test_a_page_names_the_data_that_its_runs_were_given(tmp_path):
+    for method, path in (("nce", "data/a"), ("spen", "data/b"), ("dvn", "data/a")):
+        config = {"train_data_path": "data/c", "validation_data_path": path}
+        folder = tmp_path / "runs" / f"multilabel_bibtex-{method}-1"
+        write_json(folder / "model" / "config.json", config)
+        write_json(folder / "result.json", {"metrics": {}})
+    suites = {name: results.with_data(tmp_path, suite) for name, suite in SUITES.items()}
+    page = tables.page(suites, made_up(), {}, [], {}, "", [FAMILY])
+    assert "### All scores: bibtex, valid `data/a`, `data/b`\n" in page
+    assert f"### All scores: genbase, valid `{SUITES['multilabel_genbase'].data()['valid']}`\n" in page
+    assert suites["multilabel_bibtex"].data()["train"] == "data/c"
+
+
 def test_the_mean_gain_is_over_data_sets_that_have_every_method():
     table = made_up()
     table = table[~((table["dataset"] == "genbase") & (table["method"] == "nce"))]
@@ -189,6 +218,20 @@ def test_the_figure_has_the_gains(tmp_path):
     assert not (tmp_path / "none.png").exists()
 
 
+def test_the_figure_says_what_its_points_are():
+    table = made_up()
+    table = table[table["metric"] == "f1"]
+    far = table.assign(value=table["value"] + 40 * (table["method"] == "spen"))
+    one = table[(table["method"] != "nce") | (table["seed"] == 1)]
+    bars, alone, axis = "bars: the sample deviation", "no bar: one seed", "the axis is logarithmic beyond ±5"
+    cases = ((table, [bars]), (far, [bars, axis]), (one, [bars, alone]), (table[table["seed"] == 1], [alone]))
+    for rows, expected in cases:
+        _, panel = plt.subplots()
+        notes = family_plots._points(panel, SUITES["multilabel_bibtex"], ["spen", "nce"], ["bibtex"], rows)
+        plt.close()
+        assert [note.partition(",")[0] for note in notes] == expected
+
+
 # The user's mistakes.
 
 
@@ -196,6 +239,7 @@ def test_the_figure_has_the_gains(tmp_path):
     "arguments, words",
     [
         (["--datasets", "bibtexx"], ["bibtexx", "bibtex, "]),
+        (["--datasets", ""], ["--datasets", "at least one"]),
         (["--methods", "nce,nse"], ["nse", "nce"]),
         (["--fraction", "0.5"], ["--fraction"]),
         (["--encoder", "bert"], ["--encoder"]),

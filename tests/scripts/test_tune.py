@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from types import SimpleNamespace
 
@@ -78,15 +79,43 @@ def test_the_space_holds_the_configs_own_settings(dataset, method):
     # A net of one layer has no dropout.
     assert ("dropout" in own) == (dataset != "sample")
     for name, value in own.items():
-        if isinstance(space[name], Choice):
-            assert value in space[name].values
-        else:
-            assert space[name].low <= value <= space[name].high
-            assert not space[name].step or (value - space[name].low) % space[name].step == 0
+        assert may_be(space[name], value)
+
+
+def may_be(values, value):
+    if isinstance(values, Choice):
+        return value in values.values
+    return values.low <= value <= values.high and not (values.step and (value - values.low) % values.step)
+
+
+def test_every_configs_own_values_may_be_chosen():
+    seen = set()
+    for dataset, methods in EVERYTHING.items():
+        for method, settings in methods.items():
+            for name, values in SPACES[method].items():
+                # Null stands for the data set's own.
+                if settings[name] is not None:
+                    wide = values.with_value(settings[name])
+                    assert may_be(wide, settings[name]), (dataset, method, name)
+                    assert not isinstance(wide, Range) or not wide.step or may_be(wide, values.low)
+                    seen.add(may_be(values, settings[name]))
+    assert seen == {True, False}
 
 
 def test_dropout_that_the_settings_leave_open_is_the_data_sets():
     assert search_spaces.own_settings("bibtex", "cross_entropy")["dropout"] == 0.4
+
+
+def test_the_first_trials_are_the_configs_own_settings_and_their_neighbours():
+    first = search_spaces.first_trials("bibtex", "margin", (("loss_net_lr", "1e-4"),))
+    own = first[0]
+    assert own == search_spaces.own_settings("bibtex", "margin", (("loss_net_lr", "1e-4"),))
+    # A third of the energy weight would be outside its range, of which the config's own is the end.
+    assert first[1:] == [
+        {**own, "energy_weight": pytest.approx(6e-4)},
+        {**own, "task_net_lr": pytest.approx(3e-3)},
+        {**own, "task_net_lr": pytest.approx(3.33e-4)},
+    ]
 
 
 def test_a_range_is_widened_and_rounds():
@@ -94,6 +123,10 @@ def test_a_range_is_widened_and_rounds():
     assert Range(0.1, 1.0).with_value(2.0) == Range(0.1, 2.0)
     assert Range(0.1, 1.0).suggest(trial, "x") == 0.123
     assert Range(20, 100, step=20).suggest(trial, "n") == 60
+    assert Range(20, 100, step=20).with_value(60) == Range(20, 100, step=20)
+    assert Range(20, 100, step=20).with_value(30) == Range(20, 100, step=10)
+    assert Range(20, 100, step=20).with_value(5) == Range(5, 100, step=5)
+    assert Range(20, 100, step=20).with_value(120) == Range(20, 120, step=20)
     assert Choice((1, 5, 10)).with_value(6) == Choice((1, 5, 6, 10))
 
 
@@ -222,6 +255,41 @@ def test_a_trial_that_is_interrupted_comes_again_and_a_pruned_one_counts(tmp_pat
     assert ends == ["complete"] * 4 + ["pruned"]
     # Nothing is left to do.
     assert command(tmp_path, trials=5) == 0 and len(untrained.settings) == 6
+
+
+def test_a_search_begins_with_the_first_trials_once(tmp_path, untrained):
+    first = search_spaces.first_trials("sample", "cross_entropy")
+    assert command(tmp_path, trials=2) == command(tmp_path, trials=5) == 0
+    assert len(first) == 3 and untrained.settings[:3] == first
+    assert len(untrained.settings) == 5 and not any(settings in first for settings in untrained.settings[3:])
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+@pytest.mark.parametrize("alive", [False, True])
+def test_a_search_does_not_end_without_the_trials_of_a_killed_process(alive, tmp_path, untrained, monkeypatch, capsys):
+    monkeypatch.setattr(search_spaces, "HEARTBEAT", 1)
+    monkeypatch.setattr(search_spaces, "SILENCE", 2)
+    about = {"dataset": "sample", "method": "cross_entropy", "metric": "f1", "epochs": 1, "seed": None, "settings": {}}
+    (tmp_path / "a").mkdir()
+    study = search_spaces.open_study(tmp_path / "a" / "search.db", about, trials=2)
+    first = search_spaces.first_trials("sample", "cross_entropy")
+    # Another process begins the first trial, and is killed at once or goes on for good.
+    with optuna.storages._heartbeat.get_heartbeat_thread(study.ask()._trial_id, study._storage):
+        assert not alive or command(tmp_path, trials=2) == 0
+    assert alive or command(tmp_path, trials=2) == 0
+    own = re.search(r"The config's own settings are (.*?)\. ", capsys.readouterr().out).group(1)
+    assert untrained.settings[0] == first[1]
+    if alive:
+        assert first[0] not in untrained.settings and own == "not among them"
+    else:
+        assert untrained.settings[-1] == first[0] and own == f"trial {len(untrained.settings)}'s"
+
+
+def test_the_own_settings_are_tried_before_the_search_ends_when_they_were_interrupted(tmp_path, untrained):
+    untrained.errors = {0: KeyboardInterrupt()}
+    assert command(tmp_path, trials=2) == 130 and command(tmp_path, trials=2) == 0
+    first = search_spaces.first_trials("sample", "cross_entropy")
+    assert untrained.settings == [first[0], first[1], first[0]]
 
 
 def test_where_every_trial_is_pruned(tmp_path, untrained, capsys):

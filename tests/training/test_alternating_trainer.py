@@ -695,34 +695,46 @@ def test_a_loss_net_to_train_that_is_not_there(tmp_path):
 
 
 def test_a_model_of_another_house(tmp_path):
-    with pytest.raises(ConfigurationError, match="trains seal's models"):
+    with pytest.raises(ConfigurationError, match="'alternating' and 'implicit_gradient' train seal's models"):
         AlternatingTrainer.from_partial_objects(torch.nn.Linear(1, 1), str(tmp_path), data_loader=[])
 
 
-@pytest.mark.parametrize("player", ["task_net", "loss_net"])
-@pytest.mark.parametrize("where", ["loss", "gradient"])
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path, monkeypatch, player, where):
-    trainer = build(config(epochs=3), tmp_path)
+def breaking(trainer, monkeypatch, player, where, call):
+    """The player's loss is no number, or 0 with an infinite gradient, when it is asked for that often."""
     model, calls = trainer.model, []
     original = getattr(model, f"{player}_loss")
 
     def broken(*args):
         loss = original(*args)
         calls.append(loss)
-        if len(calls) == 7:  # The third batch of the second epoch.
-            # A loss of 0 with an infinite gradient, or no number at all.
+        if len(calls) == call:
             nothing = sum(p.sum() for p in getattr(model, f"{player}_parameters")()) * 0
             return loss + ((nothing.abs() + 0.0).sqrt() if where == "gradient" else nothing + float("nan"))
         return loss
 
     monkeypatch.setattr(model, f"{player}_loss", broken)
+
+
+@pytest.mark.parametrize("player", ["task_net", "loss_net"])
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path, monkeypatch, player, where):
+    trainer = build(config(epochs=3), tmp_path)
+    breaking(trainer, monkeypatch, player, where, 7)  # The third batch of the second epoch.
     with pytest.raises(NonFiniteLoss) as error:
         trainer.train()
     told = user_errors.describe(error.value)
     assert told.startswith(f"the {player}'s {where} is") and "\n" not in told
-    assert "batch 3 of epoch 1" in told and str(tmp_path) in told
+    assert "batch 3 of epoch 1" in told
+    assert f"the last good checkpoint is {tmp_path / 'model_state_e1_b0.th'}. Lower trainer.{player}" in told
     state = torch.load(tmp_path / "model_state_e1_b0.th")
     assert all(torch.isfinite(value).all() for value in state.values())
+
+
+def test_where_there_is_no_checkpoint_yet(tmp_path, monkeypatch):
+    trainer = build(config(), tmp_path)
+    breaking(trainer, monkeypatch, "task_net", "loss", 1)
+    with pytest.raises(NonFiniteLoss, match="no checkpoint has been saved. Lower"):
+        trainer.train()
 
 
 def test_registered():

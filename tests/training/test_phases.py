@@ -11,6 +11,7 @@ from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal import user_errors
+from seal.samplers import GradientBasedInference
 from seal.training import Phase
 from seal.training.phased_trainer import TaskNetStart
 from seal.training.phases import Phases
@@ -256,14 +257,45 @@ def test_schedulers_rest_with_their_players(tmp_path):
     assert [r["task_net"] for r in seen.rates] == [wanted[n] for n in (0, 0, 4, 4, 8, 12)]
 
 
-def test_a_resting_players_plateau_sees_no_score(tmp_path):
-    given = [{"epochs": 3, "train": "loss_net"}, {}]
-    more = {f"trainer__{name}__learning_rate_scheduler": PLATEAU for name in ("task_net", "loss_net")}
-    trainer, seen = watched(config(epochs=5, trainer__phases=given, **more), tmp_path)
+@pytest.fixture
+def plateaus():
+    return {f"trainer__{name}__learning_rate_scheduler": PLATEAU for name in ("task_net", "loss_net")}
+
+
+def test_a_resting_players_plateau_sees_no_score(tmp_path, plateaus):
+    given = [{"epochs": 3, "train": "task_net"}, {}]
+    trainer, seen = watched(config(epochs=5, trainer__phases=given, **plateaus), tmp_path)
     scores(trainer, 0.5, 0.5, 0.5, 0.1, 0.2)
     trainer.train()
-    assert [r["task_net"] for r in seen.rates] == [5e-3] * 5
-    assert [r["loss_net"] for r in seen.rates] == [5e-3 * 0.5**n for n in (0, 1, 2, 3, 4)]
+    assert [r["loss_net"] for r in seen.rates] == [5e-3] * 5
+    assert [r["task_net"] for r in seen.rates] == [5e-3 * 0.5**n for n in (0, 1, 2, 3, 4)]
+
+
+def test_no_plateau_where_only_the_loss_net_moves_and_the_task_net_predicts(tmp_path, plateaus):
+    trainer, seen = watched(
+        config(epochs=5, trainer__phases=[{"epochs": 3, "train": "loss_net"}, {}], **plateaus), tmp_path
+    )
+    scores(trainer, 0.5, 0.5, 0.5, 0.5, 0.5)
+    trainer.train()
+    # The first score of the second phase is the best there is.
+    assert [r["loss_net"] for r in seen.rates] == [5e-3] * 4 + [2.5e-3]
+
+
+@pytest.mark.parametrize(
+    "start, share, rates",
+    [
+        ("zeros", False, [5e-3] * 3),
+        ("task_net", False, [5e-3, 2.5e-3, 1.25e-3]),
+        ("zeros", True, [5e-3, 2.5e-3, 1.25e-3]),
+    ],
+)
+def test_no_plateau_where_only_the_noise_moves_and_the_energy_predicts(tmp_path, plateaus, start, share, rates):
+    given = [{"epochs": 3, "train": "task_net", "energy": False}, {"train": "loss_net"}]
+    trainer, seen = watched(config(epochs=4, share_encoder=share, trainer__phases=given, **plateaus), tmp_path)
+    trainer.model.inference = GradientBasedInference(start=start)
+    scores(trainer, 0.5, 0.5, 0.5, 0.5)
+    trainer.train()
+    assert [r["task_net"] for r in seen.rates][:3] == rates
 
 
 # Validation.

@@ -180,9 +180,10 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
         {"trainer__first": "task_net", "trainer__phases": [{"epochs": 1, "energy": False}, {}]},
         {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
+        {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
         {"data_loader": {"batch_size": 2, "shuffle": True}},
     ],
-    ids=["epochs", "every_3rd", "moving_average", "accumulation", "phases", "adamw", "shuffle"],
+    ids=["epochs", "every_3rd", "moving_average", "accumulation", "phases", "adamw", "cosine", "shuffle"],
 )
 def test_killed_under_other_settings(tmp_path, more):
     built = settings(**more)

@@ -189,7 +189,7 @@ def test_killed_workers_recover_to_the_same_run(tmp_path, batch):
 
 def test_no_other_accelerator(tmp_path):
     def work(rank):
-        with pytest.raises(ConfigurationError, match="'alternating' trainer needs 'replicas'"):
+        with pytest.raises(ConfigurationError, match="'alternating' and 'implicit_gradient' need 'replicas'"):
             AlternatingTrainer.from_partial_objects(
                 model, str(tmp_path), [], distributed=True, ddp_accelerator=TorchDdpAccelerator()
             )

@@ -129,7 +129,7 @@ def test_an_epoch_of_a_part_of_the_data_is_refused(tmp_path, accumulated):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        (settings_of(every=0), "every: at least 1, not 0"),
+        (settings_of(every=0), "'trace_inference_networks' has every 0; give at least 1"),
         ({**config("cross_entropy"), "callbacks": True}, "is for models with a task_net and a loss_net"),
     ],
 )

@@ -7,6 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
+from seal.metrics import best_micro_threshold
 from tests.multilabel import ROWS, TASK_NET, write_data
 from tests.spine import srl_model
 
@@ -32,7 +33,7 @@ def params_of(data, **trainer):
 def test_the_best_epochs_thresholds_are_the_models(tmp_path):
     data = write_data(tmp_path)
     model = train_model(params_of(data), str(tmp_path / "run"))
-    assert model.is_tuned and not model.tune_thresholds
+    assert model.is_tuned and model.tune_thresholds is None
     best = json.loads((tmp_path / "run" / "metrics.json").read_text())
     epochs = [
         json.loads((tmp_path / "run" / f"metrics_epoch_{i}.json").read_text())["validation_f1_tuned"] for i in range(3)
@@ -45,6 +46,16 @@ def test_the_best_epochs_thresholds_are_the_models(tmp_path):
     evaluate_from_archive(tmp_path / "run" / "model.tar.gz", other["path"])
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", data["path"])
     assert metrics["f1_tuned"] == pytest.approx(best["best_validation_f1_tuned"])
+
+
+def test_the_metric_to_tune_for(tmp_path):
+    data = write_data(tmp_path)
+    callback = {"type": "tune_thresholds", "metric": "micro_f1"}
+    model = train_model(params_of(data, callbacks=[callback]), str(tmp_path / "run"))
+    probabilities, gold = model._score.last_pass()
+    assert model.tuned_threshold == best_micro_threshold(probabilities, gold)
+    with pytest.raises(ConfigurationError, match="'tune_thresholds' has the metric 'macro_f1'; choose from f1, micro_f1"):
+        train_model(params_of(data, callbacks=[{**callback, "metric": "macro_f1"}]), str(tmp_path / "other"))
 
 
 def test_without_it_nothing_is_tuned(tmp_path):
@@ -60,5 +71,6 @@ def test_another_model_is_refused():
     class FakeTrainer:
         model = srl_model()
 
-    with pytest.raises(ConfigurationError, match="'tune_thresholds' is for 'seal_multilabel', not SrlModel"):
+    message = "'tune_thresholds' is for 'seal_multilabel' and 'seal_text_multilabel', not SrlModel"
+    with pytest.raises(ConfigurationError, match=message):
         TuneThresholds(None).on_start(FakeTrainer())

@@ -1,5 +1,5 @@
 // How a net is trained, by name: functions of the settings (`multilabel_settings`) and the two nets to what a config
-// says of them: `model`, and `phases` of the trainer where they are more than one.
+// says of them: `model`, and where a method needs it `phases` of the trainer, or more of it in `trainer`.
 local descent(s, more={}) = {
   type: 'gradient_based_inference',
   num_steps: s.inference_steps,

@@ -26,6 +26,13 @@ local noisy_output(s) = {
   include_clean: true,
 };
 
+// What a regression energy is fitted at: `samplers`, and anchors, masks whose scores lie far apart. Fitted at nothing but
+// the task-net's output it learns how good that is on average, and not what makes a mask good.
+local fitted_at(s, samplers) =
+  local anchors = [{ type: 'gold' }, { type: 'smooth_perturbation', num_samples: 1, std: 3.0, width: 3.0 }];
+  local all = samplers + if s.anchors then anchors else [];
+  if std.length(all) == 1 then all[0] else { type: 'stack', samplers: all };
+
 local dynamic(energy_loss, sampler) = function(s, task_net, loss_net) {
   model: {
     task_net: task_net,
@@ -35,32 +42,29 @@ local dynamic(energy_loss, sampler) = function(s, task_net, loss_net) {
     task_loss: { energy_weight: s.energy_weight, straight_through: s.straight_through },
   },
 };
+local regression = dynamic({ type: 'regression', score: iou }, function(s) fitted_at(s, [{ type: 'task_net_output' }]));
 
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
   // Energy alone, with gradient-based inference (SEAL, NeurIPS 2022, section 2.3; Gygli et al. 2017): fitted at the
-  // energy's minimum, and a step from gold towards the worst error; and at gold and patches of noise (`anchors`), which
-  // are ours: our short runs without them, by adam, gave every mask the same value.
+  // energy's minimum, and a step from gold towards the worst error; and at anchors, which are ours: our short runs
+  // without them, by adam, gave every mask the same value.
   dvn: function(s, task_net, loss_net) {
     model: {
       loss_net: loss_net,
-      sampler: {
-        type: 'stack',
-        samplers: [
-          descent(s),
-          descent(s, { objective: 'adversarial', score: iou, start: 'gold', num_steps: s.adversarial_steps }),
-        ] + if s.anchors then [
-          { type: 'gold' },
-          { type: 'smooth_perturbation', num_samples: 1, std: 3.0, width: 3.0 },
-        ] else [],
-      },
+      sampler: fitted_at(s, [
+        descent(s),
+        descent(s, { objective: 'adversarial', score: iou, start: 'gold', num_steps: s.adversarial_steps }),
+      ]),
       energy_loss: { type: 'regression', score: iou },
       inference: descent(s),
     },
   },
 
-  regression: dynamic({ type: 'regression', score: iou }, function(s) { type: 'task_net_output' }),
+  regression: regression,
+  // With `anchors`, which are ours.
+  regression_anchored: regression,
   regression_s: dynamic({ type: 'regression', score: iou, reduction: 'mean' }, noisy_output),
   nce: dynamic({ type: 'nce_ranking' }, draws),
   // With pixels drawn by themselves, as in the paper, which found no gain.
@@ -73,7 +77,8 @@ local dynamic(energy_loss, sampler) = function(s, task_net, loss_net) {
     {
       trainer: {
         type: 'implicit_gradient',
-        solver: { type: 'neumann', max_steps: s.solver_steps, damping: s.damping },
+        // Without the residual: it costs a product more a step.
+        solver: { type: 'neumann', max_steps: s.solver_steps, damping: s.damping, measure_residual: false },
       },
     },
 }

@@ -25,7 +25,8 @@ local default = {
   inference_steps: 10,
   step_size: 5.0,
   adversarial_steps: 1,
-  anchors: true,
+  // Whether a regression energy is fitted at gold and at patches of strong noise, too.
+  anchors: false,
   // Of the implicit gradient.
   solver_steps: 3,
   damping: 0.1,
@@ -41,9 +42,10 @@ local default = {
 
 local methods = {
   // Inference takes as long for each crop as many passes of a task-net.
-  dvn: { crops_per_side: 2, epochs: 100 },
+  dvn: { crops_per_side: 2, epochs: 100, anchors: true },
   // Its energies are a few units of size, where cross-entropy is a hundred nats.
   regression: { energy_weight: 10 },
+  regression_anchored: { energy_weight: 10, anchors: true },
   regression_s: { energy_weight: 10, num_samples: 6 },
   implicit_cd: { activation: 'swish' },
 };

@@ -31,7 +31,7 @@ local sentences = import 'sentences.libsonnet';
     ud_ewt_pos: self.default { epochs: 10, patience: 4 },
     // The paper's rate; it stops early on dev.
     conll2003: self.default { epochs: 30, patience: 5, task_net_lr: 5e-4, loss_net_lr: 5e-4 },
-    // For a pretrained transformer.
+    // For a pretrained transformer; to add to another: `training=tagging.training.wnut17 + tagging.training.transformer`.
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 

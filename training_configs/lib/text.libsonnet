@@ -2,7 +2,6 @@
 local known = import 'known.libsonnet';
 local methods = import 'methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
-local tagging_methods = import 'tagging_methods.libsonnet';
 local data = import 'text_data.libsonnet';
 local encoders = import 'text_encoders.libsonnet';
 
@@ -14,7 +13,7 @@ local encoders = import 'text_encoders.libsonnet';
     margin: methods.margin,
     nce: methods.nce,
     ranking: methods.ranking,
-    implicit_cd: tagging_methods.implicit_cd,
+    implicit_cd: methods.implicit_cd,
   },
 
   // The energy of a set of labels: each with the text, and all together. `patterns` are the rows of the latter's
@@ -33,7 +32,7 @@ local encoders = import 'text_encoders.libsonnet';
       // By micro F1, as the papers report texts; 'f1' is the mean over texts.
       metric: 'micro_f1',
     },
-    // For an encoder that begins at random.
+    // For an encoder that begins at random; to add to another: `training=text.training.reuters + text.training.from_scratch`.
     from_scratch: { task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
     sample: self.default + self.from_scratch { epochs: 20 },
     reuters: self.default { epochs: 8 },
@@ -64,6 +63,8 @@ local encoders = import 'text_encoders.libsonnet';
       validation_metric='+' + training.metric,
     ) {
       dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + data.reader,
-      trainer+: { callbacks: ['tune_thresholds'] } + if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
+      trainer+: {
+        callbacks: [{ type: 'tune_thresholds', metric: if training.metric == 'f1' then 'f1' else 'micro_f1' }],
+      } + if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
     },
 }

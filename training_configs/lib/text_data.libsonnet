@@ -22,7 +22,7 @@
     test: 'data/goemotions/test.tsv',
     reader: { labels: 'data/goemotions/labels.txt' },
   },
-  // Yang et al. 2018. `max_words` drops long texts, as they do: of training data alone.
+  // Yang et al. 2018.
   aapd: {
     train: 'data/aapd/text_train',
     dev: 'data/aapd/text_val',

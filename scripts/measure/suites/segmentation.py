@@ -15,6 +15,7 @@ METHODS = {
     "Energy only, gradient-based inference": {"dvn": "DVN"},
     "SEAL-dynamic": {
         "regression": "regression",
+        "regression_anchored": "regression, at gold and noise too",
         "regression_s": "regression-s, smooth noise",
         "nce": "NCE, correlated draws",
         "nce_independent": "NCE, independent pixels",

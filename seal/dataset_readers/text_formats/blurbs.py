@@ -9,7 +9,7 @@ from typing import Iterator
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.text_lines import text_lines
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
 _FIELD = re.compile(r"<(title|body)>(.*?)</\1>", re.DOTALL)
 _TOPIC = re.compile(r"<d\d+>(.*?)</d\d+>")
@@ -47,12 +47,14 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
         book += line
         if "</book>" in line:
             fields = {name: html.unescape(content).strip() for name, content in _FIELD.findall(book)}
-            labels = dict.fromkeys(html.unescape(label).strip() for label in _TOPIC.findall(book))
+            labels = once_each(
+                (html.unescape(label).strip() for label in _TOPIC.findall(book)), f"{path}:{start}"
+            )
             for name, found in (("body", "body" in fields), ("topic", bool(labels))):
                 if not found:
                     raise ConfigurationError(f"{path}:{start}: the <book> has no {name}.")
             text = " ".join(filter(None, (fields.get("title"), fields["body"])))
-            yield LabelledText(text, list(labels), f"{path}:{start}")
+            yield LabelledText(text, labels, f"{path}:{start}")
             start = 0
     if start:
         raise ConfigurationError(f"{path}:{start}: the <book> has no </book>.")

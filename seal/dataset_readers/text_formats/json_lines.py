@@ -6,10 +6,10 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_name
+from seal.common.quoting import short
 from seal.common.strict_json import read_json
 from seal.common.text_lines import text_lines
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
 # The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
 _TEXT_KEYS = ("text", "token", "tokens", "doc_token")
@@ -38,8 +38,27 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
             continue
         where = f"{path}:{number}"
         record = _record(line, where)
-        text = " ".join(_text(record, key, where) for key in _keys(record, options.text_keys, where))
-        yield LabelledText(text, _labels(record, where), where)
+        yield LabelledText(text_of(record, options.text_keys, where), _labels(record, where), where)
+
+
+def text_of(record: Dict[str, Any], text_keys: Optional[Tuple[str, ...]] = None, source: Optional[str] = None) -> str:
+    """
+    The text of an object, with or without labels.
+
+    # Parameters
+
+    record : `Dict[str, Any]`
+    text_keys : `Tuple[str, ...]`, optional
+        As of `TextOptions`.
+    source : `str`, optional
+        `file:line`, for messages.
+
+    # Raises
+
+    `ConfigurationError` if a key is missing, or holds no text.
+    """
+    where = f"{source}: " if source else ""
+    return " ".join(_text(record, key, where) for key in _keys(record, text_keys, where))
 
 
 def _record(line: str, where: str) -> Dict[str, Any]:
@@ -53,13 +72,13 @@ def _keys(record: Dict[str, Any], asked: Optional[Tuple[str, ...]], where: str) 
     if asked is not None:
         for key in asked:
             if key not in record:
-                raise ConfigurationError(f"{where}: the object has no {key!r}, which the reader's text_keys name.")
+                raise ConfigurationError(f"{where}the object has no {key!r}, which the reader's text_keys name.")
         return asked
     for key in _TEXT_KEYS:
         if key in record:
             return (key,)
     raise ConfigurationError(
-        f"{where}: the object has none of {', '.join(_TEXT_KEYS)}; name the keys of its text in the reader's text_keys."
+        f"{where}the object has none of {', '.join(_TEXT_KEYS)}; name the keys of its text in the reader's text_keys."
     )
 
 
@@ -68,7 +87,7 @@ def _text(record: Dict[str, Any], key: str, where: str) -> str:
     if isinstance(text, list) and all(isinstance(word, str) for word in text):
         return " ".join(text)
     if not isinstance(text, str):
-        raise ConfigurationError(f"{where}: {key!r} must be a string or a list of words, found {str(text)[:40]!r}.")
+        raise ConfigurationError(f"{where}{key!r} must be a string or a list of words, found {short(text)}.")
     return text
 
 
@@ -79,6 +98,4 @@ def _labels(record: Dict[str, Any], where: str) -> List[str]:
     labels = record[key]
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {str(labels)[:40]!r}.")
-    for label in labels:
-        check_name(label, f"{where}: the label")
-    return list(dict.fromkeys(labels))
+    return once_each(labels, where)

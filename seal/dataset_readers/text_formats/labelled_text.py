@@ -1,4 +1,6 @@
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Tuple
+
+from seal.common.names import check_label
 
 
 class LabelledText(NamedTuple):
@@ -39,3 +41,26 @@ class TextOptions(NamedTuple):
     label_names: Optional[List[str]] = None
     text_keys: Optional[Tuple[str, ...]] = None
     topics: Optional[str] = None
+
+
+def once_each(labels: Iterable[str], source: str) -> List[str]:
+    """
+    # Parameters
+
+    labels : `Iterable[str]`
+    source : `str`
+        `file:line`, for messages.
+
+    # Returns
+
+    `List[str]`
+        Each once, in their order.
+
+    # Raises
+
+    `ConfigurationError` if one is no name of a label (`check_label`).
+    """
+    found = list(dict.fromkeys(labels))
+    for label in found:
+        check_label(label, f"{source}: the label")
+    return found

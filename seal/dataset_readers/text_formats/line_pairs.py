@@ -9,7 +9,7 @@ from typing import Iterator
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.text_lines import text_lines
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
 _TEXT, _LABEL = "text_", "label_"
 
@@ -41,4 +41,5 @@ def read_line_pairs(path: str, options: TextOptions = TextOptions()) -> Iterator
             number = (text or labels)[0]
             has, lacks = (labels_path, path) if text is None else (path, labels_path)
             raise ConfigurationError(f"{has}:{number}: {lacks} has no such line; texts and labels go line by line.")
-        yield LabelledText(text[1].strip(), list(dict.fromkeys(labels[1].split())), f"{path}:{text[0]}")
+        names = once_each(labels[1].split(), f"{labels_path}:{labels[0]}")
+        yield LabelledText(text[1].strip(), names, f"{path}:{text[0]}")

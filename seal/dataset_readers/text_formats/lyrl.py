@@ -5,12 +5,12 @@ RCV1-v2 in the token files of Lewis et al. 2004.
 import glob
 import os
 from collections import defaultdict
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.text_lines import text_lines
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
 _QRELS = "rcv1-v2.topics.qrels*"
 
@@ -38,7 +38,8 @@ def read_lyrl(path: str, options: TextOptions = TextOptions()) -> Iterator[Label
     for number, document, words in _documents(path):
         if document not in topics:
             raise ConfigurationError(f"{path}:{number}: the document {document} has no topic in {topics_path}.")
-        yield LabelledText(" ".join(words), topics[document], f"{path}:{number}")
+        where = f"{path}:{number}"
+        yield LabelledText(" ".join(words), once_each(topics[document], where), where)
 
 
 def _beside(path: str) -> str:
@@ -65,7 +66,9 @@ def _topics(path: str) -> Dict[str, List[str]]:
 
 def _documents(path: str) -> Iterator[Tuple[int, str, List[str]]]:
     """Each with the number of its first line."""
-    start, document, words, in_words = 0, None, [], False  # type: int, Optional[str], List[str], bool
+    start, in_words = 0, False
+    document: Optional[str] = None
+    words: List[str] = []
     for number, line in text_lines(path):
         cells = line.split()
         if cells[:1] == [".I"]:

@@ -73,7 +73,7 @@ class TextTransformer(Encoder):
                 "encoder: the reader's token indexer 'pretrained_transformer' must have no max_length; set the "
                 "reader's max_tokens."
             )
-        self._check_length(pieces["token_ids"].shape[1])
+        self.check_length(pieces["token_ids"].shape[1])
         # shape: (texts, pieces, size)
         vectors = self._embedder(pieces["token_ids"], pieces["mask"])
         if self._pooling == "cls":
@@ -84,15 +84,31 @@ class TextTransformer(Encoder):
     def get_output_dim(self) -> int:
         return self._embedder.get_output_dim()
 
-    def _check_length(self, length: int) -> None:
+    def check_length(self, length: int, source: Optional[str] = None) -> None:
+        """
+        # Parameters
+
+        length : `int`
+            Of a text, in pieces.
+        source : `str`, optional
+            `file:line`, for the message.
+
+        # Raises
+
+        `ConfigurationError` if the transformer has fewer positions.
+        """
+        positions = self._positions()
+        if positions is not None and length > positions:
+            raise ConfigurationError(
+                f"{source or 'encoder'}: a text has {length} pieces, and the transformer takes {positions}; set "
+                f"dataset_reader.max_tokens to {positions} or less."
+            )
+
+    def _positions(self) -> Optional[int]:
         positions = getattr(self._embedder.config, "max_position_embeddings", None)
         embeddings = getattr(self._embedder.transformer_model, "embeddings", None)
         padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
         if padding is not None and positions is not None:
             # RoBERTa counts from behind the padding's position.
             positions -= padding + 1
-        if positions is not None and length > positions:
-            raise ConfigurationError(
-                f"encoder: a text has {length} pieces, and the transformer takes {positions}; set "
-                f"dataset_reader.max_tokens to {positions} or less."
-            )
+        return positions

@@ -41,6 +41,7 @@ def test_a_body_over_several_lines(tmp_path):
         ("hello\n", r"a.txt:1: expected <book>"),
         (BOOK.replace("<body>Two sisters & a boat.</body>", ""), r"a.txt:1: the <book> has no body"),
         (BOOK.replace("d0>", "x>").replace("d1>", "x>"), r"a.txt:1: the <book> has no topic"),
+        (BOOK.replace("Fiction", " &nbsp;"), r"a.txt:1: the label is blank"),
         (BOOK.replace("</book>", ""), r"a.txt:1: the <book> has no </book>"),
         (BOOK.replace("</book>", "") + BOOK, r"a.txt:12: a <book> begins before that of line 1 ends"),
         (2 * BOOK.replace("\n", ""), r"a.txt:1: a line has two <book>s"),

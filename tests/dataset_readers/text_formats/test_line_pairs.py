@@ -20,10 +20,11 @@ def test_lines_of_both_files_belong_together(tmp_path):
     "texts, labels, message",
     [
         ("a\nb\n", "x\n", r"text_val:2: .*label_val has no such line"),
+        ("a\n", "x\x7f\n", r"label_val:1: the label begins or ends with a control character"),
         ("a\n", "x\ny\n", r"label_val:2: .*text_val has no such line"),
     ],
 )
-def test_unequal_numbers_of_lines(tmp_path, texts, labels, message):
+def test_wrong_lines(tmp_path, texts, labels, message):
     with pytest.raises(ConfigurationError, match=message):
         list(read_line_pairs(write(tmp_path, texts, labels)))
 

@@ -32,6 +32,7 @@ def test_a_topic_that_was_judged_not_to_be_the_documents(tmp_path):
 @pytest.mark.parametrize(
     "tokens, topics, message",
     [
+        (TOKENS, "E11\x7f 2286 1\n", r"a.dat:1: the label begins or ends with a control character"),
         (".I 3\n.W\na\n", TOPICS, r"a.dat:1: the document 3 has no topic"),
         ("recov\n", TOPICS, r"a.dat:1: expected '.I' or '.W' before words"),
         (".I 2286\nrecov\n", TOPICS, r"a.dat:2: expected '.I' or '.W' before words"),

@@ -68,9 +68,9 @@ def test_second_derivatives_with_a_smooth_activation():
 
 def test_mistakes():
     for settings, message in (
-        ({"channels": [4, 0]}, "at least 1 channel"),
+        ({"channels": [4, 0]}, "encoder has a convolution of 0 channels; give at least 1"),
         ({"channels": [4, 5], "up_channels": [3, 3]}, "encoder.up_channels: one less than channels, 1, not 2"),
-        ({"kernel_size": 4}, "encoder.kernel_size: an odd number, not 4"),
+        ({"kernel_size": 4}, "encoder has kernel_size 4; give an odd number"),
     ):
         with pytest.raises(ConfigurationError, match=message):
             FullyConvolutional(**settings)

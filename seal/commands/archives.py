@@ -1,0 +1,45 @@
+"""
+What sub-commands about an archived model share: their arguments, the model and its data.
+"""
+
+import argparse
+from copy import deepcopy
+from typing import Any, Dict
+
+from allennlp.common import Params
+from allennlp.common.checks import check_for_gpu
+from allennlp.data import DataLoader
+from allennlp.models.archival import Archive, load_archive
+
+
+def add_arguments(subparser: argparse.ArgumentParser) -> None:
+    """What every one of them takes."""
+    subparser.add_argument("archive_file", type=str, help="path to an archived trained model")
+    subparser.add_argument("input_file", type=str, help="path to the data, as the model's reader takes it")
+    subparser.add_argument("--output", type=str, required=True, help="the folder for tables and figures")
+    subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
+    subparser.add_argument("-o", "--overrides", type=str, default="", help="overrides of the model's config")
+
+
+def archive_of(args: argparse.Namespace) -> Archive:
+    """The archive that `args`, of `add_arguments`, name."""
+    check_for_gpu(args.cuda_device)
+    return load_archive(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
+
+
+def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> DataLoader:
+    """The data as the model takes them in validation; with `in_order` the rows come as the file has them."""
+    settings = archive.config.as_dict(quiet=True)
+    settings = deepcopy(settings.get("validation_data_loader") or settings["data_loader"])
+    settings = Params(_in_order(settings) if in_order else settings)
+    loader = DataLoader.from_params(settings, reader=archive.validation_dataset_reader, data_path=input_file)
+    loader.index_with(archive.model.vocab)
+    loader.set_target_device(next(archive.model.parameters()).device)
+    return loader
+
+
+def _in_order(loader: Dict[str, Any]) -> Dict[str, Any]:
+    """The settings of a data loader that gives the rows as the file does: a bucket has the shortest texts first."""
+    sampler = loader.get("batch_sampler")
+    size = (sampler if isinstance(sampler, dict) else loader).get("batch_size") or 32
+    return {"batch_size": size, **({"type": "tensors"} if loader.get("type") == "tensors" else {})}

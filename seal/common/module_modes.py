@@ -1,0 +1,32 @@
+from contextlib import contextmanager
+from typing import Optional
+
+import torch
+
+
+@contextmanager
+def constant(module: Optional[torch.nn.Module]):
+    """Inside, `module` gets no gradient and no dropout; gradients still pass through it to its inputs."""
+    if module is None:
+        yield
+        return
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
+    try:
+        with without_dropout(module):
+            yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
+
+
+@contextmanager
+def without_dropout(module: torch.nn.Module):
+    """Inside, `module` is in evaluation mode."""
+    training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(training)
