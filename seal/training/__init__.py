@@ -1,9 +1,13 @@
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.checkpointer import ResumableCheckpointer
+from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
+from seal.training.micro_batches import GroupedLoader
 from seal.training.optimizers import FusedAdamW
+from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase
 from seal.training.player import Player
 from seal.training.replicas import ReplicaAccelerator
 from seal.training.resumable_trainer import ResumableTrainer
 from seal.training.trace_inference_networks import TraceInferenceNetworks
+from seal.training.tune_thresholds import TuneThresholds
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
