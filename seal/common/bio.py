@@ -1,5 +1,5 @@
 """
-BIO tags: reading them as spans, writing spans as tags, and the transitions a decoder may take.
+BIO tags: spans written as tags, and the transitions a decoder may take. `tag_encodings` reads tags as spans.
 
 Every function here follows the same scheme (IOB2): a span of label `X` starts with `B-X` and goes on with
 `I-X`; a token outside every span carries `O`.
@@ -15,51 +15,9 @@ Span = Tuple[str, int, int]
 """A label with the index of the span's first token and of its last one (inclusive)."""
 
 
-def bio_to_spans(tags: Sequence[str]) -> List[Span]:
-    """
-    The labelled spans of a tag sequence.
-
-    The reading is lenient, as in `conlleval`: an `I-X` that continues no span of `X` starts one, so every
-    sequence a model can emit can be read. Use [`first_illegal`](#first_illegal) to refuse such sequences.
-
-    ```python
-    bio_to_spans(["B-ARG0", "I-ARG0", "B-V", "O", "I-ARG1"])  # [("ARG0", 0, 1), ("V", 2, 2), ("ARG1", 4, 4)]
-    ```
-
-    # Parameters
-
-    tags : `Sequence[str]`
-        `O`, `B-<label>` or `I-<label>`, one a token. They are not validated: metrics call this for every
-        frame.
-
-    # Returns
-
-    `List[Tuple[str, int, int]]`
-        `(label, first token, last token)`, inclusive, from left to right; spans never overlap.
-    """
-    spans: List[Span] = []
-    label: Optional[str] = None
-    start = 0
-    for index, tag in enumerate(tags):
-        if tag == "O":
-            if label is not None:
-                spans.append((label, start, index - 1))
-                label = None
-        elif label is None:
-            label = tag[2:]
-            start = index
-        elif tag[0] == "B" or tag[2:] != label:
-            spans.append((label, start, index - 1))
-            label = tag[2:]
-            start = index
-    if label is not None:
-        spans.append((label, start, len(tags) - 1))
-    return spans
-
-
 def spans_to_bio(spans: Sequence[Span], length: int) -> List[str]:
     """
-    The tag sequence of non-overlapping spans: the inverse of [`bio_to_spans`](#bio_to_spans).
+    The tag sequence of non-overlapping spans: the inverse of [`tags_to_spans`](./tag_encodings.md#tags_to_spans).
 
     # Parameters
 

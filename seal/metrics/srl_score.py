@@ -8,7 +8,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.bio import Span, bio_to_spans
+from seal.common.bio import Span
+from seal.common.tag_encodings import tags_to_spans
 from seal.common.workers import of_all_workers
 
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
@@ -28,10 +29,10 @@ class FrameCounts(NamedTuple):
 
 def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> FrameCounts:
     """The counts of one frame from its BIO tags, one a word, as [`SrlScore`](#srlscore) counts them."""
-    spans = bio_to_spans(predicted_tags)
+    spans = tags_to_spans(predicted_tags)
     core = Counter(span[0] for span in spans if span[0] in CORE_ROLES)
     predicted = _arguments(spans)
-    gold = _arguments(bio_to_spans(gold_tags))
+    gold = _arguments(tags_to_spans(gold_tags))
     # Arguments of one frame never share their first token, so none is lost in the sets.
     correct = set(predicted).intersection(gold)
     return FrameCounts(

@@ -11,7 +11,8 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.bio import Span, bio_to_spans
+from seal.common.bio import Span
+from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
 from seal.predictors.line_predictor import LinePredictor, check_request, finite
@@ -246,7 +247,7 @@ def _record(sequence: WordSequence, frames: List[JsonDict]) -> JsonDict:
 
 
 def _frame(sequence: WordSequence, predicate: int, tags: List[str]) -> JsonDict:
-    spans = bio_to_spans(tags)
+    spans = tags_to_spans(tags)
     return {
         "predicate": sequence.words[predicate],
         "index": predicate,

@@ -5,55 +5,17 @@ import torch
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.bio import allowed_transitions, bio_to_spans, first_illegal, spans_to_bio
+from seal.common.bio import allowed_transitions, first_illegal, spans_to_bio
+from seal.common.tag_encodings import tags_to_spans
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-
-
-def slow_spans(tags):
-    """Borders one at a time: does a span end before, or start at, this tag?"""
-    spans = []
-    for start, tag in enumerate(tags):
-        label = tag[2:]
-        continues = tag[0] == "I" and start > 0 and tags[start - 1][2:] == label
-        if tag == "O" or continues:
-            continue
-        end = start
-        while end + 1 < len(tags) and tags[end + 1] == f"I-{label}":
-            end += 1
-        spans.append((label, start, end))
-    return spans
-
-
-@pytest.mark.parametrize(
-    "tags, spans",
-    [
-        ([], []),
-        (["O", "O"], []),
-        (["B-X"], [("X", 0, 0)]),
-        (["B-X", "I-X", "O", "B-C-X", "I-C-X"], [("X", 0, 1), ("C-X", 3, 4)]),
-        (["B-X", "B-X"], [("X", 0, 0), ("X", 1, 1)]),
-        # Lenient: an I- tag that continues nothing starts a span.
-        (["I-X", "I-X", "O"], [("X", 0, 1)]),
-        (["B-X", "I-Y", "I-Y"], [("X", 0, 0), ("Y", 1, 2)]),
-        (["O", "I-X", "I-Y"], [("X", 1, 1), ("Y", 2, 2)]),
-    ],
-)
-def test_bio_to_spans_by_hand(tags, spans):
-    assert bio_to_spans(tags) == spans
-
-
-def test_bio_to_spans_of_every_short_sequence():
-    for length in range(6):
-        for tags in itertools.product(TAGS, repeat=length):
-            assert bio_to_spans(tags) == slow_spans(tags), tags
 
 
 def test_spans_to_bio_inverts_every_legal_sequence():
     legal = [tags for tags in itertools.product(TAGS, repeat=5) if first_illegal(tags) is None]
     assert len(legal) > 100
     for tags in legal:
-        assert spans_to_bio(bio_to_spans(tags)[::-1], 5) == list(tags)
+        assert spans_to_bio(tags_to_spans(tags)[::-1], 5) == list(tags)
 
 
 @pytest.mark.parametrize(

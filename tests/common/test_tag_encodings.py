@@ -53,6 +53,24 @@ def conlleval(tags):
     return spans
 
 
+@pytest.mark.parametrize(
+    "tags, spans",
+    [
+        ([], []),
+        (["O", "O"], []),
+        (["B-X"], [("X", 0, 0)]),
+        (["B-X", "I-X", "O", "B-C-X", "I-C-X"], [("X", 0, 1), ("C-X", 3, 4)]),
+        (["B-X", "B-X"], [("X", 0, 0), ("X", 1, 1)]),
+        # Lenient: an I- tag that continues nothing starts a span.
+        (["I-X", "I-X", "O"], [("X", 0, 1)]),
+        (["B-X", "I-Y", "I-Y"], [("X", 0, 0), ("Y", 1, 2)]),
+        (["O", "I-X", "I-Y"], [("X", 1, 1), ("Y", 2, 2)]),
+    ],
+)
+def test_spans_by_hand(tags, spans):
+    assert tags_to_spans(tags) == spans
+
+
 def test_one_reading_of_every_sequence():
     for tags in every(BIOES, 4):
         assert tags_to_spans(tags) == conlleval(tags), tags
