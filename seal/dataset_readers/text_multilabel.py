@@ -3,7 +3,7 @@ The dataset reader for multi-label classification of texts.
 """
 
 import logging
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
@@ -11,14 +11,13 @@ from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
 from seal.common.file_parts import check_valid_every, expanded, not_empty, of_part, split_off_part
-from seal.common.names import check_label, check_text
+from seal.common.names import check_text
 from seal.common.taxonomy import Taxonomy
-from seal.common.text_lines import text_lines
+from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.label_set_field import LabelSetField
 from seal.dataset_readers.multilabel import LABELS
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.sentences import SentenceReader
-from seal.dataset_readers.taxonomy_files import read_taxonomy_file
 from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of
 from seal.dataset_readers.text_formats.json_lines import text_of
 
@@ -103,48 +102,21 @@ class TextMultilabelReader(SentenceReader):
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
         if format is not None and format not in FORMATS:
             raise ConfigurationError(f"dataset_reader.format: one of {', '.join(FORMATS)}, not '{format}'.")
-        if ancestors and taxonomy is None:
-            raise ConfigurationError("dataset_reader.ancestors: set 'taxonomy' too, which says what they are.")
         check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self._max_tokens = max_tokens
         _check_limit(self._tokenizer, max_tokens)
-        self._labels_path, self._taxonomy_path = labels, taxonomy
-        self._ancestors = ancestors
+        self._scheme = LabelScheme(labels, taxonomy, ancestors)
         if text_keys is not None and not text_keys:
             raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
         self._text_keys = None if text_keys is None else tuple(text_keys)
         self._topics = topics
         self._valid_every = valid_every
-        # Read when needed: a model that predicts may be where its training data are not.
-        self._label_names: Optional[Dict[str, None]] = None
-        self._taxonomy: Optional[Taxonomy] = None
-        self._ancestors_of: Dict[str, List[str]] = {}
-        # The labels that the taxonomy's file names; those of the list are labels of the taxonomy anyway.
-        self._placed: Set[str] = set()
-
-    def label_names(self) -> Optional[List[str]]:
-        """Those that `labels` lists; `None` where it names no file."""
-        if self._labels_path is not None and self._label_names is None:
-            lines = [(number, line.strip()) for number, line in text_lines(self._labels_path) if not line.isspace()]
-            names = [name for _, name in lines]
-            for number, name in lines:
-                check_label(name, f"{self._labels_path}:{number}: the label")
-            if not names or len(set(names)) < len(names):
-                wrong = next((name for i, name in enumerate(names) if name in names[:i]), None)
-                what = "it lists no label" if wrong is None else f"the label {wrong!r} comes a second time"
-                raise ConfigurationError(f"{self._labels_path}: {what}.")
-            self._label_names = dict.fromkeys(names)
-        return None if self._label_names is None else list(self._label_names)
 
     def taxonomy(self) -> Optional[Taxonomy]:
         """That of the file `taxonomy`; `None` where none is named."""
-        if self._taxonomy_path is not None and self._taxonomy is None:
-            taxonomy = read_taxonomy_file(self._taxonomy_path)
-            self._placed = set(taxonomy.labels)
-            self._taxonomy = taxonomy.with_labels(self.label_names() or ())
-        return self._taxonomy
+        return self._scheme.taxonomy()
 
     def text_of(self, record: Dict[str, Any]) -> str:
         """
@@ -157,73 +129,35 @@ class TextMultilabelReader(SentenceReader):
         return text_of(record, self._text_keys)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        names, cut, count = self.label_names(), 0, 0
-        self.taxonomy()
+        scheme, cut, count = self._scheme, 0, 0
+        names = scheme.names()
+        # Before the texts: a mistake in it is told at once.
+        scheme.taxonomy()
         found: Dict[str, None] = {}
         # The first text names the labels for all, so that they are in the vocabulary.
-        columns = [NamedColumns(names, LABELS, "label", self._labels_path)] if names else []
+        columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names else []
         try:
             for text in self._shard(self._short_enough(file_path, self._texts(file_path))):
                 tokens, is_cut = self._tokens(text.text, text.source)
                 cut, count = cut + is_cut, count + 1
                 found.update(dict.fromkeys(text.labels))
-                yield self._instance(tokens, self._closed(text), text.source, columns)
+                yield self._instance(tokens, scheme.complete(text.labels, text.source), text.source, columns)
                 columns = []
-            self._check_placed(file_path, list(found))
+            scheme.check_placed(list(found), file_path)
         finally:
             # Also where `max_instances` ends it.
             if cut:
                 logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
 
-    def _check_placed(self, file_path: str, labels: List[str]) -> None:
-        """A taxonomy of other labels, or of the same ones in another spelling, would give no text an ancestor."""
-        lacking = [label for label in labels if label not in self._placed] if self._ancestors else []
-        if not lacking:
-            return
-        if len(lacking) == len(labels):
-            raise ConfigurationError(
-                f"{self._taxonomy_path}: it has no label of {file_path}, such as '{lacking[0]}'; set "
-                "dataset_reader.taxonomy to one of these labels, or leave out 'ancestors'."
-            )
-        logger.warning(
-            "%s: %s lacks %d of %d labels, such as '%s', which have no ancestors",
-            file_path, self._taxonomy_path, len(lacking), len(labels), lacking[0],
-        )
-
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
-        options = TextOptions(self.label_names(), self._text_keys, self._topics)
+        options = TextOptions(self._scheme.names(), self._text_keys, self._topics)
         texts = (text for file in expanded(path) for text in self._texts_of(file, options))
         return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
 
     def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
         texts = FORMATS[self._format or format_of(file)](file, options)
         return not_empty(texts, f"{file}:1: the file holds no text.")
-
-    def _closed(self, text: LabelledText) -> List[str]:
-        """Its labels, and their ancestors where those are asked for."""
-        if self._label_names is not None:
-            for label in text.labels:
-                if label not in self._label_names:
-                    raise ConfigurationError(f"{text.source}: the label '{label}' is not in {self._labels_path}.")
-        if not self._ancestors:
-            return text.labels
-        closed = dict.fromkeys(text.labels)
-        for label in text.labels:
-            if label not in self._ancestors_of:
-                self._ancestors_of[label] = self._above(label)
-            closed.update(dict.fromkeys(self._ancestors_of[label]))
-        return list(closed)
-
-    def _above(self, label: str) -> List[str]:
-        """Its ancestors; none where the taxonomy does not know it."""
-        found = self._taxonomy.ancestors(label) if label in self._taxonomy.labels else []
-        for above in found:
-            if self._label_names is not None and above not in self._label_names:
-                raise ConfigurationError(
-                    f"{self._taxonomy_path}: the label '{above}', above '{label}', is not in {self._labels_path}."
-                )
-        return found
 
     def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:
         """With special ones, and whether the text was cut."""

@@ -1,0 +1,150 @@
+"""
+Which labels texts may have, and which is above which.
+"""
+
+import logging
+from typing import Dict, List, Optional, Set
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.names import check_label
+from seal.common.taxonomy import Taxonomy
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.taxonomy_files import read_taxonomy_file
+
+logger = logging.getLogger(__name__)
+
+
+class LabelScheme:
+    """
+    A list of labels and a taxonomy, each of a file or absent. The files are read when they are needed: a model that
+    predicts may be where its training data are not.
+
+    # Parameters
+
+    labels : `Optional[str]`
+        A file with the name of a label a line.
+    taxonomy : `Optional[str]`
+        A file that says which label is below which ([`read_taxonomy_file`](./taxonomy_files.md)).
+    ancestors : `bool`
+        Whether a text has all ancestors of its labels.
+
+    # Raises
+
+    `ConfigurationError` if ancestors are asked for and no taxonomy is named.
+    """
+
+    def __init__(self, labels: Optional[str], taxonomy: Optional[str], ancestors: bool) -> None:
+        if ancestors and taxonomy is None:
+            raise ConfigurationError("dataset_reader.ancestors: set 'taxonomy' too, which says what they are.")
+        self.labels_path, self._taxonomy_path, self._ancestors = labels, taxonomy, ancestors
+        self._names: Optional[Dict[str, None]] = None
+        self._taxonomy: Optional[Taxonomy] = None
+        # The labels that the taxonomy's file names; those of the list are labels of the taxonomy anyway.
+        self._placed: Set[str] = set()
+        self._ancestors_of: Dict[str, List[str]] = {}
+
+    def names(self) -> Optional[List[str]]:
+        """
+        The listed labels; `None` without a list.
+
+        # Raises
+
+        `ConfigurationError` if the list is empty, or names a label twice or one that is malformed.
+        """
+        if self.labels_path is not None and self._names is None:
+            self._names = _read_names(self.labels_path)
+        return None if self._names is None else list(self._names)
+
+    def taxonomy(self) -> Optional[Taxonomy]:
+        """That of the file, whose labels begin with the listed ones; `None` without one."""
+        if self._taxonomy_path is not None and self._taxonomy is None:
+            taxonomy = read_taxonomy_file(self._taxonomy_path)
+            self._placed = set(taxonomy.labels)
+            self._taxonomy = taxonomy.with_labels(self.names() or ())
+        return self._taxonomy
+
+    def complete(self, labels: List[str], source: str) -> List[str]:
+        """
+        # Parameters
+
+        labels : `List[str]`
+            Of a text.
+        source : `str`
+            Where that is, `file:line`.
+
+        # Returns
+
+        `List[str]`
+            They and, where those are asked for, their ancestors.
+
+        # Raises
+
+        `ConfigurationError` if a label, or one above it, is not among the listed ones.
+        """
+        self.names()
+        for label in labels:
+            if self._names is not None and label not in self._names:
+                raise ConfigurationError(f"{source}: the label '{label}' is not in {self.labels_path}.")
+        if not self._ancestors:
+            return labels
+        closed = dict.fromkeys(labels)
+        for label in labels:
+            if label not in self._ancestors_of:
+                self._ancestors_of[label] = self._above(label)
+            closed.update(dict.fromkeys(self._ancestors_of[label]))
+        return list(closed)
+
+    def check_placed(self, labels: List[str], file_path: str) -> None:
+        """
+        A taxonomy of other labels, or of the same ones in another spelling, would give no text an ancestor.
+
+        # Parameters
+
+        labels : `List[str]`
+            All that the texts of a path have. Those which the taxonomy lacks are logged.
+        file_path : `str`
+
+        # Raises
+
+        `ConfigurationError` if ancestors are asked for, and the taxonomy lacks all of the labels.
+        """
+        if not self._ancestors:
+            return
+        self.taxonomy()
+        lacking = [label for label in labels if label not in self._placed]
+        if not lacking:
+            return
+        if len(lacking) == len(labels):
+            raise ConfigurationError(
+                f"{self._taxonomy_path}: it has no label of {file_path}, such as '{lacking[0]}'; set "
+                "dataset_reader.taxonomy to one of these labels, or leave out 'ancestors'."
+            )
+        logger.warning(
+            "%s: %s lacks %d of %d labels, such as '%s', which have no ancestors",
+            file_path, self._taxonomy_path, len(lacking), len(labels), lacking[0],
+        )
+
+    def _above(self, label: str) -> List[str]:
+        """Its ancestors; none where the taxonomy does not know it."""
+        taxonomy = self.taxonomy()
+        found = taxonomy.ancestors(label) if label in taxonomy.labels else []
+        for above in found:
+            if self._names is not None and above not in self._names:
+                raise ConfigurationError(
+                    f"{self._taxonomy_path}: the label '{above}', above '{label}', is not in {self.labels_path}."
+                )
+        return found
+
+
+def _read_names(path: str) -> Dict[str, None]:
+    lines = [(number, line.strip()) for number, line in text_lines(path) if not line.isspace()]
+    names: Dict[str, None] = {}
+    for number, name in lines:
+        check_label(name, f"{path}:{number}: the label")
+        if name in names:
+            raise ConfigurationError(f"{path}:{number}: the label {name!r} comes a second time.")
+        names[name] = None
+    if not names:
+        raise ConfigurationError(f"{path}: it lists no label.")
+    return names
