@@ -79,14 +79,16 @@ class FeatureRows:
         if self._reader is not None and self._reader.standardize:
             self._training_order("the model's features are standardized")
 
-    def fill(self, inputs: Any, row: numpy.ndarray) -> None:
+    def row(self, inputs: Any) -> numpy.ndarray:
         """
         # Parameters
 
         inputs : `Dict[str, Any]`
             With `features`, and perhaps `by`.
-        row : `numpy.ndarray`, `(features,)`
-            Zeros, to be filled.
+
+        # Returns
+
+        `numpy.ndarray`, `(features,)`
 
         # Raises
 
@@ -104,6 +106,7 @@ class FeatureRows:
         features = inputs["features"]
         if isinstance(features, numpy.ndarray):
             features = features.tolist()
+        row = numpy.zeros(len(self.names), dtype=numpy.float32)
         if isinstance(features, dict):
             columns = self._columns(list(features), by)
             row[columns] = self._numbers(list(features.values()), columns)
@@ -120,6 +123,7 @@ class FeatureRows:
             )
         else:
             row[:] = self._numbers(features, range(len(features)))
+        return row
 
     def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:
         """

@@ -17,17 +17,6 @@ from seal.models.multilabel import DECISIONS, MultilabelModel
 from seal.predictors.line_predictor import LinePredictor, check_request, finite
 
 
-class Line(dict):
-    """
-    A line of input: a mistake in it is told in its record, with its number; in other input it is raised.
-    """
-
-    def __init__(self, number: int, inputs: JsonDict, error: Optional[str] = None) -> None:
-        super().__init__(inputs)
-        self.number = number
-        self.error = error
-
-
 class LabelSetPredictor(LinePredictor):
     """
     The labels that a `MultilabelModel` predicts, as records.

@@ -9,10 +9,32 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 
+class Line(dict):
+    """
+    A line of input as `allennlp predict` hands it on: what it asks for or, where it is `wrong`, its record already.
+
+    # Parameters
+
+    number : `int`
+        From 1, blank lines not counted.
+    inputs : `Dict[str, Any]`
+    wrong : `bool`, optional (default = `False`)
+    """
+
+    def __init__(self, number: int, inputs: JsonDict, wrong: bool = False) -> None:
+        super().__init__(inputs)
+        self.number = number
+        self.wrong = wrong
+
+
 class LinePredictor(Predictor):
     """
     What the predictors of seal share: each line of `allennlp predict`'s input has a record, in order; that of a
-    line that is wrong has only `error`, a sentence, and the others go on.
+    line that is wrong has only `error`, a sentence, and the others go on. Of input that is no line, what is wrong is
+    raised.
+
+    A predictor says what a line asks for (`read`), what its model needs of that (`prepare`), and what the model makes
+    of many at once (`records`).
 
     # Parameters
 
@@ -28,7 +50,15 @@ class LinePredictor(Predictor):
         self.lines = 0
 
     def read(self, line: str) -> JsonDict:
-        """What a line asks for; raises a `ConfigurationError` where it is wrong."""
+        """What a line asks for, an object; raises a `ConfigurationError` where it is wrong."""
+        raise NotImplementedError
+
+    def prepare(self, inputs: JsonDict) -> Any:
+        """What `records` takes of an input; raises a `ConfigurationError` where that is wrong."""
+        raise NotImplementedError
+
+    def records(self, prepared: List[Any]) -> List[JsonDict]:
+        """The records of inputs, none or more, in as few passes of the model as can be."""
         raise NotImplementedError
 
     def load_line(self, line: str) -> JsonDict:
@@ -40,14 +70,46 @@ class LinePredictor(Predictor):
 
         # Returns
 
-        `JsonDict`
-            For `predict_json`; of a line that is wrong its `error`, which `predict_json` hands on.
+        `Line`
+            For `predict_json`.
         """
         self.lines += 1
         try:
-            return self.read(line)
+            return Line(self.lines, self.read(line))
         except ConfigurationError as error:
-            return wrong_line(self.lines, error)
+            return Line(self.lines, wrong_line(self.lines, error), wrong=True)
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """
+        # Parameters
+
+        inputs : `List[JsonDict]`
+            Objects as a line may hold, or what `load_line` gave.
+
+        # Returns
+
+        `List[JsonDict]`
+            Their records, in order.
+
+        # Raises
+
+        `ConfigurationError` if an input that is no line is wrong.
+        """
+        records: List[JsonDict] = [{} for _ in inputs]
+        good: Dict[int, Any] = {}
+        for place, item in enumerate(inputs):
+            if isinstance(item, Line) and item.wrong:
+                records[place] = dict(item)
+                continue
+            try:
+                good[place] = self.prepare(item)
+            except ConfigurationError as error:
+                if not isinstance(item, Line):
+                    raise
+                records[place] = wrong_line(item.number, error)
+        for place, record in zip(good, self.records(list(good.values()))):
+            records[place] = record
+        return records
 
     def dump_line(self, outputs: JsonDict) -> str:
         """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
@@ -58,9 +120,6 @@ class LinePredictor(Predictor):
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
-
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        raise NotImplementedError
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         raise NotImplementedError

@@ -2,19 +2,17 @@
 Labels of feature vectors.
 """
 
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import numpy
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.predictors.features import FeatureRows, read_record
-from seal.predictors.label_sets import LabelSetPredictor, Line, id_of
-from seal.predictors.line_predictor import wrong_line
+from seal.predictors.label_sets import LabelSetPredictor, id_of
 
 
 @Predictor.register("seal_multilabel")
@@ -94,24 +92,17 @@ class MultilabelPredictor(LabelSetPredictor):
         """
         return self.predict_json({"features": features})
 
-    def load_line(self, line: str) -> JsonDict:
-        """
-        # Parameters
+    def read(self, line: str) -> JsonDict:
+        return read_record(line)
 
-        line : `str`
-            `allennlp predict` leaves blank ones out.
+    def prepare(self, inputs: JsonDict) -> Tuple[JsonDict, numpy.ndarray]:
+        return id_of(inputs), self._rows.row(inputs)
 
-        # Returns
-
-        `JsonDict`
-            For `predict_json`, which gives the `error` of a line that is wrong in its record: what is wrong with
-            features shows where they are put into a row.
-        """
-        self.lines += 1
-        try:
-            return Line(self.lines, read_record(line))
-        except ConfigurationError as error:
-            return Line(self.lines, {}, str(error))
+    def records(self, prepared: List[Tuple[JsonDict, numpy.ndarray]]) -> List[JsonDict]:
+        if not prepared:
+            return []
+        records, rows = zip(*prepared)
+        return self._labelled(list(records), torch.from_numpy(self._rows.standardized(numpy.stack(rows))))
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
@@ -133,24 +124,7 @@ class MultilabelPredictor(LabelSetPredictor):
         """
         # That is not the fault of a line.
         self._rows.check_standardizing()
-        matrix = numpy.zeros((len(inputs), len(self._rows)), dtype=numpy.float32)
-        records: List[JsonDict] = []
-        good: List[int] = []
-        for place, item in enumerate(inputs):
-            try:
-                if isinstance(item, Line) and item.error is not None:
-                    raise ConfigurationError(item.error)
-                self._rows.fill(item, matrix[place])
-                records.append(id_of(item))
-                good.append(place)
-            except ConfigurationError as error:
-                if not isinstance(item, Line):
-                    raise
-                records.append(wrong_line(item.number, error))
-        rows = self._rows.standardized(matrix[good] if len(good) < len(inputs) else matrix)
-        for place, record in zip(good, self._labelled(torch.from_numpy(rows))):
-            records[place].update(record)
-        return records
+        return super().predict_batch_json(inputs)
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
@@ -169,12 +143,9 @@ class MultilabelPredictor(LabelSetPredictor):
             instance.index_fields(self._model.vocab)
             metadata = instance.fields.get("metadata")
             records.append({} if metadata is None else {"id": metadata.metadata["source"]})
-        features = torch.stack([instance["features"].tensor for instance in instances])
-        for record, more in zip(records, self._labelled(features)):
+        return self._labelled(records, torch.stack([instance["features"].tensor for instance in instances]))
+
+    def _labelled(self, records: List[JsonDict], features: torch.Tensor) -> List[JsonDict]:
+        for record, more in zip(records, self._predict({"features": features.to(self._model.tuned_threshold)})):
             record.update(more)
         return records
-
-    def _labelled(self, features: torch.Tensor) -> List[JsonDict]:
-        if not len(features):
-            return []
-        return self._predict({"features": features.to(self._model.tuned_threshold)})

@@ -44,14 +44,6 @@ class Picture(NamedTuple):
     image: torch.Tensor
 
 
-class Line(dict):
-    """A line of input with its picture, which is read once."""
-
-    def __init__(self, inputs: JsonDict, picture: Picture) -> None:
-        super().__init__(inputs)
-        self.picture = picture
-
-
 @Predictor.register("seal_segmentation")
 class SegmentationPredictor(LinePredictor):
     """
@@ -133,34 +125,8 @@ class SegmentationPredictor(LinePredictor):
 
     def read(self, line: str) -> JsonDict:
         inputs = read_json(decodable(line), "the line is not JSON")
-        return Line(inputs, self._picture(inputs))
-
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        """
-        Images of one size in one pass of the model.
-
-        # Parameters
-
-        inputs : `List[JsonDict]`
-            Each with `image`, or with `images` and `row`; or what `load_line` gave.
-
-        # Returns
-
-        `List[JsonDict]`
-            Their records, in order.
-
-        # Raises
-
-        `ConfigurationError` if an input is wrong.
-        """
-        wrong = [isinstance(item, dict) and item.keys() == {"error"} for item in inputs]
-        pictures = [
-            item.picture if isinstance(item, Line) else self._picture(item)
-            for item, is_wrong in zip(inputs, wrong)
-            if not is_wrong
-        ]
-        records = iter(self._records(pictures))
-        return [item if is_wrong else next(records) for item, is_wrong in zip(inputs, wrong)]
+        _check_object(inputs)
+        return inputs
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`)."""
@@ -170,11 +136,10 @@ class SegmentationPredictor(LinePredictor):
             source = instance.fields.get("metadata")
             name = "image" if source is None else source.metadata["source"]  # type: ignore[attr-defined]
             pictures.append(Picture(name, as_pixels(image).numpy(), image))
-        return self._records(pictures)
+        return self.records(pictures)
 
-    def _picture(self, inputs: Any) -> Picture:
-        if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with 'image', found {short(inputs)}.")
+    def prepare(self, inputs: JsonDict) -> Picture:
+        _check_object(inputs)
         file, archive = inputs.get("image"), inputs.get("images")
         if (file is None) == (archive is None):
             raise ConfigurationError("the object needs 'image', or 'images' and 'row'.")
@@ -199,25 +164,26 @@ class SegmentationPredictor(LinePredictor):
 
     # Inference by the energy needs gradients, which `torch.inference_mode` would not let it switch on.
     @torch.no_grad()
-    def _records(self, pictures: List[Picture]) -> List[JsonDict]:
+    def records(self, prepared: List[Picture]) -> List[JsonDict]:
+        """Images of one size go through the model together."""
         if self._model.training:
             self._model.eval()
         self._model.with_energy = self._energy
         by_size: Dict[torch.Size, List[int]] = {}
-        for place, picture in enumerate(pictures):
+        for place, picture in enumerate(prepared):
             by_size.setdefault(picture.image.shape, []).append(place)
-        records: List[JsonDict] = [{} for _ in pictures]
+        records: List[JsonDict] = [{} for _ in prepared]
         some = next(self._model.parameters())
         for places in by_size.values():
-            output = self._model(torch.stack([pictures[place].image for place in places]).to(some))
+            output = self._model(torch.stack([prepared[place].image for place in places]).to(some))
             for number, place in enumerate(places):
-                mask = _of_size(output["probabilities"][number], pictures[place].pixels)
-                records[place] = self._record(pictures[place], mask)
+                mask = _of_size(output["probabilities"][number], prepared[place].pixels)
+                records[place] = self._record(prepared[place], mask)
                 if self._energy:
                     records[place]["energy"] = finite(float(output["energy"][number]))
         if self._folder is not None:
             # In the order of the input, whatever the sizes, so that equal names are numbered by it.
-            for picture, record in zip(pictures, records):
+            for picture, record in zip(prepared, records):
                 record.update(self._write(picture, record.pop("mask")))
         return records
 
@@ -258,6 +224,11 @@ class SegmentationPredictor(LinePredictor):
         Image.fromarray(mask.astype(numpy.uint8) * 255).save(files["mask_file"])
         Image.fromarray(overlay).save(files["overlay_file"])
         return files
+
+
+def _check_object(inputs: Any) -> None:
+    if not isinstance(inputs, dict):
+        raise ConfigurationError(f"expected an object with 'image', found {short(inputs)}.")
 
 
 def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarray:

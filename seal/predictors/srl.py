@@ -2,7 +2,7 @@
 Semantic role labelling of raw text.
 """
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -126,43 +126,22 @@ class SrlPredictor(LinePredictor):
     def read(self, line: str) -> JsonDict:
         return read_line(line)
 
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+    def prepare(self, inputs: JsonDict) -> Tuple[IndexedSentence, Optional[List[int]]]:
+        request = read_request(inputs)
+        if request.words is None:
+            sequence = self._splitter.split(request.sentence)
+        else:
+            sequence = join_words(request.words)
+        return IndexedSentence(sequence, self._dataset_reader, self._model.vocab), request.predicates
+
+    def records(self, prepared: List[Tuple[IndexedSentence, Optional[List[int]]]]) -> List[JsonDict]:
         """
         Finds the predicates of all sentences, then decodes the frames of all sentences, each in as few passes
         of the model as `frames_per_batch` allows.
-
-        # Parameters
-
-        inputs : `List[JsonDict]`
-            Each with `sentence`, or with `words` and perhaps `predicates`; or an `error` of `load_line`.
-
-        # Returns
-
-        `List[JsonDict]`
-            Their records, in order.
-
-        # Raises
-
-        `ConfigurationError` if an input is wrong.
         """
-        records: List[Optional[JsonDict]] = []
-        sentences: List[IndexedSentence] = []
-        predicates: List[Optional[List[int]]] = []
-        for item in inputs:
-            if isinstance(item, dict) and item.keys() == {"error"}:
-                records.append(item)
-                continue
-            request = read_request(item)
-            if request.words is None:
-                sequence = self._splitter.split(request.sentence)
-            else:
-                sequence = join_words(request.words)
-            sentences.append(IndexedSentence(sequence, self._dataset_reader, self._model.vocab))
-            predicates.append(request.predicates)
-            records.append(None)
-        frames = iter(self._frames(sentences, predicates))
-        sequences = iter(sentence.sequence for sentence in sentences)
-        return [_record(next(sequences), next(frames)) if record is None else record for record in records]
+        sentences = [sentence for sentence, _ in prepared]
+        frames = self._frames(sentences, [predicates for _, predicates in prepared])
+        return [_record(sentence.sequence, found) for sentence, found in zip(sentences, frames)]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """

@@ -3,7 +3,7 @@ Tags of raw text.
 """
 
 import math
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -93,54 +93,10 @@ class TaggingPredictor(LinePredictor):
         return self.predict_json({"sentence": sentence})
 
     def read(self, line: str) -> JsonDict:
-        inputs = read_line(line)
-        if inputs.get("features") is not None or self._dataset_reader.feature_names:
-            # What is wrong with the features shows here, with the number of the line.
-            self._instance(inputs)
-        return inputs
+        return read_line(line)
 
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        """
-        All in one pass of the model.
-
-        # Parameters
-
-        inputs : `List[JsonDict]`
-            Each with `sentence`, or with `words` and perhaps `features`; or an `error` of `load_line`.
-
-        # Returns
-
-        `List[JsonDict]`
-            Their records, in order.
-
-        # Raises
-
-        `ConfigurationError` if an input is wrong.
-        """
-        wrong = [isinstance(item, dict) and item.keys() == {"error"} for item in inputs]
-        good = [item for item, is_wrong in zip(inputs, wrong) if not is_wrong]
-        sequences = [self._sequence(item) for item in good]
-        instances = [self._instance(item, sequence) for item, sequence in zip(good, sequences)]
-        records = iter(self._records(sequences, instances))
-        return [item if is_wrong else next(records) for item, is_wrong in zip(inputs, wrong)]
-
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`)."""
-        sequences = [
-            join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
-        ]
-        return self._records(sequences, instances)
-
-    def _sequence(self, inputs: Any) -> WordSequence:
-        request = read_request(inputs)
-        if request.words is not None:
-            return join_words(request.words)
-        if self._splitter is None:
-            return _at_white_space(request.sentence)
-        return self._splitter.split(request.sentence)
-
-    def _instance(self, inputs: JsonDict, sequence: Optional[WordSequence] = None) -> Instance:
-        sequence = sequence or self._sequence(inputs)
+    def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
+        sequence = self._sequence(inputs)
         features = inputs.get("features")
         if features is not None:
             if not isinstance(features, dict):
@@ -150,16 +106,31 @@ class TaggingPredictor(LinePredictor):
                     raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
         instance = self._dataset_reader.text_to_instance(sequence.words, features=features)
         self._dataset_reader.apply_token_indexers(instance)
-        return instance
+        return sequence, instance
 
-    def _records(self, sequences: List[WordSequence], instances: List[Instance]) -> List[JsonDict]:
-        if not instances:
+    def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
+        if not prepared:
             return []
         if self._model.training:
             self._model.eval()
         self._model.with_energy = self._energy
-        outputs = self._model.forward_on_instances(instances)
-        return [self._record(sequence, output) for sequence, output in zip(sequences, outputs)]
+        outputs = self._model.forward_on_instances([instance for _, instance in prepared])
+        return [self._record(sequence, output) for (sequence, _), output in zip(prepared, outputs)]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """The records of a reader's instances (`--use-dataset-reader`)."""
+        sequences = [
+            join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
+        ]
+        return self.records(list(zip(sequences, instances)))
+
+    def _sequence(self, inputs: Any) -> WordSequence:
+        request = read_request(inputs)
+        if request.words is not None:
+            return join_words(request.words)
+        if self._splitter is None:
+            return _at_white_space(request.sentence)
+        return self._splitter.split(request.sentence)
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
         words, tags = sequence.words, output["tags"]

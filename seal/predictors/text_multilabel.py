@@ -2,7 +2,7 @@
 Labels of raw text.
 """
 
-from typing import Any, List
+from typing import List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -13,8 +13,7 @@ from allennlp.predictors import Predictor
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
-from seal.predictors.label_sets import LabelSetPredictor, Line, id_of
-from seal.predictors.line_predictor import wrong_line
+from seal.predictors.label_sets import LabelSetPredictor, id_of
 from seal.predictors.lines import decodable
 
 
@@ -80,59 +79,26 @@ class TextMultilabelPredictor(LabelSetPredictor):
         """
         return self.predict_json({"text": _Whole(text)})
 
-    def load_line(self, line: str) -> JsonDict:
-        """
-        # Parameters
+    def read(self, line: str) -> JsonDict:
+        line = decodable(line)
+        if not line.lstrip().startswith("{"):
+            return {"text": _Whole(line)}
+        return read_json(line, "the line starts with '{' and is not JSON")
 
-        line : `str`
-            `allennlp predict` leaves blank ones out.
+    def prepare(self, inputs: JsonDict) -> Tuple[JsonDict, Instance]:
+        if not isinstance(inputs, dict):
+            raise ConfigurationError(f"expected an object with a text, found {short(inputs)}.")
+        text = inputs.get("text")
+        if not isinstance(text, _Whole):
+            text = self._dataset_reader.text_of(inputs)
+        instance = self._dataset_reader.text_to_instance(text)
+        self._model.check_length(len(instance["tokens"]))
+        self._dataset_reader.apply_token_indexers(instance)
+        return id_of(inputs), instance
 
-        # Returns
-
-        `JsonDict`
-            For `predict_json`, which gives the `error` of a line that is wrong in its record.
-        """
-        self.lines += 1
-        try:
-            return Line(self.lines, _read(line))
-        except ConfigurationError as error:
-            return Line(self.lines, {}, str(error))
-
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        """
-        All in one pass of the model.
-
-        # Parameters
-
-        inputs : `List[JsonDict]`
-            Each with the keys of a text, and perhaps `id`; or what `load_line` gave.
-
-        # Returns
-
-        `List[JsonDict]`
-            Their records, in order.
-
-        # Raises
-
-        `ConfigurationError` if an input that is no line is wrong.
-        """
-        records: List[JsonDict] = []
-        good: List[int] = []
-        instances: List[Instance] = []
-        for place, item in enumerate(inputs):
-            try:
-                if isinstance(item, Line) and item.error is not None:
-                    raise ConfigurationError(item.error)
-                instances.append(self._instance(item))
-                records.append(id_of(item))
-                good.append(place)
-            except ConfigurationError as error:
-                if not isinstance(item, Line):
-                    raise
-                records.append(wrong_line(item.number, error))
-        for place, record in zip(good, self._labelled(instances)):
-            records[place].update(record)
-        return records
+    def records(self, prepared: List[Tuple[JsonDict, Instance]]) -> List[JsonDict]:
+        labelled = self._labelled([instance for _, instance in prepared])
+        return [{**found, **record} for (found, _), record in zip(prepared, labelled)]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`)."""
@@ -150,17 +116,6 @@ class TextMultilabelPredictor(LabelSetPredictor):
             records[place].update(record)
         return records
 
-    def _instance(self, inputs: Any) -> Instance:
-        if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with a text, found {short(inputs)}.")
-        text = inputs.get("text")
-        if not isinstance(text, _Whole):
-            text = self._dataset_reader.text_of(inputs)
-        instance = self._dataset_reader.text_to_instance(text)
-        self._model.check_length(len(instance["tokens"]))
-        self._dataset_reader.apply_token_indexers(instance)
-        return instance
-
     def _labelled(self, instances: List[Instance]) -> List[JsonDict]:
         if not instances:
             return []
@@ -172,10 +127,3 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
 class _Whole(str):
     """A text as it stands: the reader joins nothing to it."""
-
-
-def _read(line: str) -> JsonDict:
-    line = decodable(line)
-    if not line.lstrip().startswith("{"):
-        return {"text": _Whole(line)}
-    return read_json(line, "the line starts with '{' and is not JSON")

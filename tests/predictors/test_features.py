@@ -11,9 +11,7 @@ from tests.predictors.multilabel_nets import by_hand, net, predictor
 
 def features_of(record_features, **more):
     """The row that a predictor makes of a record."""
-    rows = numpy.zeros((1, 3), dtype=numpy.float32)
-    predictor()._rows.fill({"features": record_features, **more}, rows[0])
-    return rows[0].tolist()
+    return predictor()._rows.row({"features": record_features, **more}).tolist()
 
 
 @pytest.mark.parametrize(
@@ -42,9 +40,7 @@ def test_a_name_that_is_a_number_wins_over_an_index():
         (None, {"2": 5}, [0, 0, 5]),
         (None, {"x=1": 5}, [0, 0, 5]),
     ]:
-        found = numpy.zeros(3, dtype=numpy.float32)
-        made._rows.fill({"features": record, "by": by}, found)
-        assert found.tolist() == row
+        assert made._rows.row({"features": record, "by": by}).tolist() == row
     with pytest.raises(ConfigurationError, match="the attribute '1' is given twice"):
         made.predict({"0": 1, "1": 1})
     with pytest.raises(ConfigurationError, match="'00' is no index of an attribute, 0 to 2 here"):

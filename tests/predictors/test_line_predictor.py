@@ -16,16 +16,30 @@ class Numbers(LinePredictor):
             raise ConfigurationError(f"{line} is no number.")
         return {"number": int(line)}
 
-    def predict_batch_json(self, inputs):
-        return [{**item, "seen": True} for item in inputs]
+    def prepare(self, inputs):
+        if inputs["number"] > 9:
+            raise ConfigurationError(f"{inputs['number']} is too much.")
+        return inputs["number"]
+
+    def records(self, prepared):
+        return [{"number": number, "of": len(prepared)} for number in prepared]
 
 
 def test_a_wrong_line_is_told_with_its_number_and_the_others_go_on():
     predictor = Numbers()
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in ("3", "x", "4")])
-    assert [record.get("number") for record in records] == [3, None, 4]
-    assert records[1]["error"] == "line 2 (blank lines not counted): x is no number."
-    assert predictor.predict_json({"number": 7}) == {"number": 7, "seen": True}
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in ("3", "x", "10", "4")])
+    assert records == [
+        {"number": 3, "of": 2},
+        {"error": "line 2 (blank lines not counted): x is no number."},
+        {"error": "line 3 (blank lines not counted): 10 is too much."},
+        {"number": 4, "of": 2},
+    ]
+
+
+def test_what_is_wrong_with_other_input_is_raised():
+    assert Numbers().predict_json({"number": 7}) == {"number": 7, "of": 1}
+    with pytest.raises(ConfigurationError, match="^10 is too much.$"):
+        Numbers().predict_json({"number": 10})
 
 
 def test_records_are_strict_ascii_json():

@@ -115,7 +115,8 @@ def test_a_line_that_is_wrong_has_a_record_of_its_own(tmp_path, line, message):
 def test_an_archive_that_cannot_be_read_has_a_record_of_its_own(tmp_path):
     (tmp_path / "text.npz").write_text("hello")
     line = json.dumps({"images": str(tmp_path / "text.npz"), "row": 0})
-    record = predictor().load_line(line)
+    ours = predictor()
+    record = ours.predict_json(ours.load_line(line))
     assert record.keys() == {"error"} and "text.npz: it cannot be read as an .npz" in record["error"]
 
 

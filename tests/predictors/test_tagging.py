@@ -75,7 +75,7 @@ def test_parts_of_speech():
 
 def test_several_at_once_are_as_one_by_one():
     predictor = predictor_of(loss_net=True, energy=True)
-    inputs = [{"words": WORDS}, {"error": "line 2: what"}, {"sentence": "ginger"}, {"words": ["Rose"] * 9}]
+    inputs = [{"words": WORDS}, predictor.load_line("{"), {"sentence": "ginger"}, {"words": ["Rose"] * 9}]
     records = predictor.predict_batch_json(inputs)
     assert records[1] == inputs[1] and predictor.predict_batch_json([]) == []
     for item, record in zip(inputs, records):
@@ -117,7 +117,7 @@ def test_feature_columns():
         (["N", "V"], "'features' must be an object"),
     ]:
         line = json.dumps({**words, "features": features})
-        assert message in predictor.load_line(line)["error"]
+        assert message in predictor.predict_json(predictor.load_line(line))["error"]
         with pytest.raises(ConfigurationError, match=message):
             predictor.predict_json(json.loads(line))
 
