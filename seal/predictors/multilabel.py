@@ -96,7 +96,8 @@ class MultilabelPredictor(LabelSetPredictor):
         return read_record(line)
 
     def prepare(self, inputs: JsonDict) -> Tuple[JsonDict, numpy.ndarray]:
-        return id_of(inputs), self._rows.row(inputs)
+        row = self._rows.row(inputs)
+        return id_of(inputs), row
 
     def records(self, prepared: List[Tuple[JsonDict, numpy.ndarray]]) -> List[JsonDict]:
         if not prepared:

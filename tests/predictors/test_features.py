@@ -110,6 +110,12 @@ def test_who_calls_from_python_gets_an_exception(line):
         predictor().predict_json(read_record(line))
 
 
+def test_input_that_is_no_object():
+    for wrong in (None, [1, 2, 3], "ripe"):
+        with pytest.raises(ConfigurationError, match="expected an object with 'features'"):
+            predictor().predict_json(wrong)
+
+
 @pytest.mark.parametrize("standardize", [False, True])
 def test_raw_features_become_what_the_reader_makes_of_the_file(tmp_path, standardize):
     data = write_data(tmp_path)
