@@ -11,7 +11,7 @@ from seal.common.quoting import short
 from seal.common.strict_json import read_json
 
 
-class SrlRequest(NamedTuple):
+class SentenceRequest(NamedTuple):
     """
     # Parameters
 
@@ -77,7 +77,7 @@ def decodable(line: str) -> str:
     return line
 
 
-def read_request(inputs: Any) -> SrlRequest:
+def read_request(inputs: Any) -> SentenceRequest:
     """
     # Parameters
 
@@ -86,7 +86,7 @@ def read_request(inputs: Any) -> SrlRequest:
 
     # Returns
 
-    `SrlRequest`
+    `SentenceRequest`
 
     # Raises
 
@@ -107,14 +107,14 @@ def read_request(inputs: Any) -> SrlRequest:
             raise ConfigurationError(
                 "'predicates' are indices of 'words'; give 'words' in place of 'sentence'."
             )
-        return SrlRequest(sentence, None, None)
+        return SentenceRequest(sentence, None, None)
     if not isinstance(words, list):
         raise ConfigurationError(f"'words' must be a list of strings, found {short(words)}.")
     if not words:
         raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
     for index, word in enumerate(words):
         _check_text(word, f"word {index}")
-    return SrlRequest(None, words, None if predicates is None else _indices(predicates, len(words)))
+    return SentenceRequest(None, words, None if predicates is None else _indices(predicates, len(words)))
 
 
 def _check_text(text: Any, name: str) -> None:

@@ -9,7 +9,7 @@ from seal.nets.encoders.encoder import Encoder
 
 
 @Encoder.register("seq2seq")
-class Seq2SeqPredicateEncoder(Encoder):
+class Seq2SeqWordEncoder(Encoder):
     """
     Word embeddings and one of AllenNLP's sequence encoders, a BiLSTM for one; nothing is downloaded. The predicate,
     where `predicate_dim` is given, is an embedding of 0 or 1 beside each word's.

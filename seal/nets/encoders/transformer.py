@@ -8,7 +8,7 @@ from seal.nets.encoders.encoder import Encoder
 
 
 @Encoder.register("transformer")
-class TransformerPredicateEncoder(Encoder):
+class TransformerWordEncoder(Encoder):
     """
     A pretrained transformer over wordpieces, one vector a word: that of its first piece. The predicate, where there
     is one, is marked as in BERT-SRL (Shi & Lin 2019): its wordpieces have token type 1.

@@ -8,7 +8,7 @@ from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from transformers import BertConfig, BertModel, BertTokenizerFast, DistilBertConfig, DistilBertModel
 from transformers import RobertaConfig, RobertaModel
 
-from seal.nets.encoders import TransformerPredicateEncoder
+from seal.nets.encoders import TransformerWordEncoder
 
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] a b the chef cut ##ting ##s was it slow ##ly".split()
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, pad_token_id=0)
@@ -65,7 +65,7 @@ WORDS = "the chefs cutting it was slowly".split()
 
 
 def test_token_types_mark_the_predicate(bert):
-    encoder = TransformerPredicateEncoder(bert).eval()
+    encoder = TransformerWordEncoder(bert).eval()
     calls = spy(encoder)
     expected = [["the"], ["chef", "##s"], ["cut", "##ting"], ["it"], ["was"], ["slow", "##ly"]]
     found = encoder(inputs_of(bert, [WORDS] * 7, [*range(6), None]))
@@ -78,7 +78,7 @@ def test_token_types_mark_the_predicate(bert):
 
 
 def test_vectors_are_those_of_first_pieces(bert):
-    encoder = TransformerPredicateEncoder(bert).eval()
+    encoder = TransformerWordEncoder(bert).eval()
     found = encoder(inputs_of(bert, [WORDS], [2]))
     pieces = "[CLS] the chef ##s cut ##ting it was slow ##ly [SEP]".split()
     ids = torch.tensor([[PIECES.index(piece) for piece in pieces]])
@@ -88,7 +88,7 @@ def test_vectors_are_those_of_first_pieces(bert):
 
 
 def test_without_a_predicate(bert):
-    encoder = TransformerPredicateEncoder(bert).eval()
+    encoder = TransformerWordEncoder(bert).eval()
     inputs = inputs_of(bert, [WORDS], [None])
     unmarked = encoder(inputs)
     del inputs["predicate"]
@@ -97,7 +97,7 @@ def test_without_a_predicate(bert):
 
 def test_windows(bert):
     """11 windows of at most 8 pieces with [CLS] and [SEP]; a multi-piece word stands on a border."""
-    encoder = TransformerPredicateEncoder(bert, max_length=8).eval()
+    encoder = TransformerWordEncoder(bert, max_length=8).eval()
     words = WORDS * 7
     pieces = "the chef ##s cut ##ting it was slow ##ly".split() * 7
     assert pieces[5:6] == ["it"] and len(pieces) == 63
@@ -124,7 +124,7 @@ def test_windows(bert):
 
 @pytest.mark.parametrize("max_length", [64, 8])
 def test_padding_changes_nothing(bert, max_length):
-    encoder = TransformerPredicateEncoder(bert, max_length=max_length).eval()
+    encoder = TransformerWordEncoder(bert, max_length=max_length).eval()
     sentences = [WORDS, ["it"], WORDS * 3, WORDS[:4], (WORDS * 2)[:8]]
     predicates = [1, 0, 14, None, 7]
     together = encoder(inputs_of(bert, sentences, predicates, max_length))
@@ -135,7 +135,7 @@ def test_padding_changes_nothing(bert, max_length):
 
 
 def test_a_word_without_pieces_marks_nothing(bert):
-    encoder = TransformerPredicateEncoder(bert, max_length=8).eval()
+    encoder = TransformerWordEncoder(bert, max_length=8).eval()
     calls = spy(encoder)
     words = ["the", "\u200b", "chef", "cut", "it", "was", "slow", "it"]
     inputs = inputs_of(bert, [words], [1], max_length=8)
@@ -147,7 +147,7 @@ def test_one_token_type_becomes_two(tmp_path):
     torch.manual_seed(0)
     config = RobertaConfig(vocab_size=len(PIECES), max_position_embeddings=70, type_vocab_size=1, **SIZES)
     name = save_model(tmp_path / "roberta", RobertaModel(config))
-    encoder = TransformerPredicateEncoder(name).eval()
+    encoder = TransformerWordEncoder(name).eval()
     calls = spy(encoder)
     found = encoder(inputs_of(name, [WORDS] * 2, [2, None]))
     assert marked_pieces(calls[0]) == [["cut", "##ting"], []]
@@ -161,7 +161,7 @@ def test_one_token_type_becomes_two(tmp_path):
     assert types.shape[0] == 2 and types.grad[1].abs().max() > 0
     # A second encoder of the same model does not find the first one's.
     assert RobertaModel.from_pretrained(name).embeddings.token_type_embeddings.num_embeddings == 1
-    frozen = TransformerPredicateEncoder(name, train_parameters=False)
+    frozen = TransformerWordEncoder(name, train_parameters=False)
     assert not any(parameter.requires_grad for parameter in frozen.parameters())
 
 
@@ -169,9 +169,9 @@ def test_no_token_types(tmp_path):
     config = DistilBertConfig(vocab_size=len(PIECES), dim=16, hidden_dim=24, n_layers=1, n_heads=2)
     name = save_model(tmp_path / "distilbert", DistilBertModel(config))
     with pytest.raises(ConfigurationError, match="encoder.model_name: '.*distilbert' has no token types"):
-        TransformerPredicateEncoder(name)
+        TransformerWordEncoder(name)
     # Nor are any needed where there is no predicate.
-    encoder = TransformerPredicateEncoder(name, marks_predicate=False).eval()
+    encoder = TransformerWordEncoder(name, marks_predicate=False).eval()
     inputs = inputs_of(name, [WORDS], [1])
     with pytest.raises(ConfigurationError, match="encoder.marks_predicate"):
         encoder(inputs)
@@ -182,6 +182,6 @@ def test_no_token_types(tmp_path):
 @pytest.mark.parametrize("name", ["no/such-model", "./no-such-folder", "no-such-model"])
 def test_a_wrong_name(name):
     with pytest.raises(ConfigurationError) as error:
-        TransformerPredicateEncoder(name)
+        TransformerWordEncoder(name)
     message = str(error.value)
     assert message.startswith(f"encoder.model_name: '{name}' is neither") and "\n" not in message
