@@ -83,7 +83,9 @@ class TraceInferenceNetworks(TrainerCallback):
                     {name: int(value) if name in COUNTS else float(value) for name, value in row.items()}
                     for row in csv.DictReader(file)
                 ]
-            self._rows = [row for row in rows if row["batches"] <= trainer._total_batches_completed]
+            # The trainer counts those of the epoch in progress again as it passes over them.
+            recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
+            self._rows = [row for row in rows if row["batches"] <= recovered]
 
     def on_batch(
         self,
@@ -98,8 +100,7 @@ class TraceInferenceNetworks(TrainerCallback):
         batch_grad_norm: Optional[float] = None,
         **kwargs: Any,
     ) -> None:
-        # The trainer counts a batch after this call.
-        batches = trainer._total_batches_completed + 1
+        batches = trainer._total_batches_completed
         if self._every is not None and is_training and batches % self._every == 0:
             self._measure(trainer, epoch, batches)
 

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.scores import L1Cost
 from seal.training.trace_inference_networks import COLUMNS, trace
-from tests.training.runs import build, config, same, weights
+from tests.training.runs import Killed, KillAt, build, config, same, weights
 
 
 def settings_of(kind="stacked", every=None, **more):
@@ -116,6 +116,28 @@ def test_every_so_many_batches(tmp_path):
     trainer.train()
     total = trainer._total_batches_completed
     assert [row["batches"] for row in read(tmp_path)] == list(range(2, total + 1, 2))
+
+
+def test_a_row_is_of_the_weights_after_its_batches(tmp_path):
+    """Measured as often as there are batches an epoch, it is what the end of each epoch shows."""
+    trainer = build(settings_of(epochs=2), tmp_path / "epochs")
+    trainer.train()
+    per_epoch = trainer._total_batches_completed // 2
+    build(settings_of(every=per_epoch, epochs=2), tmp_path / "batches").train()
+    assert read(tmp_path / "batches") == read(tmp_path / "epochs")
+
+
+@pytest.mark.parametrize("batch", [2, 3, 4, 5])
+@pytest.mark.parametrize("save_every", [1, 3])
+def test_killed_within_an_epoch(tmp_path, save_every, batch):
+    settings = settings_of(every=1, epochs=2, dropout=0.3, trainer__checkpointer={"save_every_num_batches": save_every})
+    build(settings, tmp_path / "whole").train()
+    trainer = build(settings, tmp_path / "killed")
+    trainer._callbacks.append(KillAt(batch))
+    with pytest.raises(Killed):
+        trainer.train()
+    build(settings, tmp_path / "killed").train()
+    assert read(tmp_path / "killed") == read(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("accumulated", [1, 2])
