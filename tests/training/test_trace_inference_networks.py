@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.scores import L1Cost
 from seal.training.trace_inference_networks import COLUMNS, trace
+from tests.segmentation import seal_parts, write_npz
 from tests.training.runs import Killed, KillAt, build, config, same, weights
 
 
@@ -125,6 +126,39 @@ def test_a_row_is_of_the_weights_after_its_batches(tmp_path):
     per_epoch = trainer._total_batches_completed // 2
     build(settings_of(every=per_epoch, epochs=2), tmp_path / "batches").train()
     assert read(tmp_path / "batches") == read(tmp_path / "epochs")
+
+
+def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
+    """They are drawn when a pass starts, and the measuring is a pass of its own."""
+    models = []
+    for every in (None, 1):
+        reader = {"type": "seal_segmentation", "crop": 8, "mirror": True}
+        player = {"optimizer": {"type": "adam", "lr": 0.01}}
+        settings = {
+            "random_seed": 13,
+            "numpy_seed": 13,
+            "pytorch_seed": 13,
+            "dataset_reader": reader,
+            "train_data_path": write_npz(tmp_path),
+            "model": {
+                "type": "seal_segmentation",
+                "output_space": {"type": "binary_mask", "size": 8},
+                **seal_parts(sampler="task_net_output", energy_loss={"type": "margin"}),
+            },
+            "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
+            "trainer": {
+                "type": "alternating",
+                "num_epochs": 1,
+                "cuda_device": -1,
+                "callbacks": [{"type": "trace_inference_networks", "every": every}],
+                "task_net": player,
+                "loss_net": player,
+            },
+        }
+        trainer = build(json.loads(json.dumps(settings)), tmp_path / str(every))
+        trainer.train()
+        models.append(weights(trainer.model))
+    assert same(*models)
 
 
 @pytest.mark.parametrize("batch", [2, 3, 4, 5])
