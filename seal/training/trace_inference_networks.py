@@ -11,6 +11,7 @@ from seal.common.module_modes import without_dropout
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import PartlyLabelledTaggingModel, SealModel
+from seal.models.model_checks import check_gold
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
 from seal.training.random_streams import random_state, set_random_state
@@ -154,6 +155,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
             size = len(state.logits)
             if size == 0:
                 continue
+            check_gold(state.gold)
             count += size
             space, mask = model.output_space, state.mask
             features = model.loss_net.encode(state.inputs, state.hidden, mask)

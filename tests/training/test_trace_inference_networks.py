@@ -64,6 +64,13 @@ def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
         assert found[name] == pytest.approx(norm) and norm > 0
 
 
+def test_data_without_gold(tmp_path):
+    trainer = build(settings_of(batch_size=5), tmp_path)
+    untagged = [{name: value for name, value in batch.items() if name != "tags"} for batch in trainer.data_loader]
+    with pytest.raises(ConfigurationError, match="'trace_inference_networks' never does"):
+        trace(trainer.model, untagged, L1Cost())
+
+
 def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
     traced = settings_of(epochs=3, dropout=0.3)
     plain = json.loads(json.dumps(traced))
