@@ -1,3 +1,4 @@
+import copy
 from typing import Any, Iterator, Optional
 
 import torch
@@ -70,9 +71,11 @@ class TensorLoader(DataLoader):
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]
-        self._table.start_pass()
+        # Each pass keeps what it draws, however many are under way at once.
+        table = copy.copy(self._table)
+        table.start_pass()
         for part in rows.split(self._batch_size)[: len(self)]:
-            batch = self._table.batch(part.numpy())
+            batch = table.batch(part.numpy())
             yield batch if self._device is None else move_to_device(batch, self._device)
 
     def iter_instances(self) -> Iterator[Instance]:

@@ -4,6 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
+from seal.common.precision import in_full_precision
 from seal.energies.energy import Energy
 from seal.output_spaces import LabelSet, OutputSpace
 
@@ -51,4 +52,4 @@ class LabelInteractionEnergy(Energy):
     ) -> torch.Tensor:
         # Gold may be integer.
         outputs = outputs.to(self.patterns.weight.dtype)
-        return self.weights(F.softplus(self.patterns(outputs))).squeeze(-1)
+        return in_full_precision(self.weights, F.softplus(self.patterns(outputs))).squeeze(-1)

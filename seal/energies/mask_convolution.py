@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.nn import Activation
 
 from seal.common.convolutions import check_convolutions, convolution
+from seal.common.precision import in_full_precision
 from seal.energies.energy import Energy
 from seal.output_spaces import BinaryMask, OutputSpace
 
@@ -95,4 +96,4 @@ class MaskConvolutionEnergy(Energy):
         hidden = hidden.flatten(1)
         for layer in self._layers:
             hidden = self._activation(layer(self._dropout(hidden)))
-        return self._last(hidden).squeeze(1).unflatten(0, (-1, samples))
+        return in_full_precision(self._last, hidden).squeeze(1).unflatten(0, (-1, samples))

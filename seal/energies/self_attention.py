@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
+from seal.common.precision import in_full_precision
 from seal.energies.energy import Energy
 from seal.output_spaces import OutputSpace
 
@@ -98,7 +99,7 @@ class SelfAttentionEnergy(Energy):
                 if i < len(self.norms):
                     hidden = self.norms[i](hidden)
             pooled = (weights.unsqueeze(-2) @ hidden).squeeze(-2)
-        return self.direction(F.softplus(self.output(pooled))).squeeze(-1)
+        return in_full_precision(self.direction, F.softplus(self.output(pooled))).squeeze(-1)
 
 
 class _Attention(torch.nn.Module):

@@ -4,6 +4,7 @@ Which parts of a model need which others; each mistake a `ConfigurationError`.
 
 from typing import Any, Optional
 
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.losses import EnergyLoss, TaskLoss
@@ -26,6 +27,15 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
             f"model.inference: {type(inference).__name__} as set does not predict; take "
             "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
             "'best', or 'last' with one start."
+        )
+
+
+def check_gold(gold: Optional[torch.Tensor]) -> None:
+    """Of a batch to learn from; a file read without its tags has none."""
+    if gold is None:
+        raise ConfigurationError(
+            "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
+            "does without, and the callback 'trace_inference_networks' never does."
         )
 
 

@@ -9,7 +9,7 @@ from allennlp.models import Model
 from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
-from seal.models.model_checks import check_cost_augmented, check_loss_net_parts, check_who_predicts
+from seal.models.model_checks import check_cost_augmented, check_gold, check_loss_net_parts, check_who_predicts
 from seal.models.pretrained import load_pretrained
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
@@ -163,6 +163,7 @@ class SealModel(Model):
 
     def draw(self, state: TaskState) -> Candidates:
         """Candidates for the loss-net from the task-net as it is; constants."""
+        check_gold(state.gold)
         if len(state.gold) == 0:
             return Candidates(state.gold.unsqueeze(1))
         return self._sample(self.sampler, state, state.gold)
@@ -231,6 +232,7 @@ class SealModel(Model):
             self.monitor("energy_prediction", loss)
             return loss
         else:
+            check_gold(state.gold)
             with constant(self.loss_net):
                 task_net, cost_augmented, gold_energy = self._terms(state, features)
             loss = self.task_loss(task_net, cost_augmented, gold_energy).mean()

@@ -31,7 +31,7 @@ class BinaryVariables(OutputSpace):
 
     def straight_through(self, relaxed: torch.Tensor) -> torch.Tensor:
         nearest = (relaxed >= 0.5).to(relaxed.dtype)
-        return nearest + relaxed - relaxed.detach()
+        return nearest + (relaxed - relaxed.detach())
 
     @torch.no_grad()
     def sample(

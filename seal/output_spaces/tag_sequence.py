@@ -71,7 +71,7 @@ class TagSequence(OutputSpace):
         nearest = self.one_hot(relaxed.argmax(dim=-1)).to(relaxed)
         # Rows of padding are 0 and stay so.
         nearest = nearest * relaxed.any(dim=-1, keepdim=True)
-        return nearest + relaxed - relaxed.detach()
+        return nearest + (relaxed - relaxed.detach())
 
     @torch.no_grad()
     def sample(

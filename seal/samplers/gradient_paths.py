@@ -27,7 +27,7 @@ def with_gradient(
     The candidates as functions of the task-net's logits `z` (SA8 and SA9): an implicit gradient needs
     `d L_Prim / d theta`, and draws have none of their own. With `p = relax(z)`, the candidate `y_k` becomes
 
-        straight_through    y_k + p - stop(p): the draw in value, the relaxed output in gradient. Of a candidate
+        straight_through    y_k + (p - stop(p)): the draw in value, the relaxed output in gradient. Of a candidate
                             that is the relaxed output, this is exact.
         relaxed             as many new draws of the concrete distribution, with their own gradient
         soft                p in the place of one draw; the others are constants
@@ -56,7 +56,7 @@ def with_gradient(
     outputs = output_space.stack(relaxed.detach(), candidates.outputs)[:, 1:]
     if path == "straight_through":
         # What else it carries stays, of whatever kind of candidates.
-        return replace(candidates, outputs=outputs + relaxed - relaxed.detach())
+        return replace(candidates, outputs=outputs + (relaxed - relaxed.detach()))
     if candidates.log_count is None:
         return Candidates(torch.cat([relaxed, outputs[:, 1:]], dim=1))
     # Which of the draws makes room is nobody's choice where equal ones are merged: each does by as much.

@@ -11,6 +11,7 @@ from seal.common.module_modes import without_dropout
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import PartlyLabelledTaggingModel, SealModel
+from seal.models.model_checks import check_gold
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
 from seal.training.random_streams import random_state, set_random_state
@@ -83,7 +84,9 @@ class TraceInferenceNetworks(TrainerCallback):
                     {name: int(value) if name in COUNTS else float(value) for name, value in row.items()}
                     for row in csv.DictReader(file)
                 ]
-            self._rows = [row for row in rows if row["batches"] <= trainer._total_batches_completed]
+            # The trainer counts those of the epoch in progress again as it passes over them.
+            recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
+            self._rows = [row for row in rows if row["batches"] <= recovered]
 
     def on_batch(
         self,
@@ -98,8 +101,7 @@ class TraceInferenceNetworks(TrainerCallback):
         batch_grad_norm: Optional[float] = None,
         **kwargs: Any,
     ) -> None:
-        # The trainer counts a batch after this call.
-        batches = trainer._total_batches_completed + 1
+        batches = trainer._total_batches_completed
         if self._every is not None and is_training and batches % self._every == 0:
             self._measure(trainer, epoch, batches)
 
@@ -153,6 +155,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
             size = len(state.logits)
             if size == 0:
                 continue
+            check_gold(state.gold)
             count += size
             space, mask = model.output_space, state.mask
             features = model.loss_net.encode(state.inputs, state.hidden, mask)

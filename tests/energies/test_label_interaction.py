@@ -113,3 +113,16 @@ def test_from_params():
         LabelInteractionEnergy(7, tag_sequence(3), hidden_dim=4)
     with pytest.raises(ConfigurationError, match="'label_interaction' has hidden_dim 0; give at least 1"):
         LabelInteractionEnergy(7, label_set(3), hidden_dim=0)
+
+
+def test_candidates_of_a_large_energy_differ_in_mixed_precision():
+    torch.manual_seed(0)
+    energy = LabelInteractionEnergy(2, label_set(30), hidden_dim=100)
+    with torch.no_grad():
+        energy.weights.weight.fill_(5.0)
+    outputs = torch.rand(2, 8, 30).round()
+    expected = energy(None, outputs)
+    with torch.autocast("cpu", dtype=torch.half):
+        found = energy(None, outputs)
+    assert torch.allclose(found.diff(dim=1), expected.diff(dim=1), atol=0.03)
+    assert not torch.allclose(expected.half().diff(dim=1).float(), expected.diff(dim=1), atol=0.03)

@@ -96,3 +96,16 @@ def test_mistakes():
     ):
         with pytest.raises(ConfigurationError, match=message):
             MaskConvolutionEnergy(3, SPACE, **settings)
+
+
+def test_candidates_of_a_large_energy_differ_in_mixed_precision():
+    _, energy, _ = parts()
+    energy.float()
+    with torch.no_grad():
+        energy._last.bias.fill_(300.0)
+    features, masks = energy.condition(torch.randn(2, 6, 5, 3)), torch.rand(2, 8, 6, 5).round()
+    expected = energy(features, masks)
+    with torch.autocast("cpu", dtype=torch.half):
+        found = energy(features, masks)
+    assert torch.allclose(found.diff(dim=1), expected.diff(dim=1), atol=2e-3)
+    assert not torch.allclose(expected.half().diff(dim=1).float(), expected.diff(dim=1), atol=2e-3)

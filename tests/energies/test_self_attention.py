@@ -172,3 +172,15 @@ def test_unknown_pooling():
 def test_none_of_something(name):
     with pytest.raises(ConfigurationError, match=f"'self_attention' has {name} 0; give at least 1"):
         SelfAttentionEnergy(4, tag_sequence(3), **{name: 0})
+
+
+def test_candidates_of_a_large_energy_differ_in_mixed_precision():
+    energy = energy_of().float()
+    with torch.no_grad():
+        energy.direction.weight.fill_(30.0)
+    outputs = torch.randint(4, (2, 8, 5))
+    expected = energy(None, outputs)
+    with torch.autocast("cpu", dtype=torch.half):
+        found = energy(None, outputs)
+    assert torch.allclose(found.diff(dim=1), expected.diff(dim=1), atol=0.1)
+    assert found.dtype == torch.float

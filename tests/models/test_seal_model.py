@@ -271,6 +271,16 @@ def test_a_baseline_distribution_takes_no_loss_net(sampler):
         )
 
 
+def test_without_gold_only_the_energy_can_be_followed():
+    model, batch = seal_model(), srl_batch(FRAMES)
+    del batch["tags"]
+    state = model.task_state(**batch)
+    for learn in (model.draw, model.task_net_loss):
+        with pytest.raises(ConfigurationError, match="train_data_path: the data have no gold to learn from"):
+            learn(state)
+    assert model.task_net_loss(state, model.frozen_features(state), supervised=False).requires_grad
+
+
 def test_straight_through_takes_the_energy_at_the_argmax():
     model = seal_model(task_loss={"energy_weight": 0.7, "straight_through": True}).eval()
     state = model.task_state(**srl_batch(FRAMES))

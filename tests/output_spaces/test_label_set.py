@@ -143,6 +143,14 @@ def test_relax_and_straight_through():
     assert torch.equal(through, plain) and through.abs().min() > 0
 
 
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float])
+def test_straight_through_is_exact(dtype):
+    torch.manual_seed(0)
+    space = label_set(3)
+    output = space.straight_through(space.relax(torch.randn(80, 3, dtype=dtype)))
+    assert output.unique().tolist() == [0, 1]
+
+
 def test_sample_frequencies():
     """Joint frequencies, so dependence between labels would show too; a chi-square test at one in 10,000."""
     torch.manual_seed(0)

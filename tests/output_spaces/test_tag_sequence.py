@@ -308,6 +308,13 @@ def test_straight_through():
     assert torch.equal(through, straight) and straight.abs().sum() > 0
 
 
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float])
+def test_straight_through_is_exact(dtype):
+    torch.manual_seed(0)
+    output = tag_sequence(3).straight_through(tag_sequence(3).relax(torch.randn(20, 4, 3, dtype=dtype)))
+    assert output.unique().tolist() == [0, 1]
+
+
 def test_inner_products_are_in_single_precision_in_mixed_precision():
     """118 tokens in half precision would be off by tenths."""
     torch.manual_seed(0)

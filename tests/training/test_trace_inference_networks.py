@@ -7,7 +7,8 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.scores import L1Cost
 from seal.training.trace_inference_networks import COLUMNS, trace
-from tests.training.runs import build, config, same, weights
+from tests.segmentation import seal_parts, write_npz
+from tests.training.runs import Killed, KillAt, build, config, same, weights
 
 
 def settings_of(kind="stacked", every=None, **more):
@@ -63,6 +64,13 @@ def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
         assert found[name] == pytest.approx(norm) and norm > 0
 
 
+def test_data_without_gold(tmp_path):
+    trainer = build(settings_of(batch_size=5), tmp_path)
+    untagged = [{name: value for name, value in batch.items() if name != "tags"} for batch in trainer.data_loader]
+    with pytest.raises(ConfigurationError, match="'trace_inference_networks' never does"):
+        trace(trainer.model, untagged, L1Cost())
+
+
 def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
     traced = settings_of(epochs=3, dropout=0.3)
     plain = json.loads(json.dumps(traced))
@@ -116,6 +124,61 @@ def test_every_so_many_batches(tmp_path):
     trainer.train()
     total = trainer._total_batches_completed
     assert [row["batches"] for row in read(tmp_path)] == list(range(2, total + 1, 2))
+
+
+def test_a_row_is_of_the_weights_after_its_batches(tmp_path):
+    """Measured as often as there are batches an epoch, it is what the end of each epoch shows."""
+    trainer = build(settings_of(epochs=2), tmp_path / "epochs")
+    trainer.train()
+    per_epoch = trainer._total_batches_completed // 2
+    build(settings_of(every=per_epoch, epochs=2), tmp_path / "batches").train()
+    assert read(tmp_path / "batches") == read(tmp_path / "epochs")
+
+
+def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
+    """They are drawn when a pass starts, and the measuring is a pass of its own."""
+    models = []
+    for every in (None, 1):
+        reader = {"type": "seal_segmentation", "crop": 8, "mirror": True}
+        player = {"optimizer": {"type": "adam", "lr": 0.01}}
+        settings = {
+            "random_seed": 13,
+            "numpy_seed": 13,
+            "pytorch_seed": 13,
+            "dataset_reader": reader,
+            "train_data_path": write_npz(tmp_path),
+            "model": {
+                "type": "seal_segmentation",
+                "output_space": {"type": "binary_mask", "size": 8},
+                **seal_parts(sampler="task_net_output", energy_loss={"type": "margin"}),
+            },
+            "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
+            "trainer": {
+                "type": "alternating",
+                "num_epochs": 1,
+                "cuda_device": -1,
+                "callbacks": [{"type": "trace_inference_networks", "every": every}],
+                "task_net": player,
+                "loss_net": player,
+            },
+        }
+        trainer = build(json.loads(json.dumps(settings)), tmp_path / str(every))
+        trainer.train()
+        models.append(weights(trainer.model))
+    assert same(*models)
+
+
+@pytest.mark.parametrize("batch", [2, 3, 4, 5])
+@pytest.mark.parametrize("save_every", [1, 3])
+def test_killed_within_an_epoch(tmp_path, save_every, batch):
+    settings = settings_of(every=1, epochs=2, dropout=0.3, trainer__checkpointer={"save_every_num_batches": save_every})
+    build(settings, tmp_path / "whole").train()
+    trainer = build(settings, tmp_path / "killed")
+    trainer._callbacks.append(KillAt(batch))
+    with pytest.raises(Killed):
+        trainer.train()
+    build(settings, tmp_path / "killed").train()
+    assert read(tmp_path / "killed") == read(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("accumulated", [1, 2])
