@@ -1,8 +1,7 @@
 """
 A wrong config ends in a sentence that names the key and its place, what was found and what was meant.
 
-AllenNLP's `FromParams` reads the config; the three functions here replace what it says, and one silence of
-it. Each docstring has the upstream name, the symptom without it and the condition under which it can go, as
+AllenNLP's `FromParams` reads the config; the functions here replace what it says, and some silences of it. Each docstring has the upstream name, the symptom without it and the condition under which it can go, as
 in `seal/compat.py`.
 """
 
@@ -14,6 +13,7 @@ from typing import Any, Callable, Iterable, get_args, get_origin
 from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
 from seal.compat import replace_once
@@ -100,6 +100,10 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
         if not isinstance(found, (list, tuple)):
             raise ConfigurationError(f"{place} must be a list, found {found!r}")
         return [_value(place, "", item, *get_args(annotation)) for item in found]
+    kinds = get_args(annotation)
+    if get_origin(annotation) is tuple and ... not in kinds and isinstance(found, (list, tuple)):
+        if len(found) != len(kinds):
+            raise ConfigurationError(f"{place} must be a list of {len(kinds)}, found {found!r}")
     # A name alone has no place.
     if isinstance(found, str) and (get_origin(annotation) is Lazy or hasattr(annotation, "from_params")):
         return {"type": found}
@@ -113,7 +117,8 @@ def name_wrong_config_values() -> None:
 
     Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
     found; and `true` for a whole number is 1. A word in the place of a list is taken letter by letter, a name
-    in a list that is not registered is said to be at `type`, and what counts from 1 may be 0.
+    in a list that is not registered is said to be at `type`, and what counts from 1 may be 0. Of a list that is too
+    long (`betas`) the rest is dropped; one that is too short is handed on.
 
     Can go: when AllenNLP's message says both, and it refuses that.
     """
@@ -176,4 +181,34 @@ def shorten_unknown_type_message() -> None:
     replace_once(Params, "pop_choice", make)
 
 
-MENDS = (refuse_unknown_config_keys, name_wrong_config_values, shorten_unknown_type_message)
+def name_missing_validation_metric() -> None:
+    """
+    Mends: `allennlp.training.metric_tracker.MetricTracker.combined_score`.
+
+    Symptom: a `validation_metric` that the model does not report is answered, after the first epoch, without the
+    key, and without the names that the model does report.
+
+    Can go: when AllenNLP's message says both.
+    """
+
+    def make(original: Callable) -> Callable:
+        def combined_score(self, metrics):
+            for _, name in self.tracked_metrics:
+                if name not in metrics:
+                    raise ConfigurationError(
+                        f'config key "trainer.validation_metric": the model did not report "{name}"'
+                        + _suggest(name, metrics)
+                    )
+            return original(self, metrics)
+
+        return combined_score
+
+    replace_once(MetricTracker, "combined_score", make)
+
+
+MENDS = (
+    refuse_unknown_config_keys,
+    name_wrong_config_values,
+    shorten_unknown_type_message,
+    name_missing_validation_metric,
+)
