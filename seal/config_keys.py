@@ -10,6 +10,7 @@ import inspect
 import re
 from typing import Any, Callable, Iterable, get_args, get_origin
 
+from allennlp.commands import train
 from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
@@ -206,9 +207,45 @@ def name_missing_validation_metric() -> None:
     replace_once(MetricTracker, "combined_score", make)
 
 
+def check_settings_read_before() -> None:
+    """
+    Mends: `allennlp.commands.train.train_model`.
+
+    Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
+    `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
+    their name.
+
+    Can go: when AllenNLP checks what it takes out of the config before anything is built.
+    """
+
+    def make(original: Callable) -> Callable:
+        def train_model(params, *args, **kwargs):
+            for key in ("random_seed", "numpy_seed", "pytorch_seed"):
+                seed = params.get(key)
+                # AllenNLP takes one of a string, too: of the environment, by std.extVar.
+                if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
+                    raise ConfigurationError(
+                        f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
+                    )
+            workers = params.params.get("distributed")
+            devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
+            several = isinstance(devices, list) and all(type(device) is int for device in devices)
+            if workers is not None and not several:
+                raise ConfigurationError(
+                    'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or of a '
+                    f"-1 for each process on the CPU, found {workers!r}"
+                )
+            return original(params, *args, **kwargs)
+
+        return train_model
+
+    replace_once(train, "train_model", make)
+
+
 MENDS = (
     refuse_unknown_config_keys,
     name_wrong_config_values,
     shorten_unknown_type_message,
     name_missing_validation_metric,
+    check_settings_read_before,
 )
