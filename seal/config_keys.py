@@ -105,6 +105,10 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
     if get_origin(annotation) is tuple and ... not in kinds and isinstance(found, (list, tuple)):
         if len(found) != len(kinds):
             raise ConfigurationError(f"{place} must be a list of {len(kinds)}, found {found!r}")
+        for item, kind in zip(found, kinds):
+            # Words alone: AllenNLP's optimizers say a list where they mean the object of a parameter group.
+            if isinstance(item, str) and get_origin(kind) is list:
+                raise ConfigurationError(f"{place} must be a list, found {item!r}")
     # A name alone has no place.
     if isinstance(found, str) and (get_origin(annotation) is Lazy or hasattr(annotation, "from_params")):
         return {"type": found}

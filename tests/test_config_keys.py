@@ -3,6 +3,7 @@
 from typing import List, Optional, Tuple, Union
 
 import pytest
+import torch
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, Trainer
@@ -167,6 +168,15 @@ def test_keys_that_a_trainer_of_ours_adds_are_known():
     assert check(turns=2, num_epochs=3)["turns"] == 2
     with pytest.raises(ConfigurationError, match='"turn" is unknown to Ours; did you mean "turns"'):
         check(turn=2)
+
+
+def test_the_patterns_of_a_group_are_a_list():
+    named = list(torch.nn.Linear(2, 1).named_parameters())
+    params = Params({"type": "adam", "parameter_groups": [[["bias"], {"lr": 0.1}]]})
+    assert Optimizer.from_params(params, model_parameters=named).param_groups[0]["lr"] == 0.1
+    params = Params({"type": "adam", "parameter_groups": [["head", {"lr": 0.1}]]})
+    with pytest.raises(ConfigurationError, match="\"parameter_groups\" of AdamOptimizer must be a list, found 'head'"):
+        Optimizer.from_params(params, model_parameters=[])
 
 
 def test_optimizer_keys_are_checked():

@@ -23,6 +23,7 @@ from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
 from seal.training.trainer_checks import (
     check_device,
+    check_grad_clipping,
     check_mixed_precision,
     check_no_grad,
     check_validation_metric,
@@ -254,6 +255,7 @@ class AlternatingTrainer(PhasedTrainer):
             )
         check_device(cuda_device)
         check_mixed_precision(use_amp, cuda_device)
+        check_grad_clipping(grad_clipping)
         check_no_grad(model, no_grad)
         if validation_data_loader is not None:
             check_validation_metric(model, validation_metric)

@@ -46,6 +46,11 @@ def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> 
         )
 
 
+def check_grad_clipping(limit: Optional[float]) -> None:
+    if limit is not None and limit <= 0:
+        raise ConfigurationError(f"trainer.grad_clipping: above 0, not {limit}.")
+
+
 def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:
     for pattern in patterns or ():
         try:
