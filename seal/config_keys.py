@@ -1,8 +1,9 @@
 """
 A wrong config ends in a sentence that names the key and its place, what was found and what was meant.
 
-AllenNLP's `FromParams` reads the config; the functions here replace what it says, and some silences of it. Each docstring has the upstream name, the symptom without it and the condition under which it can go, as
-in `seal/compat.py`.
+AllenNLP's `FromParams` reads the config; the functions here replace what it says, and some of its silences. Each
+docstring has the upstream name, the symptom without it and the condition under which it can go, as in
+`seal/compat.py`.
 """
 
 import difflib
@@ -236,8 +237,8 @@ def check_settings_read_before() -> None:
             several = isinstance(devices, list) and all(type(device) is int for device in devices)
             if workers is not None and not several:
                 raise ConfigurationError(
-                    'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or of a '
-                    f"-1 for each process on the CPU, found {workers!r}"
+                    'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
+                    f"of a -1 for each process on the CPU, found {workers!r}"
                 )
             return original(params, *args, **kwargs)
 

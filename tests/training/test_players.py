@@ -81,7 +81,7 @@ def test_a_player_whose_parameters_are_all_frozen():
     [
         ({"lr": -1.0}, "Invalid learning rate: -1.0"),
         ({"parameter_groups": [[["(weight"], {}]]}, "missing \\), unterminated subpattern"),
-        ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "was specified in two separate parameter groups"),
+        ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "specified in two separate parameter groups"),
         ({"parameter_groups": [[["weight"], {"lrr": 0.1}]]}, "has no setting 'lrr'; choose from: .*lr"),
     ],
 )
@@ -109,8 +109,8 @@ def test_a_player_with_several_optimizers():
     optimizer.step()
     state, again = optimizer.state_dict(), made()
     again.load_state_dict(state)
-    momenta = again.state_dict()["task_net"]["weights_optimizer"]["state"].values()
-    assert momenta and all(torch.equal(one["momentum_buffer"], torch.ones_like(one["momentum_buffer"])) for one in momenta)
+    momenta = [one["momentum_buffer"] for one in again.state_dict()["task_net"]["weights_optimizer"]["state"].values()]
+    assert momenta and all(torch.equal(momentum, torch.ones_like(momentum)) for momentum in momenta)
     again.restart("task_net")
     assert not again.state_dict()["task_net"]["weights_optimizer"]["state"]
     with pytest.raises(ConfigurationError, match="learning_rate_scheduler: AllenNLP's optimizer 'multi' follows none"):
