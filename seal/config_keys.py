@@ -1,9 +1,9 @@
 """
 A wrong config ends in a sentence that names the key and its place, what was found and what was meant.
 
-AllenNLP's `FromParams` reads the config; the three functions here replace what it says, and one silence of
-it. Each docstring has the upstream name, the symptom without it and the condition under which it can go, as
-in `seal/compat.py`.
+AllenNLP's `FromParams` reads the config; the functions here replace what it says, and some of its silences. Each
+docstring has the upstream name, the symptom without it and the condition under which it can go, as in
+`seal/compat.py`.
 """
 
 import difflib
@@ -11,9 +11,11 @@ import inspect
 import re
 from typing import Any, Callable, Iterable, get_args, get_origin
 
+from allennlp.commands import train
 from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
 from seal.compat import replace_once
@@ -100,6 +102,14 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
         if not isinstance(found, (list, tuple)):
             raise ConfigurationError(f"{place} must be a list, found {found!r}")
         return [_value(place, "", item, *get_args(annotation)) for item in found]
+    kinds = get_args(annotation)
+    if get_origin(annotation) is tuple and ... not in kinds and isinstance(found, (list, tuple)):
+        if len(found) != len(kinds):
+            raise ConfigurationError(f"{place} must be a list of {len(kinds)}, found {found!r}")
+        for item, kind in zip(found, kinds):
+            # Words alone: AllenNLP's optimizers say a list where they mean the object of a parameter group.
+            if isinstance(item, str) and get_origin(kind) is list:
+                raise ConfigurationError(f"{place} must be a list, found {item!r}")
     # A name alone has no place.
     if isinstance(found, str) and (get_origin(annotation) is Lazy or hasattr(annotation, "from_params")):
         return {"type": found}
@@ -113,7 +123,8 @@ def name_wrong_config_values() -> None:
 
     Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
     found; and `true` for a whole number is 1. A word in the place of a list is taken letter by letter, a name
-    in a list that is not registered is said to be at `type`, and what counts from 1 may be 0.
+    in a list that is not registered is said to be at `type`, and what counts from 1 may be 0. Of a list that is too
+    long (`betas`) the rest is dropped; one that is too short is handed on.
 
     Can go: when AllenNLP's message says both, and it refuses that.
     """
@@ -176,4 +187,70 @@ def shorten_unknown_type_message() -> None:
     replace_once(Params, "pop_choice", make)
 
 
-MENDS = (refuse_unknown_config_keys, name_wrong_config_values, shorten_unknown_type_message)
+def name_missing_validation_metric() -> None:
+    """
+    Mends: `allennlp.training.metric_tracker.MetricTracker.combined_score`.
+
+    Symptom: a `validation_metric` that the model does not report is answered, after the first epoch, without the
+    key, and without the names that the model does report.
+
+    Can go: when AllenNLP's message says both.
+    """
+
+    def make(original: Callable) -> Callable:
+        def combined_score(self, metrics):
+            for _, name in self.tracked_metrics:
+                if name not in metrics:
+                    raise ConfigurationError(
+                        f'config key "trainer.validation_metric": the model did not report "{name}"'
+                        + _suggest(name, metrics)
+                    )
+            return original(self, metrics)
+
+        return combined_score
+
+    replace_once(MetricTracker, "combined_score", make)
+
+
+def check_settings_read_before() -> None:
+    """
+    Mends: `allennlp.commands.train.train_model`.
+
+    Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
+    `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
+    their name.
+
+    Can go: when AllenNLP checks what it takes out of the config before anything is built.
+    """
+
+    def make(original: Callable) -> Callable:
+        def train_model(params, *args, **kwargs):
+            for key in ("random_seed", "numpy_seed", "pytorch_seed"):
+                seed = params.get(key)
+                # AllenNLP takes one of a string, too: of the environment, by std.extVar.
+                if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
+                    raise ConfigurationError(
+                        f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
+                    )
+            workers = params.params.get("distributed")
+            devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
+            several = isinstance(devices, list) and all(type(device) is int for device in devices)
+            if workers is not None and not several:
+                raise ConfigurationError(
+                    'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
+                    f"of a -1 for each process on the CPU, found {workers!r}"
+                )
+            return original(params, *args, **kwargs)
+
+        return train_model
+
+    replace_once(train, "train_model", make)
+
+
+MENDS = (
+    refuse_unknown_config_keys,
+    name_wrong_config_values,
+    shorten_unknown_type_message,
+    name_missing_validation_metric,
+    check_settings_read_before,
+)

@@ -1,11 +1,13 @@
 """A wrong config key, type or value is named with its place, what was found and what was meant."""
 
-from typing import List, Optional, Union
+from typing import List, Optional, Tuple, Union
 
 import pytest
+import torch
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, Trainer
+from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.optimizers import Optimizer
 
 import seal  # noqa: F401  (puts the checks in place)
@@ -26,9 +28,12 @@ class Small(Part):
         limit: Optional[int] = None,
         place: Union[int, str] = 0,
         norm: Union[int, bool] = False,
+        pair: Tuple[float, float] = (0.5, 0.5),
+        some: Tuple[int, ...] = (1,),
     ) -> None:
         self.width = width
         self.norm = norm
+        self.pair = pair
 
 
 @Part.register("counting")
@@ -66,6 +71,7 @@ def build(**part):
 def test_a_right_config_is_built():
     assert build().part.width == 1
     assert build(norm=True).part.norm == 1
+    assert build(pair=[1, 2], some=[1, 2, 3]).part.pair == (1, 2)
     # A class that takes any key still does.
     assert Whole.from_params(Params({"part": {"type": "open", "any": 1}})).part.kwargs == {"any": 1}
 
@@ -74,7 +80,10 @@ def test_a_right_config_is_built():
     "part, sentence",
     [
         ({"widht": 2}, 'config key "part.widht" is unknown to Small; did you mean "width"?'),
-        ({"zzz": 2}, 'config key "part.zzz" is unknown to Small; choose from: limit, name, norm, on, place, share, width'),
+        (
+            {"zzz": 2},
+            'config key "part.zzz" is unknown to Small; choose from: limit, name, norm, on, pair, place, share, some, width',
+        ),
         ({"type": "smal"}, 'config key "part.type": "smal" is not a registered name; did you mean "small"?'),
         ({"type": 3}, 'config key "part.type" must be a name, found 3'),
         ({"width": "2"}, "config key \"part.width\" of Small must be a whole number, found '2'"),
@@ -85,6 +94,8 @@ def test_a_right_config_is_built():
         ({"on": "yes"}, "config key \"part.on\" of Small must be true or false, found 'yes'"),
         ({"name": 1}, 'config key "part.name" of Small must be a string, found 1'),
         ({"name": None}, 'config key "part.name" of Small is null'),
+        ({"pair": [0.9]}, 'config key "part.pair" of Small must be a list of 2, found [0.9]'),
+        ({"pair": [1, 2, 3]}, 'config key "part.pair" of Small must be a list of 2, found [1, 2, 3]'),
         ({"type": "counting", "num_epochs": 0}, 'config key "part.num_epochs" of Counting must be at least 1, found 0'),
     ],
 )
@@ -162,6 +173,25 @@ def test_keys_that_a_trainer_of_ours_adds_are_known():
         check(turn=2)
 
 
+def test_the_patterns_of_a_group_are_a_list():
+    named = list(torch.nn.Linear(2, 1).named_parameters())
+    params = Params({"type": "adam", "parameter_groups": [[["bias"], {"lr": 0.1}]]})
+    assert Optimizer.from_params(params, model_parameters=named).param_groups[0]["lr"] == 0.1
+    params = Params({"type": "adam", "parameter_groups": [["head", {"lr": 0.1}]]})
+    with pytest.raises(ConfigurationError, match="\"parameter_groups\" of AdamOptimizer must be a list, found 'head'"):
+        Optimizer.from_params(params, model_parameters=[])
+
+
 def test_optimizer_keys_are_checked():
     with pytest.raises(ConfigurationError, match='"lrr" is unknown to AdamOptimizer; did you mean "lr"'):
         Optimizer.from_params(Params({"type": "adam", "lrr": 0.1}), model_parameters=[])
+
+
+def test_a_validation_metric_that_is_not_reported():
+    tracker = MetricTracker(["+f1", "-loss"])
+    assert tracker.combined_score({"f1": 3.0, "loss": 1.0, "ucr": 0.0}) == 2.0
+    with pytest.raises(ConfigurationError) as error:
+        MetricTracker("+F1").combined_score({"f1": 3.0, "loss": 1.0})
+    assert str(error.value) == (
+        'config key "trainer.validation_metric": the model did not report "F1"; choose from: f1, loss'
+    )

@@ -76,7 +76,11 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
         ('{"dataset_reader.max_instances": -1}', 'config key "dataset_reader": If specified, max_instances'),
         ('{"data_loader.batches_per_epoch": 0}', 'config key "data_loader": batches_per_epoch must be at least 1'),
-        ('{"random_seed": "x"}', 'config key "random_seed": invalid literal for int()'),
+        ('{"random_seed": "x"}', "config key \"random_seed\" must be a whole number from 0 to 4294967295, found 'x'"),
+        ('{"numpy_seed": -1}', 'config key "numpy_seed" must be a whole number from 0 to 4294967295, found -1'),
+        ('{"pytorch_seed": 1.5}', 'config key "pytorch_seed" must be a whole number from 0 to 4294967295, found 1.5'),
+        ('{"distributed": [-1, -1]}', 'config key "distributed" must be an object with "cuda_devices", a list'),
+        ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
     ],
@@ -85,6 +89,11 @@ def test_train(command, config, tmp_path, overrides, sentence):
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
     assert told.startswith(f"error: {sentence}")
     assert told.count("\n") == 1
+
+
+def test_a_seed_of_the_environment_is_a_string(config, tmp_path, allennlp_logging):
+    overrides = '{"random_seed": "7", "numpy_seed": 0, "pytorch_seed": null}'
+    assert train_model_from_file(config, str(tmp_path / "run"), overrides) is not None
 
 
 def test_the_traceback_is_in_the_log_of_the_run(command, config, tmp_path):

@@ -100,8 +100,9 @@ def allowed_transitions(labels: Sequence[str]) -> Tuple[torch.BoolTensor, torch.
     for label in labels:
         if label != "O" and (label[:2] not in ("B-", "I-") or len(label) == 2):
             raise ConfigurationError(
-                f"{label!r} is not a BIO tag: expected 'O', 'B-<label>' or 'I-<label>'. A vocabulary "
-                "namespace of tags must end in 'tags': others hold padding and unknown entries too."
+                f"{label!r} is not a BIO tag: expected 'O', 'B-<label>' or 'I-<label>'; of BIOES tags set "
+                "output_space.encoding to 'BIOES'. A vocabulary namespace of tags must end in 'tags': others hold "
+                "padding and unknown entries too."
             )
     # shape: (C,)
     starts = torch.tensor([label[:2] != "I-" for label in labels], dtype=torch.bool)

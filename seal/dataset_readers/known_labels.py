@@ -33,7 +33,9 @@ class KnownLabelsField(SequenceLabelField):
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is not None:
             return  # Numbers.
-        more = " (the config's datasets_for_vocab_creation says which files count)"
+        more = (
+            " (the config's datasets_for_vocab_creation says which files count, vocabulary.tokens_to_add adds labels)"
+        )
         check_known(self.labels, vocab, self._label_namespace, self._source, more)
         super().index(vocab)
 

@@ -42,7 +42,8 @@ class SelfAttentionEnergy(Energy):
 
     # Raises
 
-    `ConfigurationError` if `hidden_dim` is not a multiple of `num_heads` or is odd, or `pooling` is unknown.
+    `ConfigurationError` if `hidden_dim` is not a multiple of `num_heads` or is odd, `dropout` is no share, or `pooling`
+    is unknown.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class SelfAttentionEnergy(Energy):
         key = "loss_net.energies: 'self_attention'"
         if pooling not in ("mean", "sum"):
             raise ConfigurationError(f"{key} has pooling '{pooling}'; choose 'mean' or 'sum'.")
-        for name, value in (("num_heads", num_heads), ("num_layers", num_layers)):
+        if not 0 <= dropout <= 1:
+            raise ConfigurationError(f"{key} has dropout {dropout}; give one from 0 to 1.")
+        for name, value in (("hidden_dim", hidden_dim), ("num_heads", num_heads), ("num_layers", num_layers)):
             if value < 1:
                 raise ConfigurationError(f"{key} has {name} {value}; give at least 1.")
         if hidden_dim % num_heads != 0 or hidden_dim % 2 != 0:

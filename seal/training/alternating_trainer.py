@@ -21,7 +21,13 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
-from seal.training.trainer_checks import check_mixed_precision, check_validation_metric
+from seal.training.trainer_checks import (
+    check_device,
+    check_grad_clipping,
+    check_mixed_precision,
+    check_no_grad,
+    check_validation_metric,
+)
 from seal.training.two_player import TwoPlayerOptimizer
 
 
@@ -240,14 +246,17 @@ class AlternatingTrainer(PhasedTrainer):
 
         # Raises
 
-        `ConfigurationError` if the model is not one of seal's, `first` names no player, nobody is to move, or
-        the phases fit neither the players nor `num_epochs`.
+        `ConfigurationError` if the model is not one of seal's, `first` names no player, nobody is to move, the
+        phases fit neither the players nor `num_epochs`, or `no_grad` names no parameter.
         """
         if not isinstance(model, SealModel):
             raise ConfigurationError(
                 f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
             )
+        check_device(cuda_device)
         check_mixed_precision(use_amp, cuda_device)
+        check_grad_clipping(grad_clipping)
+        check_no_grad(model, no_grad)
         if validation_data_loader is not None:
             check_validation_metric(model, validation_metric)
         schedule = Phases(phases or [Phase()], num_epochs)

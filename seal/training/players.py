@@ -1,8 +1,10 @@
+import re
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.optimizers import MultiOptimizer
 
 from seal.models import SealModel
 from seal.training.phases import Phases
@@ -66,7 +68,8 @@ class Players:
         """
         # Raises
 
-        `ConfigurationError` if a player has none of the parameters, which are those that are not frozen.
+        `ConfigurationError` if a player has none of the parameters, which are those that are not frozen, or its
+        optimizer refuses a setting.
         """
         of_loss_net = {id(parameter) for parameter in self._model.loss_net_parameters()}
         optimizers = {}
@@ -76,7 +79,16 @@ class Players:
                 raise ConfigurationError(
                     f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps to 0."
                 )
-            optimizers[name] = player.optimizer.construct(model_parameters=own)
+            try:
+                optimizers[name] = player.optimizer.construct(model_parameters=own)
+            except (ValueError, re.error) as error:  # Of AllenNLP or torch, about a setting or a group's pattern.
+                raise ConfigurationError(f"trainer.{name}.optimizer: {error}.") from error
+            _check_groups(name, optimizers[name])
+            if isinstance(optimizers[name], MultiOptimizer) and player.learning_rate_scheduler is not None:
+                # It would change the rates of groups that nothing steps by.
+                raise ConfigurationError(
+                    f"trainer.{name}.learning_rate_scheduler: AllenNLP's optimizer 'multi' follows none; leave it out."
+                )
         return TwoPlayerOptimizer(optimizers)
 
     def scheduler(
@@ -91,3 +103,14 @@ class Players:
 
         scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
         return TwoPlayerScheduler({name: make(name, self._schedule.epochs_of(name)) for name in scheduled}, make)
+
+
+def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:
+    # Torch keeps any key of a group, and looks at those that it knows; `multi` has them in the optimizers it is made of.
+    for group in optimizer.param_groups if optimizer.defaults else ():
+        for key in group:
+            if key != "params" and key not in optimizer.defaults:
+                raise ConfigurationError(
+                    f"trainer.{player}.optimizer.parameter_groups: {type(optimizer).__name__} has no setting '{key}'; "
+                    f"choose from: {', '.join(sorted(optimizer.defaults))}."
+                )

@@ -2,6 +2,7 @@
 What a trainer's settings need of model and machine; each mistake a `ConfigurationError`.
 """
 
+import re
 from typing import Collection, List, Optional, Union
 
 import torch
@@ -13,6 +14,15 @@ from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET
 
 
+def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
+    # What is no number `FromParams` takes for a device of torch's, and hands it on as it is.
+    if cuda_device is not None and not isinstance(cuda_device, (int, torch.device)):
+        raise ConfigurationError(
+            f"trainer.cuda_device: the number of a GPU, or -1 for the CPU, not {cuda_device!r}; several are named in "
+            "distributed.cuda_devices, beside trainer."
+        )
+
+
 def check_mixed_precision(use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> None:
     # Without a word from the config AllenNLP trains on a GPU where it finds one.
     has_gpu = torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type != "cpu"
@@ -21,13 +31,34 @@ def check_mixed_precision(use_amp: bool, cuda_device: Optional[Union[int, torch.
 
 
 def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> None:
+    metrics = [metric] if isinstance(metric, str) else metric
+    for name in metrics:
+        if name[:1] not in ("+", "-"):
+            raise ConfigurationError(
+                f"trainer.validation_metric: '+{name}' where more is better, or '-{name}', not '{name}'."
+            )
     # AllenNLP reports a loss of 0 where a model gives none, and the first epoch would be the best.
-    names = {name.lstrip("+-") for name in ([metric] if isinstance(metric, str) else metric)}
+    names = {name.lstrip("+-") for name in metrics}
     if model.inference is not None and "loss" in names:
         raise ConfigurationError(
             "trainer.validation_metric: predictions of model.inference have no loss; name one of the model's metrics, "
             "as '+f1'."
         )
+
+
+def check_grad_clipping(limit: Optional[float]) -> None:
+    if limit is not None and limit <= 0:
+        raise ConfigurationError(f"trainer.grad_clipping: above 0, not {limit}.")
+
+
+def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:
+    for pattern in patterns or ():
+        try:
+            found = any(re.search(pattern, name) for name, _ in model.named_parameters())
+        except re.error as error:
+            raise ConfigurationError(f"trainer.no_grad: {pattern!r} is not a regular expression: {error}.") from error
+        if not found:
+            raise ConfigurationError(f"trainer.no_grad: {pattern!r} is found in the name of no parameter of the model.")
 
 
 def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:

@@ -41,16 +41,15 @@ class TwoPlayerOptimizer:
             optimizer.zero_grad(set_to_none=set_to_none)
 
     def step(self, closure=None) -> None:
-        self.current.step(closure)
+        # AllenNLP's `multi` takes none.
+        self.current.step() if closure is None else self.current.step(closure)
 
     def restart(self, player: str) -> None:
         """Sets the player's optimizer back to its first state."""
         self.players[player].load_state_dict(copy.deepcopy(self._first[player]))
 
     def state_dict(self) -> Dict[str, Any]:
-        # AllenNLP's `cosine` puts numpy's numbers in the groups.
-        states = {name: optimizer.state_dict() for name, optimizer in self.players.items()}
-        return {name: {**state, "param_groups": plain(state["param_groups"])} for name, state in states.items()}
+        return {name: _with_plain_groups(optimizer.state_dict()) for name, optimizer in self.players.items()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         _check_players(self.players, state)
@@ -131,3 +130,11 @@ def _check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:
     """Refuses the state of other players by a `RuntimeError`, which AllenNLP turns into its sentence."""
     if set(players) != set(state):
         raise RuntimeError(f"the checkpoint is of {sorted(state)}, the trainer of {sorted(players)}.")
+
+
+def _with_plain_groups(state: Dict[str, Any]) -> Dict[str, Any]:
+    # AllenNLP's `cosine` puts numpy's numbers in the groups.
+    if "param_groups" in state:
+        return {**state, "param_groups": plain(state["param_groups"])}
+    # Of AllenNLP's `multi`: the states of its optimizers by name.
+    return {name: _with_plain_groups(part) for name, part in state.items()}

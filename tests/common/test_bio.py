@@ -62,7 +62,7 @@ def test_allowed_transitions_accept_exactly_the_legal_sequences():
         assert bool(allowed) == (first_illegal([TAGS[i] for i in sequence]) is None)
 
 
-@pytest.mark.parametrize("label", ["@@UNKNOWN@@", "B-", "X", ""])
+@pytest.mark.parametrize("label", ["@@UNKNOWN@@", "B-", "X", "", "S-X"])
 def test_allowed_transitions_refuse_labels_that_are_no_tags(label):
     with pytest.raises(ConfigurationError, match="is not a BIO tag"):
         allowed_transitions(["O", label])

@@ -156,6 +156,12 @@ def test_float32_agrees_with_float64():
     assert rounded.dtype == torch.float and torch.allclose(rounded.double(), exact, atol=1e-5)
 
 
+@pytest.mark.parametrize("dropout", [-0.1, 1.5])
+def test_a_dropout_that_is_no_share(dropout):
+    with pytest.raises(ConfigurationError, match=f"'self_attention' has dropout {dropout}; give one from 0 to 1"):
+        energy_of(dropout=dropout)
+
+
 @pytest.mark.parametrize("hidden_dim, num_heads", [(6, 4), (5, 1)])
 def test_wrong_sizes(hidden_dim, num_heads):
     message = f"'self_attention' has hidden_dim {hidden_dim}; .* a multiple of num_heads, {num_heads}"

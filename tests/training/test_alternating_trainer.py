@@ -683,6 +683,11 @@ def sentence(settings, folder) -> str:
         ({"trainer__phases": [{"train": "task_net"}]}, "set model.loss_net.pretrained_file"),
         ({"trainer__loss_net__steps": 0, "trainer__task_net__steps": 0}, "nothing would be trained"),
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),
+        ({"trainer__no_grad": ["embeder"]}, "trainer.no_grad: 'embeder' is found in the name of no parameter"),
+        ({"trainer__no_grad": ["(head"]}, "trainer.no_grad: '(head' is not a regular expression: missing )"),
+        ({"trainer__grad_clipping": -1.0}, "trainer.grad_clipping: above 0, not -1.0."),
+        ({"trainer__cuda_device": "cuda:0"}, "trainer.cuda_device: the number of a GPU, or -1 for the CPU, not 'cuda:"),
+        ({"trainer__cuda_device": [0, 1]}, "not [0, 1]; several are named in distributed.cuda_devices"),
     ],
 )
 def test_a_wrong_setting_ends_in_a_sentence(tmp_path, more, told):

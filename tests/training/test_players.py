@@ -1,5 +1,6 @@
 """Who is trained: turns, and what optimizers and schedulers each player has."""
 
+import copy
 from types import SimpleNamespace
 
 import pytest
@@ -73,6 +74,47 @@ def test_a_player_whose_parameters_are_all_frozen():
     net = model()
     with pytest.raises(ConfigurationError, match="trainer.no_grad freezes every parameter of the loss_net"):
         players(net).optimizer([item for item in named(net) if item[0].startswith("task_net")])
+
+
+@pytest.mark.parametrize(
+    "settings, told",
+    [
+        ({"lr": -1.0}, "Invalid learning rate: -1.0"),
+        ({"parameter_groups": [[["(weight"], {}]]}, "missing \\), unterminated subpattern"),
+        ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "specified in two separate parameter groups"),
+        ({"parameter_groups": [[["weight"], {"lrr": 0.1}]]}, "has no setting 'lrr'; choose from: .*lr"),
+    ],
+)
+def test_a_setting_that_an_optimizer_refuses(settings, told):
+    net = model()
+    given = player(optimizer={"type": "sgd", "lr": 0.1, **settings})
+    with pytest.raises(ConfigurationError, match=rf"^trainer\.task_net\.optimizer.*{told}"):
+        players(net, given).optimizer(named(net))
+
+
+def test_a_player_with_several_optimizers():
+    net = model()
+    several = {"default": {"type": "adam", "lr": 0.5}, "weights": {"type": "sgd", "lr": 0.25, "momentum": 0.9}}
+    groups = [[["weight"], {"optimizer_name": "weights"}]]
+
+    def made(**more):
+        optimizer = {"type": "multi", "optimizers": several, "parameter_groups": groups}
+        given = player(optimizer=copy.deepcopy(optimizer), **more)
+        return players(net, given).optimizer(named(net))
+
+    optimizer = made()
+    for parameter in net.task_net.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.turn = "task_net"
+    optimizer.step()
+    state, again = optimizer.state_dict(), made()
+    again.load_state_dict(state)
+    momenta = [one["momentum_buffer"] for one in again.state_dict()["task_net"]["weights_optimizer"]["state"].values()]
+    assert momenta and all(torch.equal(momentum, torch.ones_like(momentum)) for momentum in momenta)
+    again.restart("task_net")
+    assert not again.state_dict()["task_net"]["weights_optimizer"]["state"]
+    with pytest.raises(ConfigurationError, match="learning_rate_scheduler: AllenNLP's optimizer 'multi' follows none"):
+        made(learning_rate_scheduler={"type": "linear_with_warmup"})
 
 
 def test_schedulers_count_the_epochs_in_which_their_player_moves():

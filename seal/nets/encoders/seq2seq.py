@@ -1,7 +1,7 @@
 from typing import Any, Dict, List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
@@ -35,7 +35,7 @@ class Seq2SeqWordEncoder(Encoder):
 
     # Raises
 
-    `ConfigurationError` if an input among `features` is missing.
+    `ConfigurationError` if the encoder's input size is another, or an input among `features` is missing.
     """
 
     def __init__(
@@ -47,6 +47,13 @@ class Seq2SeqWordEncoder(Encoder):
         features: Optional[Dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
+        sizes = [embedder.get_output_dim(), predicate_dim, *(part.get_output_dim() for part in (features or {}).values())]
+        check_dimensions_match(
+            sum(sizes),
+            encoder.get_input_dim(),
+            "the sizes of encoder.embedder, predicate_dim and features together",
+            "the input size of encoder.encoder",
+        )
         self._embedder = embedder
         self._encoder = encoder
         self._predicate: Optional[torch.nn.Embedding] = None

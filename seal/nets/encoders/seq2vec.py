@@ -1,6 +1,7 @@
 from typing import Any, Dict
 
 import torch
+from allennlp.common.checks import check_dimensions_match
 from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
 
@@ -21,10 +22,20 @@ class Seq2VecTextEncoder(Encoder):
         Its input size is the embedder's output size.
     dropout : `float`, optional (default = `0.0`)
         On the embeddings and on the vector.
+
+    # Raises
+
+    `ConfigurationError` if the encoder's input size is another.
     """
 
     def __init__(self, embedder: TextFieldEmbedder, encoder: Seq2VecEncoder, dropout: float = 0.0) -> None:
         super().__init__()
+        check_dimensions_match(
+            embedder.get_output_dim(),
+            encoder.get_input_dim(),
+            "the size of encoder.embedder",
+            "the input size of encoder.encoder",
+        )
         self._embedder = embedder
         self._encoder = encoder
         self._dropout = torch.nn.Dropout(dropout)

@@ -80,3 +80,9 @@ def test_features_beside_the_words():
     del inputs["pos"]
     with pytest.raises(ConfigurationError, match="encoder.features.*'pos'"):
         encoder(inputs)
+
+
+@pytest.mark.parametrize("changes, found", [({"predicate_dim": 3}, "8 and 7"), ({"predicate_dim": 0}, "5 and 7")])
+def test_an_input_size_that_does_not_fit(changes, found):
+    with pytest.raises(ConfigurationError, match=f"must match the input size of encoder.encoder, but got {found}"):
+        encoder_of(**changes)

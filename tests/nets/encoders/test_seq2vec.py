@@ -1,5 +1,7 @@
+import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from seal.nets.encoders import Encoder
@@ -23,3 +25,13 @@ def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
         assert torch.allclose(found[row], last[:, 0].flatten(), atol=1e-6)
     net.train()
     assert not torch.equal(net({"tokens": {"tokens": {"tokens": ids}}}), found)
+
+
+def test_an_input_size_that_does_not_fit():
+    settings = {
+        "type": "seq2vec",
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4, "num_embeddings": 3}}},
+        "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 3},
+    }
+    with pytest.raises(ConfigurationError, match="must match the input size of encoder.encoder, but got 4 and 5"):
+        Encoder.from_params(Params(settings), vocab=Vocabulary())
