@@ -117,6 +117,7 @@ class SealModel(Model):
                     self.cost_augmented_net = cost_augmented_net.construct(
                         output_space=output_space, task_net_dim=dim
                     )
+            self.register_forward_pre_hook(_check_trainer)
         for name, net in (("task_net", self.task_net), ("loss_net", self.loss_net)):
             if net is not None and net.pretrained_file is not None:
                 load_pretrained(net, name, net.pretrained_file, output_space, vocab)
@@ -300,6 +301,15 @@ class SealModel(Model):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self.monitors.means(reset)
+
+
+def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
+    """Trainers of seal call a model's parts; AllenNLP's calls the model, whose loss is cross-entropy alone."""
+    if model.training:
+        raise ConfigurationError(
+            "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of seal's, "
+            "or leave model.loss_net out."
+        )
 
 
 def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:

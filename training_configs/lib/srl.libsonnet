@@ -51,7 +51,7 @@ local sentences = import 'sentences.libsonnet';
   ):
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      known('data', data, $.data.sample),
+      known('data', data, $.data.sample { tags: [] }),
       encoder,
       {
         type: 'seal_srl',
@@ -64,6 +64,7 @@ local sentences = import 'sentences.libsonnet';
       local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
       dataset_reader: reader { fraction: training.fraction },
       validation_dataset_reader: reader,
+      [if std.objectHas(data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: data.tags } },
       trainer+: if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
     },
 }

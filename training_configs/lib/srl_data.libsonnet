@@ -1,4 +1,5 @@
-// Where SRL data lies, relative to the working directory. To add a set: one line here.
+// Where SRL data lies, relative to the working directory. To add a set: one line here; `tags` are those
+// that train has not and other files have.
 {
   sample: {
     train: 'data/srl_sample/train.gold_conll',
@@ -9,6 +10,8 @@
     train: 'data/ewt_propbank_srl/train.gold_conll',
     dev: 'data/ewt_propbank_srl/dev.gold_conll',
     test: null,
+    // Of dev alone: without it, where the vocabulary is of train, the first validation would end the run.
+    tags: ['I-ARGM-MOD'],
   },
   // Folders of the CoNLL-2012 split of OntoNotes 5; every file below them whose name ends in gold_conll is read.
   conll2012: {
