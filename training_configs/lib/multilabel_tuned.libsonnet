@@ -9,6 +9,7 @@ local bi_level = even { energy_weight: 5, dropout: 0.5 };
 local tuned = {
   bibtex: {
     cross_entropy: { task_net_lr: 1e-3, dropout: 0.5 },
+    dvn: { loss_net_lr: 1e-3 },
     margin: one_step,
     regression: even,
     regression_s: one_step,
@@ -43,6 +44,7 @@ local tuned = {
     margin: one_step,
   },
   spo_fun: {
+    dvn: { loss_net_lr: 1e-3 },
     nce: one_step { energy_weight: 0.1, task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     ranking: one_step { task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     regression_s: one_step,
