@@ -38,6 +38,7 @@ local tuned = {
   },
   expr_fun: {
     cross_entropy: { task_net_lr: 1e-3 },
+    dvn: { loss_net_lr: 1e-3 },
     nce: even { energy_weight: 1 },
     ranking: even,
     regression_s: even,
