@@ -82,7 +82,8 @@ def test_a_right_config_is_built():
         ({"widht": 2}, 'config key "part.widht" is unknown to Small; did you mean "width"?'),
         (
             {"zzz": 2},
-            'config key "part.zzz" is unknown to Small; choose from: limit, name, norm, on, pair, place, share, some, width',
+            'config key "part.zzz" is unknown to Small; choose from: limit, name, norm, on, pair, place, share, some, '
+            "width",
         ),
         ({"type": "smal"}, 'config key "part.type": "smal" is not a registered name; did you mean "small"?'),
         ({"type": 3}, 'config key "part.type" must be a name, found 3'),

@@ -35,7 +35,8 @@ class Seq2SeqWordEncoder(Encoder):
 
     # Raises
 
-    `ConfigurationError` if the encoder's input size is another, or an input among `features` is missing.
+    `ConfigurationError` if the encoder's input size is another, an input among `features` is missing, or a predicate is
+    given and there is no `predicate_dim`.
     """
 
     def __init__(
@@ -47,9 +48,9 @@ class Seq2SeqWordEncoder(Encoder):
         features: Optional[Dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
-        sizes = [embedder.get_output_dim(), predicate_dim, *(part.get_output_dim() for part in (features or {}).values())]
+        feature_dims = [part.get_output_dim() for part in (features or {}).values()]
         check_dimensions_match(
-            sum(sizes),
+            embedder.get_output_dim() + predicate_dim + sum(feature_dims),
             encoder.get_input_dim(),
             "the sizes of encoder.embedder, predicate_dim and features together",
             "the input size of encoder.encoder",
@@ -67,6 +68,11 @@ class Seq2SeqWordEncoder(Encoder):
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
         embedded = self._dropout(self._embedder(inputs["tokens"]))
+        if self._predicate is None and inputs.get("predicate") is not None:
+            raise ConfigurationError(
+                "encoder.predicate_dim: this task has a predicate, and an encoder that does not see it would give all "
+                "predicates of a sentence the same roles; set it, to 16 for one."
+            )
         if self._predicate is not None:
             embedded = torch.cat([embedded, self._predicate(inputs["predicate"])], dim=-1)
         if self._features is not None:

@@ -31,8 +31,9 @@ def test_the_predicate_changes_the_vectors():
 
 def test_without_predicate_dim():
     encoder, batch = encoder_of(**without_predicate()), srl_batch([0, 1])
-    found = encoder(batch)
-    assert torch.equal(encoder({"tokens": batch["tokens"]}), found)
+    assert encoder({"tokens": batch["tokens"]}).shape[:2] == batch["predicate"].shape
+    with pytest.raises(ConfigurationError, match="encoder.predicate_dim: this task has a predicate"):
+        encoder(batch)
 
 
 def test_padding_changes_nothing():
