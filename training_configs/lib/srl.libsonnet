@@ -64,7 +64,7 @@ local sentences = import 'sentences.libsonnet';
       local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
       dataset_reader: reader { fraction: training.fraction },
       validation_dataset_reader: reader,
-      [if std.objectHas(data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: data.tags } },
+      [if std.objectHasAll(data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: data.tags } },
       trainer+: if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
     },
 }

@@ -11,7 +11,7 @@
     dev: 'data/ewt_propbank_srl/dev.gold_conll',
     test: null,
     // Of dev alone: without it, where the vocabulary is of train, the first validation would end the run.
-    tags: ['I-ARGM-MOD'],
+    tags:: ['I-ARGM-MOD'],
   },
   // Folders of the CoNLL-2012 split of OntoNotes 5; every file below them whose name ends in gold_conll is read.
   conll2012: {
