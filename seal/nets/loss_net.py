@@ -4,8 +4,9 @@ import torch
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
-from seal.energies import Energy
+from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
+from seal.nets.task_net import TaskNet
 from seal.output_spaces import OutputSpace
 
 
@@ -63,6 +64,36 @@ class LossNet(torch.nn.Module, Registrable):
     def shares_encoder(self) -> bool:
         return self.encoder is None
 
+    def check_copy(self, task_net: Optional[TaskNet]) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if [`copy_task_net`](#copy_task_net) cannot be done.
+        """
+        problem = None
+        if task_net is None:
+            problem = "the model has no task_net"
+        elif self.encoder is None or _shapes(self.encoder) != _shapes(task_net.encoder):
+            problem = "the loss-net needs an encoder of its own, of the task-net's settings"
+        elif not any(isinstance(energy, LocalEnergy) for energy in self.energies):
+            problem = "the loss-net needs an energy 'local'"
+        elif task_net.label_bias is not None:
+            problem = "the energy 'local' has no bias; set model.task_net.bias to false"
+        if problem is not None:
+            raise ConfigurationError(f"trainer.phases: copy_task_net: {problem}.")
+
+    @torch.no_grad()
+    def copy_task_net(self, task_net: TaskNet) -> None:
+        """
+        Makes the local term minus the inner product of an output and the task-net's logits; the other terms stay as
+        they are. [`check_copy`](#check_copy) says where that can be done.
+        """
+        self.encoder.load_state_dict(task_net.encoder.state_dict())
+        local, *others = [energy for energy in self.energies if isinstance(energy, LocalEnergy)]
+        local.label_embeddings.weight.copy_(-task_net.label_weights)
+        for other in others:
+            other.label_embeddings.weight.zero_()
+
     def encode(
         self,
         inputs: Dict[str, Any],
@@ -91,6 +122,10 @@ class LossNet(torch.nn.Module, Registrable):
         return sum(
             energy(condition, outputs, mask) for energy, condition in zip(self.energies, features)
         )
+
+
+def _shapes(net: torch.nn.Module) -> Dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in net.state_dict().items()}
 
 
 LossNet.register("sum_of_energies")(LossNet)

@@ -58,6 +58,16 @@ class TaskNet(torch.nn.Module, Registrable):
         hidden = self._dropout(self.encoder(inputs))
         return TaskNetOutput(self._head(hidden), hidden)
 
+    @property
+    def label_weights(self) -> torch.Tensor:
+        """`G`: `(labels, size)`."""
+        return self._head.weight
+
+    @property
+    def label_bias(self) -> Optional[torch.Tensor]:
+        """`(labels,)`, where there is one."""
+        return self._head.bias
+
     def get_output_dim(self) -> int:
         """The size of `hidden`."""
         return self.encoder.get_output_dim()

@@ -49,6 +49,9 @@ class PhasedTrainer(ResumableTrainer):
             logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase)
             if self._phase.restart:
                 self._restart_task_net(index)
+            if self._phase.copy_task_net:
+                self.model.loss_net.copy_task_net(self.model.task_net)
+                self._follow(self.model.loss_net_parameters())
         if begins or index < len(self._phases) - 1:
             # AllenNLP's loop holds the same dictionary, which `clear` would empty.
             self._metric_tracker.best_epoch_metrics = {}
@@ -66,10 +69,14 @@ class PhasedTrainer(ResumableTrainer):
         self._task_net_start.restore(self.model)
         self.optimizer.restart(TASK_NET)
         self._learning_rate_scheduler.restart(TASK_NET, self._phases.epochs_of(TASK_NET, index))
+        self._follow(self.model.task_net_parameters())
+
+    def _follow(self, parameters: List[torch.nn.Parameter]) -> None:
+        """The moving average, where there is one, begins again at what these are."""
         if self._moving_average is not None:
-            theirs = {id(parameter) for parameter in self.model.task_net_parameters()}
+            moved = {id(parameter) for parameter in parameters}
             for name, parameter in self._moving_average._parameters:
-                if id(parameter) in theirs:
+                if id(parameter) in moved:
                     self._moving_average._shadows[name].copy_(parameter.data)
 
     def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:

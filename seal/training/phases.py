@@ -38,6 +38,7 @@ class Phase(FromParams):
         energy: bool = True,
         restart: bool = False,
         supervised: bool = True,
+        copy_task_net: bool = False,
     ) -> None:
         if epochs is not None and epochs < 0:
             raise ConfigurationError(f"trainer.phases: a phase's epochs must be at least 0, not {epochs}.")
@@ -55,12 +56,16 @@ class Phase(FromParams):
         self.energy = energy
         self.restart = restart
         self.supervised = supervised
+        self.copy_task_net = copy_task_net
 
     def trains(self, player: str) -> bool:
         return self.train in (BOTH, player)
 
     def __str__(self) -> str:
-        return f"train '{self.train}', energy {self.energy}, restart {self.restart}, supervised {self.supervised}"
+        return (
+            f"train '{self.train}', energy {self.energy}, restart {self.restart}, supervised {self.supervised}, "
+            f"copy_task_net {self.copy_task_net}"
+        )
 
 
 class Phases:
@@ -135,6 +140,10 @@ class Phases:
     def any_restarts(self) -> bool:
         """Whether a phase has the task-net begin anew."""
         return any(phase.restart for phase in self._phases)
+
+    def any_copies(self) -> bool:
+        """Whether a phase has the loss-net begin as the task-net is."""
+        return any(phase.copy_task_net for phase in self._phases)
 
     def any_unsupervised(self) -> bool:
         """Whether a phase is."""

@@ -76,6 +76,10 @@ def check_phases(model: SealModel, schedule: Phases) -> None:
             "trainer.phases: without the energy the task-net has only cross-entropy to follow; give model.task_loss a "
             "cross_entropy_weight above 0."
         )
+    if schedule.any_copies():
+        if model.loss_net is None:
+            raise ConfigurationError("trainer.phases: copy_task_net: the model has no loss_net.")
+        model.loss_net.check_copy(model.task_net)
     if schedule.any_unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
         raise ConfigurationError(
             "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "

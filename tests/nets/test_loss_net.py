@@ -3,7 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from seal.nets import LossNet
+from seal.nets import LossNet, TaskNet
 from tests.spine import VOCAB, encoder_params, loss_net_params, mask_of, one_hot, srl_batch, tag_sequence
 
 
@@ -84,3 +84,40 @@ def test_dropout_is_on_the_vectors():
 def test_no_energy():
     with pytest.raises(ConfigurationError, match="loss_net.energies: give at least one"):
         loss_net(energies=[])
+
+
+def task_net(**more):
+    params = Params({"encoder": encoder_params(3), "bias": False, **more})
+    return TaskNet.from_params(params, vocab=VOCAB, output_space=tag_sequence(3)).double()
+
+
+def test_a_copied_task_net_is_the_local_term():
+    net, taught, batch, mask = loss_net().eval(), task_net().eval(), srl_batch([0, 1]), mask_of([4, 2])
+    outputs = torch.rand(2, 5, 4, 3).double()
+    hidden = torch.zeros(2, 4, 7).double()
+    local = net.energies[0]
+    others = sum(energy(None, outputs, mask) for energy in net.energies[1:])
+    net.check_copy(taught)
+    net.copy_task_net(taught)
+    logits = taught(batch).logits.unsqueeze(1) * mask[:, None, :, None]
+    expected = -(logits * outputs).sum((-1, -2))
+    assert torch.allclose(local(net.encode(batch, hidden, mask)[0], outputs, mask), expected)
+    # The others are as they were, and the two nets share nothing.
+    assert torch.allclose(net(net.encode(batch, hidden, mask), outputs, mask), expected + others)
+    theirs = {id(parameter) for parameter in taught.parameters()}
+    assert theirs.isdisjoint(id(parameter) for parameter in net.parameters())
+
+
+@pytest.mark.parametrize(
+    "net, taught, message",
+    [
+        ({}, None, "the model has no task_net"),
+        ({"shared": True}, {}, "needs an encoder of its own"),
+        ({}, {"encoder": encoder_params(4)}, "of the task-net's settings"),
+        ({"energies": [{"type": "linear_chain"}]}, {}, "needs an energy 'local'"),
+        ({}, {"bias": True}, "set model.task_net.bias to false"),
+    ],
+)
+def test_what_cannot_be_copied(net, taught, message):
+    with pytest.raises(ConfigurationError, match=f"trainer.phases: copy_task_net: .*{message}"):
+        loss_net(**net).check_copy(None if taught is None else task_net(**taught))

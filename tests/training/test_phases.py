@@ -298,6 +298,48 @@ def test_no_plateau_where_only_the_noise_moves_and_the_energy_predicts(tmp_path,
     assert [r["task_net"] for r in seen.rates][:3] == rates
 
 
+# What the loss-net begins as.
+
+
+def copied(**more):
+    schedule = [{"epochs": 2, "train": "task_net", "energy": False}, {"train": "loss_net", "copy_task_net": True}]
+    return config(epochs=4, model__task_net__bias=False, trainer__phases=schedule, **more)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_the_loss_net_begins_as_the_task_net_is(tmp_path, average):
+    more = {"trainer__moving_average": {"type": "exponential", "decay": 0.5}} if average else {}
+    trainer, seen = watched(copied(**more), tmp_path)
+    loss_net, begins, averages = trainer.model.loss_net, [], []
+
+    def remember(*_):
+        if trainer._epochs_completed == 2 and not begins and trainer.model.training:
+            begins.append(weights(trainer.model))
+            if average:
+                averages.append({name: value.clone() for name, value in trainer._moving_average._shadows.items()})
+
+    loss_net.register_forward_pre_hook(remember)
+    trainer.train()
+    (begin,) = begins
+    encoder = {name: value for name, value in begin.items() if name.startswith("task_net.encoder.")}
+    assert encoder and all(torch.equal(value, begin[f"loss_{name[len('task_'):]}"]) for name, value in encoder.items())
+    label_weights = begin["loss_net.energies.0.label_embeddings.weight"]
+    assert torch.equal(label_weights, -begin["task_net._head.weight"])
+    # It moves on from there, alone.
+    assert not same(seen.weights[1]["loss_net"], seen.weights[2]["loss_net"])
+    assert same(seen.weights[1]["task_net"], seen.weights[3]["task_net"])
+    for shadows in averages:
+        assert torch.equal(shadows["loss_net.energies.0.label_embeddings.weight"], label_weights)
+
+
+def test_a_copy_that_cannot_be_is_refused_at_the_start(tmp_path):
+    with pytest.raises(ConfigurationError, match="copy_task_net: the loss-net needs an encoder of its own"):
+        build(copied(share_encoder=True), tmp_path)
+    settings = config("cross_entropy", epochs=2, trainer__phases=[{"copy_task_net": True}])
+    with pytest.raises(ConfigurationError, match="copy_task_net: the model has no loss_net"):
+        build(settings, tmp_path)
+
+
 # Validation.
 
 

@@ -35,6 +35,15 @@ local energy_only(loss) = function(s, task_net, loss_net) {
   },
 };
 
+// The same behind a task-net: an earlier run's, from the settings' `task_net_from`, or one that cross-entropy trains first.
+local behind_task_net(loss, phase) = function(s, task_net, loss_net)
+  energy_only(loss)(s, task_net, loss_net) + {
+    model+: { task_net: task_net { [if s.task_net_from != null then 'pretrained_file']: s.task_net_from } },
+    phases:
+      (if s.task_net_from == null then [{ epochs: s.task_net_epochs, train: 'task_net', energy: false }] else [])
+      + [phase { train: 'loss_net' }],
+  };
+
 // SEAL-static: a loss-net that no longer moves: an earlier run's, from the settings' `loss_net_from`; without, the run
 // trains it itself, first.
 local static(loss) = function(s, task_net, loss_net) {
@@ -48,7 +57,7 @@ local static(loss) = function(s, task_net, loss_net) {
   phases:
     if s.loss_net_from != null then [{ train: 'task_net' }]
     else if loss == 'nce' then [
-      { epochs: s.noise_net_epochs, train: 'task_net', energy: false },
+      { epochs: s.task_net_epochs, train: 'task_net', energy: false },
       { epochs: s.loss_net_epochs, train: 'loss_net' },
       { train: 'task_net', restart: true },
     ]
@@ -107,17 +116,12 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
-  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference.
-  spen: energy_only('margin'),
+  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN begins as a net that cross-entropy has trained:
+  // its authors pretrain it so, and the rates of SEAL's are too low for one that knows nothing.
+  spen: behind_task_net('margin', { copy_task_net: true }),
   dvn: energy_only('regression'),
-  // The task-net is the noise: an earlier run's, from the settings' `noise_net_from`, or trained first. The energy predicts.
-  nce_energy: function(s, task_net, loss_net)
-    energy_only('nce')(s, task_net, loss_net) + {
-      model+: { task_net: task_net { [if s.noise_net_from != null then 'pretrained_file']: s.noise_net_from } },
-      phases:
-        (if s.noise_net_from == null then [{ epochs: s.noise_net_epochs, train: 'task_net', energy: false }] else [])
-        + [{ train: 'loss_net' }],
-    },
+  // The task-net is the noise.
+  nce_energy: behind_task_net('nce', {}),
 
   static_margin: static('margin'),
   static_regression: static('regression'),

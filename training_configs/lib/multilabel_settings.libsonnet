@@ -31,12 +31,13 @@ local default = {
   perceptron_weight: 1.0,
   // null: the data set's.
   dropout: null,
-  // Of the loss-net, and of cross-entropy before it, where one run trains both for a static method.
+  // Of the loss-net of a static method, and of what stands before it or before an energy-only model: the task-net by
+  // cross-entropy that draws the noise of NCE, or that a SPEN begins as.
   loss_net_epochs: 30,
-  noise_net_epochs: 20,
+  task_net_epochs: 20,
   // Or an archive or folder of an earlier run that has.
   loss_net_from: null,
-  noise_net_from: null,
+  task_net_from: null,
   grad_norm: 10.0,
   seed: 13,
 };
