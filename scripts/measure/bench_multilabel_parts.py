@@ -30,6 +30,7 @@ METHODS: List[str] = [BASELINE] + [
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
 # What trains in the last phase, where earlier ones train something else; a step is timed there.
 LAST_PHASE = {
+    "spen": "loss_net",
     "nce_energy": "loss_net",
     "static_margin": "task_net",
     "static_regression": "task_net",
