@@ -50,4 +50,7 @@ def draw_confusions(rows: Sequence[Tuple[str, str, int]], title: str, path: str)
     panel.set_xlabel("words")
     panel.set_title(verbatim(title), fontsize=9)
     panel.spines[["top", "right"]].set_visible(False)
+    if not rows:
+        # Without bars, what the axes count has no meaning; the title says that there are none.
+        panel.set_axis_off()
     drawing.savefig(path, dpi=150)

@@ -13,6 +13,13 @@ def test_a_bar_a_confusion_the_most_on_top(tmp_path, monkeypatch):
     assert panel.get_title() == "first line\nsecond" and (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_where_there_are_no_confusions_no_axes_are_drawn(tmp_path, monkeypatch):
+    with saved_figures(monkeypatch) as figures:
+        draw_confusions([], "none of 404 words", str(tmp_path / "a.png"))
+    (panel,) = figures[0].axes
+    assert panel.get_title() == "none of 404 words" and not panel.axison
+
+
 def test_each_map_has_a_scale_of_its_own_about_0(tmp_path, monkeypatch):
     tables = {"one": numpy.array([[1.0, -3.0], [numpy.nan, 0.0]]), "other": numpy.array([[0.1, 0.0], [0.0, 0.2]])}
     with saved_figures(monkeypatch) as figures:
