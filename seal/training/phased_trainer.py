@@ -8,7 +8,7 @@ from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.models import SealModel
 from seal.training.phases import Phases
-from seal.training.player import TASK_NET
+from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.resumable_trainer import ResumableTrainer
 
 logger = logging.getLogger(__name__)
@@ -50,8 +50,7 @@ class PhasedTrainer(ResumableTrainer):
             if self._phase.restart:
                 self._restart_task_net(index)
             if self._phase.copy_task_net:
-                self.model.loss_net.copy_task_net(self.model.task_net)
-                self._follow(self.model.loss_net_parameters())
+                self._copy_task_net()
         if begins or index < len(self._phases) - 1:
             # AllenNLP's loop holds the same dictionary, which `clear` would empty.
             self._metric_tracker.best_epoch_metrics = {}
@@ -70,6 +69,12 @@ class PhasedTrainer(ResumableTrainer):
         self.optimizer.restart(TASK_NET)
         self._learning_rate_scheduler.restart(TASK_NET, self._phases.epochs_of(TASK_NET, index))
         self._follow(self.model.task_net_parameters())
+
+    def _copy_task_net(self) -> None:
+        self.model.loss_net.copy_task_net(self.model.task_net)
+        if LOSS_NET in self.optimizer.players:
+            self.optimizer.restart(LOSS_NET)
+        self._follow(self.model.loss_net_parameters())
 
     def _follow(self, parameters: List[torch.nn.Parameter]) -> None:
         """The moving average, where there is one, begins again at what these are."""

@@ -29,6 +29,11 @@ class Phase(FromParams):
         Whether the task-net follows gold. If not, it is trained by the energy alone, without cost and cross-entropy,
         and instances need no gold: the fine-tuning of a test-time network, on training, validation or, transductive,
         on test inputs (Tu, Pang & Gimpel 2020, section 2; IN11). Only the task-net moves in such a phase.
+    copy_task_net : `bool`, optional (default = `False`)
+        Whether the loss-net begins the phase with the encoder of the task-net and, in its term `local`, with minus the
+        task-net's label weights: `E_local(x, y)` is then minus the inner product of `y` and the task-net's logits. Its
+        optimizer begins in its first state. Structured prediction energy networks are pretrained so (Belanger &
+        McCallum 2016).
     """
 
     def __init__(
