@@ -50,13 +50,14 @@ def settings(**more: Any) -> Dict[str, Any]:
     )
 
 
-# Phases: a loss-net between two task-nets, of one, one and two epochs.
+# Phases: a loss-net between two task-nets, of one, one and two epochs; it begins as the first of them.
 
 STATIC = {
+    "model__task_net__bias": False,
     "trainer__num_epochs": 4,
     "trainer__phases": [
         {"epochs": 1, "train": "task_net", "energy": False},
-        {"epochs": 1, "train": "loss_net"},
+        {"epochs": 1, "train": "loss_net", "copy_task_net": True},
         {"train": "task_net", "restart": True},
     ],
 }
