@@ -8,6 +8,7 @@ docstring has the upstream name, the symptom without it and the condition under 
 
 import difflib
 import inspect
+import itertools
 import re
 from typing import Any, Callable, Iterable, get_args, get_origin
 
@@ -15,6 +16,7 @@ from allennlp.commands import train
 from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.modules.token_embedders import embedding
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
@@ -247,10 +249,39 @@ def check_settings_read_before() -> None:
     replace_once(train, "train_model", make)
 
 
+def name_wrong_size_of_vectors() -> None:
+    """
+    Mends: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
+
+    Symptom: where a file's vectors have another size than the config says, a warning for each of its lines, with the
+    vector in it, and then a sentence that says neither size.
+
+    Can go: when AllenNLP's message says both.
+    """
+
+    def make(original: Callable) -> Callable:
+        def read(file_uri, embedding_dim, *args, **kwargs):
+            with embedding.EmbeddingsTextFile(file_uri) as lines:
+                # A few, as a word may have a blank in it.
+                sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
+            if sizes and embedding_dim not in sizes:
+                found = max(sizes, key=sizes.count)
+                raise ConfigurationError(
+                    f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "
+                    f"(word_dim of seal's libraries) to {found}."
+                )
+            return original(file_uri, embedding_dim, *args, **kwargs)
+
+        return read
+
+    replace_once(embedding, "_read_embeddings_from_text_file", make)
+
+
 MENDS = (
     refuse_unknown_config_keys,
     name_wrong_config_values,
     shorten_unknown_type_message,
     name_missing_validation_metric,
     check_settings_read_before,
+    name_wrong_size_of_vectors,
 )

@@ -60,6 +60,14 @@ def test_vectors_of_a_file_characters_and_features(data):
     assert model.task_net.encoder._encoder._module.input_size == 3 + 10 + 2
 
 
+@pytest.mark.parametrize("head", ["", "3 3\n"], ids=["plain", "word2vec"])
+def test_vectors_of_another_size(data, head):
+    file = data / "vectors.txt"
+    file.write_text(head + file.read_text())
+    with pytest.raises(ConfigurationError, match="vectors.txt: its vectors have 3 numbers, .* is 4; set it"):
+        trained(data, f"tagging.encoder.bilstm(word_dim=4, hidden=4, vectors='{file}')")
+
+
 def test_the_shortest_word_has_a_vector_of_its_characters(data):
     """AllenNLP's encoder of characters leaves a window out that reaches into padding."""
     model = trained(data, "tagging.encoder.bilstm(word_dim=3, hidden=4, characters=50)")
