@@ -52,9 +52,14 @@ class LabelScheme:
 
         `ConfigurationError` if the list is empty, or names a label twice or one that is malformed.
         """
+        known = self._known()
+        return None if known is None else list(known)
+
+    def _known(self) -> Optional[Dict[str, None]]:
+        """The listed labels, to look one up."""
         if self.labels_path is not None and self._names is None:
             self._names = _read_names(self.labels_path)
-        return None if self._names is None else list(self._names)
+        return self._names
 
     def taxonomy(self) -> Optional[Taxonomy]:
         """That of the file, whose labels begin with the listed ones; `None` without one."""
@@ -82,9 +87,9 @@ class LabelScheme:
 
         `ConfigurationError` if a label, or one above it, is not among the listed ones.
         """
-        self.names()
+        known = self._known()
         for label in labels:
-            if self._names is not None and label not in self._names:
+            if known is not None and label not in known:
                 raise ConfigurationError(f"{source}: the label '{label}' is not in {self.labels_path}.")
         if not self._ancestors:
             return labels
@@ -127,10 +132,10 @@ class LabelScheme:
 
     def _above(self, label: str) -> List[str]:
         """Its ancestors; none where the taxonomy does not know it."""
-        taxonomy = self.taxonomy()
+        taxonomy, known = self.taxonomy(), self._known()
         found = taxonomy.ancestors(label) if label in taxonomy.labels else []
         for above in found:
-            if self._names is not None and above not in self._names:
+            if known is not None and above not in known:
                 raise ConfigurationError(
                     f"{self._taxonomy_path}: the label '{above}', above '{label}', is not in {self.labels_path}."
                 )
@@ -138,9 +143,11 @@ class LabelScheme:
 
 
 def _read_names(path: str) -> Dict[str, None]:
-    lines = [(number, line.strip()) for number, line in text_lines(path) if not line.isspace()]
     names: Dict[str, None] = {}
-    for number, name in lines:
+    for number, line in text_lines(path):
+        if line.isspace():
+            continue
+        name = line.strip()
         check_label(name, f"{path}:{number}: the label")
         if name in names:
             raise ConfigurationError(f"{path}:{number}: the label {name!r} comes a second time.")

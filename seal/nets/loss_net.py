@@ -75,8 +75,8 @@ class LossNet(torch.nn.Module, Registrable):
             problem = "the model has no task_net"
         elif self.encoder is None or _shapes(self.encoder) != _shapes(task_net.encoder):
             problem = "the loss-net needs an encoder of its own, of the task-net's settings"
-        elif not any(isinstance(energy, LocalEnergy) for energy in self.energies):
-            problem = "the loss-net needs an energy 'local'"
+        elif len(self._local_energies()) != 1:
+            problem = "the loss-net needs an energy 'local', and one only"
         elif task_net.label_bias is not None:
             problem = "the energy 'local' has no bias; set model.task_net.bias to false"
         if problem is not None:
@@ -89,10 +89,11 @@ class LossNet(torch.nn.Module, Registrable):
         they are. [`check_copy`](#check_copy) says where that can be done.
         """
         self.encoder.load_state_dict(task_net.encoder.state_dict())
-        local, *others = [energy for energy in self.energies if isinstance(energy, LocalEnergy)]
+        (local,) = self._local_energies()
         local.label_embeddings.weight.copy_(-task_net.label_weights)
-        for other in others:
-            other.label_embeddings.weight.zero_()
+
+    def _local_energies(self) -> List[LocalEnergy]:
+        return [energy for energy in self.energies if isinstance(energy, LocalEnergy)]
 
     def encode(
         self,

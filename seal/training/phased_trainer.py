@@ -50,7 +50,7 @@ class PhasedTrainer(ResumableTrainer):
             if self._phase.restart:
                 self._restart_task_net(index)
             if self._phase.copy_task_net:
-                self._copy_task_net()
+                self._copy_task_net(index)
         if begins or index < len(self._phases) - 1:
             # AllenNLP's loop holds the same dictionary, which `clear` would empty.
             self._metric_tracker.best_epoch_metrics = {}
@@ -66,18 +66,17 @@ class PhasedTrainer(ResumableTrainer):
 
     def _restart_task_net(self, index: int) -> None:
         self._task_net_start.restore(self.model)
-        self.optimizer.restart(TASK_NET)
-        self._learning_rate_scheduler.restart(TASK_NET, self._phases.epochs_of(TASK_NET, index))
-        self._follow(self.model.task_net_parameters())
+        self._begin_anew(TASK_NET, self.model.task_net_parameters(), index)
 
-    def _copy_task_net(self) -> None:
+    def _copy_task_net(self, index: int) -> None:
         self.model.loss_net.copy_task_net(self.model.task_net)
-        if LOSS_NET in self.optimizer.players:
-            self.optimizer.restart(LOSS_NET)
-        self._follow(self.model.loss_net_parameters())
+        self._begin_anew(LOSS_NET, self.model.loss_net_parameters(), index)
 
-    def _follow(self, parameters: List[torch.nn.Parameter]) -> None:
-        """The moving average, where there is one, begins again at what these are."""
+    def _begin_anew(self, player: str, parameters: List[torch.nn.Parameter], index: int) -> None:
+        """A player's optimizer and scheduler, and the moving average of its parameters, as these are now."""
+        if player in self.optimizer.players:
+            self.optimizer.restart(player)
+            self._learning_rate_scheduler.restart(player, self._phases.epochs_of(player, index))
         if self._moving_average is not None:
             moved = {id(parameter) for parameter in parameters}
             for name, parameter in self._moving_average._parameters:

@@ -32,8 +32,8 @@ class Phase(FromParams):
     copy_task_net : `bool`, optional (default = `False`)
         Whether the loss-net begins the phase with the encoder of the task-net and, in its term `local`, with minus the
         task-net's label weights: `E_local(x, y)` is then minus the inner product of `y` and the task-net's logits. Its
-        optimizer begins in its first state. Structured prediction energy networks are pretrained so (Belanger &
-        McCallum 2016).
+        optimizer and learning-rate scheduler begin in their first state. Structured prediction energy networks are
+        pretrained so (Belanger & McCallum 2016).
     """
 
     def __init__(

@@ -115,6 +115,7 @@ def test_a_copied_task_net_is_the_local_term():
         ({"shared": True}, {}, "needs an encoder of its own"),
         ({}, {"encoder": encoder_params(4)}, "of the task-net's settings"),
         ({"energies": [{"type": "linear_chain"}]}, {}, "needs an energy 'local'"),
+        ({"energies": [{"type": "local"}, {"type": "local"}]}, {}, "and one only"),
         ({}, {"bias": True}, "set model.task_net.bias to false"),
     ],
 )

@@ -332,18 +332,20 @@ def test_the_loss_net_begins_as_the_task_net_is(tmp_path, average):
         assert torch.equal(shadows["loss_net.energies.0.label_embeddings.weight"], label_weights)
 
 
-def test_the_optimizer_of_a_copy_begins_anew(tmp_path):
-    settings = copied()
+def test_optimizer_and_scheduler_of_a_copy_begin_anew(tmp_path):
+    settings = copied(trainer__loss_net__learning_rate_scheduler=LINEAR)
     settings["trainer"]["phases"][0] = {"epochs": 2}
-    trainer, states = build(settings, tmp_path), []
+    trainer, states, batches = build(settings, tmp_path), [], []
 
     def remember(*_):
         if trainer._epochs_completed == 2 and trainer.model.training:
             states.append(len(trainer.optimizer.players["loss_net"].state_dict()["state"]))
+            batches.append(trainer._learning_rate_scheduler._batches["loss_net"])
 
     trainer.model.loss_net.register_forward_pre_hook(remember)
     trainer.train()
     assert states[0] == 0 < states[-1]
+    assert batches[0] == 0 < batches[-1]
 
 
 def test_a_copy_that_cannot_be_is_refused_at_the_start(tmp_path):

@@ -35,12 +35,13 @@ local energy_only(loss) = function(s, task_net, loss_net) {
   },
 };
 
+local by_cross_entropy(s) = { epochs: s.task_net_epochs, train: 'task_net', energy: false };
 // The same behind a task-net: an earlier run's, from the settings' `task_net_from`, or one that cross-entropy trains first.
 local behind_task_net(loss, phase) = function(s, task_net, loss_net)
   energy_only(loss)(s, task_net, loss_net) + {
     model+: { task_net: task_net { [if s.task_net_from != null then 'pretrained_file']: s.task_net_from } },
     phases:
-      (if s.task_net_from == null then [{ epochs: s.task_net_epochs, train: 'task_net', energy: false }] else [])
+      (if s.task_net_from == null then [by_cross_entropy(s)] else [])
       + [phase { train: 'loss_net' }],
   };
 
@@ -57,7 +58,7 @@ local static(loss) = function(s, task_net, loss_net) {
   phases:
     if s.loss_net_from != null then [{ train: 'task_net' }]
     else if loss == 'nce' then [
-      { epochs: s.task_net_epochs, train: 'task_net', energy: false },
+      by_cross_entropy(s),
       { epochs: s.loss_net_epochs, train: 'loss_net' },
       { train: 'task_net', restart: true },
     ]
