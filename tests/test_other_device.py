@@ -1,5 +1,5 @@
 """
-Training, scoring and predicting on a device that is not the CPU (`other_device.py`): nothing there mixes it with the CPU.
+Training, scoring and predicting on a device that is not the CPU (`other_device.py`), and not mixing the two.
 """
 
 from contextlib import nullcontext
@@ -87,4 +87,5 @@ def test_what_mixes_devices_is_refused(device):
             mixed()
     with pytest.raises(TypeError, match="numpy"):
         there.numpy()
-    assert (there + 1).tolist() == [2, 2] and there.cpu().numpy().sum() == 2 and there[torch.tensor([1])].device == device
+    assert (there + 1).tolist() == [2, 2] and there.cpu().numpy().sum() == 2
+    assert there[torch.tensor([1])].device == device
