@@ -13,6 +13,7 @@ local tuned = {
     margin: one_step,
     regression: even,
     regression_s: one_step,
+    regression_discrete: even { energy_weight: 3 },
     nce: one_step,
     ranking: one_step { energy_weight: 1, loss_net_lr: 1e-3 },
     alternating_ssvm: bi_level,
@@ -53,6 +54,7 @@ local tuned = {
   },
 };
 
+// An ablation that has none of its own takes those of the method it changes.
 function(dataset, method)
-  local name = changed_by(method);
-  if std.objectHas(tuned, dataset) && std.objectHas(tuned[dataset], name) then tuned[dataset][name] else {}
+  local of = std.get(tuned, dataset, {});
+  std.get(of, method, std.get(of, changed_by(method), {}))
