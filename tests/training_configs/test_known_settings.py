@@ -61,7 +61,14 @@ def test_what_citations_add_is_unknown_to_other_tags():
 )
 def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [
-        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {{ tuned: {tuned} }})"))
+        json.loads(evaluated("multilabel", f"lib.settings('genbase', '{name}', {{ tuned: {tuned} }})"))
         for name in (ablation, method)
     ]
     assert found[0] == found[1]
+
+
+def test_an_ablation_may_have_tuned_settings_of_its_own():
+    assert json.loads(evaluated("multilabel", "lib.settings('bibtex', 'regression_discrete').energy_weight")) == 9
+    tuned = json.loads(evaluated("multilabel", "lib.settings('bibtex', 'regression_discrete', { tuned: true })"))
+    # The number of draws is still the method's that it changes.
+    assert (tuned["energy_weight"], tuned["num_samples"]) == (3, 10)
