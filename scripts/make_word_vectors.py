@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library  # noqa: E402
+from scripts.measure.command import at_least_one, check_file, exit_status, mistakes_of_the_library  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
@@ -106,6 +106,7 @@ def run(arguments: argparse.Namespace) -> str:
     import torch
 
     at_least_one(arguments, "batch_size", "threads")
+    check_file("out", arguments.out)
     for path in (arguments.config, *arguments.data):
         if not path.exists():
             raise UserError(f"there is no {path}.")

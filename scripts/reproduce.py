@@ -47,7 +47,8 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--suite", required=True, help="what is measured: " + ", ".join(choices()))
     result.add_argument(
-        "--datasets", help="of a suite that has several, separated by commas (default: the embedded one)"
+        "--datasets",
+        help="of a suite that has several, separated by commas (default: the embedded one; of citations, cora_10)",
     )
     result.add_argument("--out", required=True, type=Path, help="the folder for runs and results")
     result.add_argument("--methods", help="separated by commas (default: all of the suite)")

@@ -7,6 +7,7 @@ from typing import Dict, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scripts.measure.command import check_file  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import UserError  # noqa: E402
 
@@ -55,12 +56,24 @@ def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
     return groups
 
 
+def files_of(out: Path) -> List[Path]:
+    """Table and figure."""
+    if out.name in ("", ".."):
+        raise UserError(f"--out: {out} is a folder; give the name of table and figure in it.")
+    # Not `with_suffix`: a name may have a dot in it, as tau_0.5.
+    files = [out.with_name(out.name + ending) for ending in (".csv", ".png")]
+    for file in files:
+        check_file("out", file)
+    return files
+
+
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     # pandas and matplotlib take their time to import, which `--help` need not wait for.
     from scripts.measure import trajectories
 
     try:
+        rows, figure = files_of(arguments.out)
         values = list(dict.fromkeys(name.strip() for name in arguments.values.split(",") if name.strip()))
         if not values:
             raise UserError("--values: name at least one.")
@@ -68,8 +81,6 @@ def main(argv: Optional[List[str]] = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    # Not `with_suffix`: a name may have a dot in it, as tau_0.5.
-    figure, rows = (arguments.out.with_name(arguments.out.name + ending) for ending in (".png", ".csv"))
     with replacing(rows) as draft:
         table.to_csv(draft, index=False)
     trajectories.draw(table, figure, arguments.title)

@@ -33,7 +33,8 @@ never read. What may be chosen, and why: scripts/measure/search_spaces.py.
 The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. Started again
 after whatever end, the same command goes on; with more --trials, it adds to them; started several times at
 once, the processes share the search (and may each end with one trial more). A trial whose process was killed
-is repeated after a minute of silence; a search does not end before the first ones are.
+is repeated after a minute of silence, and the search may end with one trial more; it does not end before the
+first ones are there.
 
 example:
   python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000

@@ -87,6 +87,11 @@ def _constructor(error: ValueError) -> Optional[str]:
     return None
 
 
+def _transformer(error: ValueError) -> str:
+    """What is wrong with a folder that has no transformer, without the names of all kinds that there are."""
+    return re.split(r", or contain|, one of", _one_line(error))[0].rstrip(".") + "."
+
+
 def _from_worker(text: str) -> Optional[str]:
     """The sentence of a user error that reached this process only as the text of a worker's traceback."""
     # The last unindented `module.Class: message` is the error that ended the worker.
@@ -138,6 +143,8 @@ def describe(error: BaseException) -> Optional[str]:
         if isinstance(error, FileNotFoundError) or innermost.startswith("transformers."):
             return _one_line(error)
         return None
+    if isinstance(error, ValueError) and innermost.startswith("transformers.models.auto."):
+        return _transformer(error)
     if isinstance(error, TypeError):
         sentence = _unexpected_keyword(error)
         if sentence is not None:

@@ -91,6 +91,15 @@ def test_train(command, config, tmp_path, overrides, sentence):
     assert told.count("\n") == 1
 
 
+def test_a_folder_without_a_transformer(command, config, tmp_path):
+    (tmp_path / "none").mkdir()
+    indexer = {"type": "pretrained_transformer_mismatched", "model_name": str(tmp_path / "none")}
+    overrides = json.dumps({"dataset_reader.token_indexers": {"tokens": indexer}})
+    told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
+    assert told.startswith(f"error: Unrecognized model in {tmp_path / 'none'}.")
+    assert told.endswith("config.json.\n") and told.count("\n") == 1
+
+
 def test_a_seed_of_the_environment_is_a_string(config, tmp_path, allennlp_logging):
     overrides = '{"random_seed": "7", "numpy_seed": 0, "pytorch_seed": null}'
     assert train_model_from_file(config, str(tmp_path / "run"), overrides) is not None

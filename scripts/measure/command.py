@@ -45,6 +45,17 @@ def check_folder(option: str, folder: Path) -> None:
             raise UserError(f"--{option}: {path} is a file, not a folder.")
 
 
+def check_file(option: str, path: Path) -> None:
+    """
+    # Raises
+
+    `UserError` if there cannot be such a file, since it is a folder or one above it is a file.
+    """
+    if path.is_dir():
+        raise UserError(f"--{option}: {path} is a folder, not a file.")
+    check_folder(option, path.parent)
+
+
 @contextmanager
 def mistakes_of_the_library() -> Iterator[None]:
     """What seal finds wrong with a config or a file is the user's mistake; any other error passes as it is."""

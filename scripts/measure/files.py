@@ -4,9 +4,11 @@ import fcntl
 import gzip
 import json
 import os
+import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 
 @contextmanager
@@ -43,15 +45,31 @@ def read_json(path: Path) -> Any:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[int]:
+def locked(path: Path, wait: Callable[[], None] = partial(time.sleep, 0.2)) -> Iterator[int]:
     """
     One process at a time is inside. A child that inherits the yielded descriptor keeps the lock while it
     lives: if this process is killed alone, the next one waits for the training that went on without it.
+
+    # Parameters
+
+    path : `Path`
+    wait : `Callable[[], None]`
+        Called again and again while another is inside. What it raises ends the waiting.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while not _is_taken(descriptor):
+            wait()
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Whether the lock is this process's now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

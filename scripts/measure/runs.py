@@ -137,7 +137,7 @@ class Runner:
         if self._stopped.is_set():
             raise Stopped()
         run.state = "waiting for the process that trains it"
-        with locked(run.folder / "lock") as lock:
+        with locked(run.folder / "lock", self._wait) as lock:
             run.check_settings()
             if run.finished:
                 return
@@ -148,6 +148,11 @@ class Runner:
             except RunFailed as error:
                 write_json(run.folder / "failed.json", {**_identity(run), "error": str(error)})
                 raise
+
+    def _wait(self) -> None:
+        """For a moment; raises `Stopped` where this process is to end."""
+        if self._stopped.wait(0.2):
+            raise Stopped()
 
     def _train_and_score(self, run: Run, lock: int) -> None:
         recovered = False
@@ -197,8 +202,7 @@ class Runner:
             try:
                 os.pwrite(lock, f"{process.pid}\n".encode(), 0)
                 while process.poll() is None:
-                    if self._stopped.wait(0.2):
-                        raise Stopped()
+                    self._wait()
                     done = len(list(run.model.glob("metrics_epoch_*.json")))
                     run.state = f"epoch {min(done + 1, run.epochs)}/{run.epochs}"
             finally:

@@ -107,6 +107,9 @@ class TextMultilabelReader(SentenceReader):
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self._max_tokens = max_tokens
         _check_limit(self._tokenizer, max_tokens)
+        if max_tokens is not None and isinstance(self._tokenizer, PretrainedTransformerTokenizer):
+            # It has texts whole, and would warn of what the transformer never sees.
+            self._tokenizer.tokenizer.deprecation_warnings[_TOO_LONG] = True
         self._scheme = LabelScheme(labels, taxonomy, ancestors)
         if text_keys is not None and not text_keys:
             raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
@@ -207,6 +210,10 @@ class TextMultilabelReader(SentenceReader):
             fields["labels"] = LabelSetField(labels, LABELS, source)
         fields["metadata"] = NamesField(source, columns)
         return Instance(fields)
+
+
+# By this name a tokenizer of transformers notes that it has warned of a text longer than the transformer takes.
+_TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
 
 
 def _check_limit(tokenizer: Tokenizer, max_tokens: Optional[int]) -> None:

@@ -148,6 +148,18 @@ def test_wordpieces_are_those_of_transformers_when_it_cuts_itself(path, tmp_path
     assert torch.equal(pieces["mask"].long(), expected["attention_mask"])
 
 
+def test_a_text_that_is_cut_is_not_warned_of_as_too_long(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    folder = str(save_tiny_bert(tmp_path / "bert", ["sea"]))
+    tokenizer = PretrainedTransformerTokenizer(
+        folder, add_special_tokens=False, tokenizer_kwargs={"model_max_length": 9}
+    )
+    assert tokenizer.tokenizer.model_max_length == 9
+    reader = TextMultilabelReader(max_tokens=6, tokenizer=tokenizer)
+    assert len(reader.text_to_instance("sea " * 20)["tokens"]) == 6
+    assert "longer than" not in caplog.text
+
+
 @pytest.mark.parametrize("text", ["", "  \t"])
 def test_an_empty_text(tmp_path, text):
     path = write(tmp_path, "a.jsonl", json.dumps({"text": text, "labels": []}) + "\n")

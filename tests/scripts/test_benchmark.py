@@ -180,3 +180,32 @@ def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
     assert benchmark.main(["--out", str(tmp_path), *arguments]) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and word in message and message.count("\n") == 1
+
+
+@pytest.mark.parametrize("suite", ["srl", "text"])
+@pytest.mark.parametrize("folder", ["none", "empty"])
+def test_an_encoder_that_is_none_ends_in_a_sentence(suite, folder, tmp_path, capfd):
+    (tmp_path / "empty").mkdir()
+    encoder = str(tmp_path / folder)
+    arguments = ["--suite", suite, "--out", str(tmp_path / "out"), "--cases", "step", "--encoder", encoder]
+    assert benchmark.main(arguments) == 2
+    message = capfd.readouterr().err.splitlines()[-1]
+    assert message.startswith("error: ") and encoder in message
+
+
+def test_a_relative_encoder_is_that_of_the_working_directory(tmp_path, monkeypatch, encoder):
+    """Also in the process of its own that measures memory, which starts elsewhere."""
+    (tmp_path / "tiny").symlink_to(encoder)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--suite", "text", "--out", "out", "--cases", "memory", "--methods", "cross_entropy"]
+    assert benchmark.main([*arguments, "--batches", "1", "--encoder", "tiny"]) == 0
+    assert pandas.read_csv("out/benchmark.csv")["value"].gt(0).all()
+
+
+def test_a_stop_is_no_traceback(tmp_path, monkeypatch, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scripts.measure.bench_tagging.TaggingBenchmark.run", stopped)
+    assert benchmark.main(["--suite", "tagging", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "stopped; the same command begins anew\n"

@@ -118,3 +118,12 @@ def test_a_config_that_reads_pieces_of_words(write, encoder, tmp_path):
     texts.write_text('{"text": "rose sells roses", "labels": ["a"]}\n')
     status, _, told = write(config=str(config), data=[texts])
     assert status == 2 and "reads word pieces" in told
+
+
+@pytest.mark.parametrize("out, words", [("file/a.txt", "is a file, not a folder"), ("folder", "folder is a folder")])
+def test_a_name_that_no_file_can_have(out, words, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    arguments = ["config.jsonnet", "data.tsv", "--encoder", "none", "--out", str(tmp_path / out)]
+    assert make_word_vectors.main(arguments) == 2
+    assert words in capsys.readouterr().err

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from allennlp.training.checkpointer import Checkpointer
 
 from scripts import reproduce
 from scripts.measure import configs, provenance, results, runs, significance, tables
-from scripts.measure.files import read_json, write_gzip, write_json, write_text
+from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -280,6 +281,21 @@ def test_a_run_that_another_process_trains_with_other_settings_meanwhile_is_refu
     write_json(run.folder / "result.json", {"metrics": {split: {} for split in run.splits}})
     with pytest.raises(UserError, match="other settings"):
         runs.Runner(1).finish(run)
+
+
+def test_a_stop_ends_the_wait_for_another_process(tmp_path):
+    """The other one's training may take hours."""
+    arguments = ["--suite", "srl_sample", "--methods", "crf", "--seeds", "1", "--out", str(tmp_path)]
+    [run] = reproduce.plan(reproduce.parser().parse_args(arguments))
+    runner = runs.Runner(1)
+    with ThreadPoolExecutor(1) as pool, locked(run.folder / "lock"):
+        future = pool.submit(runner.finish, run)
+        while run.state == "waiting":
+            time.sleep(0.01)
+        assert not future.done()
+        runner.stop()
+        with pytest.raises(runs.Stopped):
+            future.result(timeout=20)
 
 
 def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch, capsys):

@@ -99,3 +99,15 @@ def test_mistakes_end_in_a_sentence(groups, values, words, tmp_path, capsys):
     assert message.startswith("error: ") and message.count("\n") == 1
     assert all(word in message for word in words)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "out, word", [("file/a", "is a file, not a folder"), ("taken", "taken.csv is a folder"), ("..", ".. is a folder")]
+)
+def test_a_name_that_no_file_can_have(out, word, tmp_path, capsys):
+    make_run(tmp_path / "plain", [1.0])
+    (tmp_path / "file").touch()
+    (tmp_path / "taken.csv").mkdir()
+    assert trajectories.main([f"a={tmp_path / 'plain'}", "--out", str(tmp_path / out)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: --out: ") and word in message and message.count("\n") == 1
