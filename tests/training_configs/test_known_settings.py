@@ -57,7 +57,7 @@ def test_what_citations_add_is_unknown_to_other_tags():
 @pytest.mark.parametrize("tuned", ["false", "true"])
 @pytest.mark.parametrize(
     "ablation, method",
-    [("nce_no_ce", "nce"), ("regression_discrete", "regression_s"), ("task_net_ranking", "cross_entropy")],
+    [("nce_no_ce", "nce"), ("margin_no_ce", "margin"), ("task_net_ranking", "cross_entropy")],
 )
 def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [
@@ -65,10 +65,3 @@ def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned
         for name in (ablation, method)
     ]
     assert found[0] == found[1]
-
-
-def test_an_ablation_may_have_tuned_settings_of_its_own():
-    assert json.loads(evaluated("multilabel", "lib.settings('bibtex', 'regression_discrete').energy_weight")) == 9
-    tuned = json.loads(evaluated("multilabel", "lib.settings('bibtex', 'regression_discrete', { tuned: true })"))
-    # The number of draws is still the method's that it changes.
-    assert (tuned["energy_weight"], tuned["num_samples"]) == (3, 10)

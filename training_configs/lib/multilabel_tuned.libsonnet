@@ -1,6 +1,6 @@
 // Settings of ours for a fraction of the papers' cost: one step of each net a batch. Chosen on validation data from a
 // handful of runs each (learning rates 1e-3 and the papers', energy weights around the papers').
-local changed_by = import 'multilabel_ablations.libsonnet';
+local lookup = import 'multilabel_lookup.libsonnet';
 local one_step = { task_net_steps: 1, loss_net_steps: 1 };
 local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
 // Of 1, 5 and 15, for contrastive divergence on bibtex.
@@ -13,7 +13,6 @@ local tuned = {
     margin: one_step,
     regression: even,
     regression_s: one_step,
-    regression_discrete: even { energy_weight: 3 },
     nce: one_step,
     ranking: one_step { energy_weight: 1, loss_net_lr: 1e-3 },
     alternating_ssvm: bi_level,
@@ -54,7 +53,4 @@ local tuned = {
   },
 };
 
-// An ablation that has none of its own takes those of the method it changes.
-function(dataset, method)
-  local of = std.get(tuned, dataset, {});
-  std.get(of, method, std.get(of, changed_by(method), {}))
+function(dataset, method) lookup(tuned, dataset, method)

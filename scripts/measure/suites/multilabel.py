@@ -22,6 +22,7 @@ METHODS = {
         "margin": "margin",
         "regression": "regression",
         "regression_s": "regression-s",
+        "regression_discrete": "regression, discrete draws",
         "nce": "NCE",
         "ranking": "ranking",
     },
@@ -39,7 +40,6 @@ METHODS = {
         "margin_no_ce": "margin, no cross-entropy",
         "regression_no_ce": "regression, no cross-entropy",
         "nce_no_ce": "NCE, no cross-entropy",
-        "regression_discrete": "regression, discrete draws",
         "task_net_ranking": "ranking of the task-net",
     },
 }
