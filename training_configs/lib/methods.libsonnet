@@ -34,6 +34,10 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
       straight_through,
     ),
 
+  // SEAL-dynamic with regression (Eq. 7): the energy is fitted to the F1 of draws from the task-net.
+  regression_discrete(num_samples=10, energy_weight=3, share_encoder=false):
+    dynamic({ type: 'regression' }, { type: 'discrete', num_samples: num_samples }, energy_weight, share_encoder),
+
   // SEAL-dynamic with the margin loss (Eq. 6).
   margin(energy_weight=0.1, cost='l1', share_encoder=false):
     dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),

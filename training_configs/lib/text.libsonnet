@@ -13,6 +13,7 @@ local encoders = import 'text_encoders.libsonnet';
     margin: methods.margin,
     nce: methods.nce,
     ranking: methods.ranking,
+    regression_discrete: methods.regression_discrete,
     implicit_cd: methods.implicit_cd,
   },
 

@@ -13,6 +13,7 @@ METHODS = {
     "cross_entropy": "cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
+    "regression_discrete": "SEAL regression, discrete draws",
     "nce": "SEAL NCE",
     "nce_shared": "SEAL NCE, shared encoder",
     "implicit_cd": "implicit CD",
