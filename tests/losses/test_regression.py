@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -69,6 +70,26 @@ def test_extreme_energies(dtype):
     # What is left of a right and sure energy is not rounded away.
     left = regression_loss(energy, torch.zeros_like(energy))[0].item()
     assert left == pytest.approx(math.exp(-50), rel=1e-5, abs=0)
+
+
+def test_over_draws_the_energy_of_an_output_becomes_the_f1_that_it_can_expect():
+    # All eight outputs as candidates, drawn each a number of times, of an input whose gold is uncertain.
+    outputs = torch.tensor(list(itertools.product([0.0, 1.0], repeat=3)), dtype=torch.double)
+    torch.manual_seed(0)
+    chances, counts = torch.rand(8, dtype=torch.double).softmax(0), torch.randint(1, 9, (8,)).double()
+
+    def f1(output, gold):
+        total = output.sum() + gold.sum()
+        return 1.0 if total == 0 else float(2 * (output * gold).sum() / total)
+
+    expected = torch.tensor([sum(p * f1(y, gold) for p, gold in zip(chances, outputs)) for y in outputs])
+    energy = (-expected.logit()).expand(8, 8).clone().requires_grad_()
+    candidates = Candidates(outputs.expand(8, 8, 3), log_count=counts.log().expand(8, 8))
+    losses = RegressionLoss()(torch.zeros(8), energy, candidates, outputs, label_set(3))
+    (gradient,) = torch.autograd.grad((chances * losses).sum(), energy)
+    assert torch.allclose(gradient.sum(dim=0), torch.zeros(8, dtype=torch.double), atol=1e-12)
+    # And of least energy is the output of the best expected F1, which need not be the likeliest one.
+    assert energy[0].argmin() == expected.argmax()
 
 
 def test_gradcheck_in_energy_and_score():
