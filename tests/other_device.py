@@ -14,6 +14,7 @@ from torch.optim import optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+#: Of the names that PyTorch has, one that needs no driver.
 DEVICE = torch.device("meta", 0)
 aten = torch.ops.aten
 #: Between devices on purpose.
