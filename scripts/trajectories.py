@@ -7,7 +7,7 @@ from typing import Dict, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.measure.command import check_file  # noqa: E402
+from scripts.measure.command import check_file, exit_status  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import UserError  # noqa: E402
 
@@ -67,26 +67,25 @@ def files_of(out: Path) -> List[Path]:
     return files
 
 
-def main(argv: Optional[List[str]] = None) -> int:
-    arguments = parser().parse_args(argv)
+def run(arguments: argparse.Namespace) -> None:
     # pandas and matplotlib take their time to import, which `--help` need not wait for.
     from scripts.measure import trajectories
 
-    try:
-        rows, figure = files_of(arguments.out)
-        values = list(dict.fromkeys(name.strip() for name in arguments.values.split(",") if name.strip()))
-        if not values:
-            raise UserError("--values: name at least one.")
-        table = trajectories.collect(parse_groups(arguments.groups), values)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    rows, figure = files_of(arguments.out)
+    values = list(dict.fromkeys(name.strip() for name in arguments.values.split(",") if name.strip()))
+    if not values:
+        raise UserError("--values: name at least one.")
+    table = trajectories.collect(parse_groups(arguments.groups), values)
     with replacing(rows) as draft:
         table.to_csv(draft, index=False)
     trajectories.draw(table, figure, arguments.title)
     print(trajectories.summary(table))
     print(f"{rows}, {figure}")
-    return 0
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    arguments = parser().parse_args(argv)
+    return exit_status(lambda: run(arguments))
 
 
 if __name__ == "__main__":

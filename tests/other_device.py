@@ -80,26 +80,24 @@ class Dispatch(TorchDispatchMode):
 def compute(function: Any, args: Any, kwargs: Any) -> Any:
     target = kwargs.get("device")
     if target is not None:
-        kwargs = {**kwargs, "device": torch.device("cpu"), **({"pin_memory": False} if "pin_memory" in kwargs else {})}
+        kwargs = {**kwargs, "device": torch.device("cpu")}
     flat, structure = tree_flatten((args, kwargs))
-    remote = {id(value.local): value for value in flat if isinstance(value, Remote)}
-    if remote and function not in COPIES | WITH_LENGTHS:
+    has_remote = any(isinstance(value, Remote) for value in flat)
+    if has_remote and function not in COPIES | WITH_LENGTHS:
         check_devices(function, args, flat)
-    inner_args, inner_kwargs = tree_unflatten(
-        [value.local if isinstance(value, Remote) else value for value in flat], structure
-    )
+    inner = [value.local if isinstance(value, Remote) else value for value in flat]
+    inner_args, inner_kwargs = tree_unflatten(inner, structure)
     result = function(*inner_args, **inner_kwargs)
-    if function in COPIES and function is not aten._to_copy.default:
-        there = isinstance(args[0], Remote)
-    else:
-        there = bool(remote) if target is None else torch.device(target).type == DEVICE.type
+    there = has_remote if target is None else torch.device(target).type == DEVICE.type
+    # What an operation changes in place stays where it is.
+    given = {id(local): value for local, value in zip(inner, flat) if isinstance(local, torch.Tensor)}
 
     def outward(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
-        if id(value) in remote:
-            return remote[id(value)]
-        return Remote(value) if there and not isinstance(value, Remote) else value
+        if id(value) in given:
+            return given[id(value)]
+        return Remote(value) if there else value
 
     if function in WITH_LENGTHS and isinstance(result, tuple):
         return outward(result[0]), result[1]

@@ -59,15 +59,15 @@ def locked(path: Path, wait: Callable[[], None] = partial(time.sleep, 0.2)) -> I
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
-        while not _is_taken(descriptor):
+        while not _take(descriptor):
             wait()
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _is_taken(descriptor: int) -> bool:
-    """Whether the lock is this process's now."""
+def _take(descriptor: int) -> bool:
+    """The lock, if it is free; whether it was."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -16,6 +16,7 @@ from allennlp.predictors import Predictor
 from seal.common.bio import first_illegal
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.multilabel import MultilabelReader
+from tests.few_epochs import few_epochs
 from tests.tiny_bert import save_tiny_bert
 
 ROOT = Path(__file__).parents[2]
@@ -98,15 +99,6 @@ def shrink(params, data, model_name=None):
             else:
                 shrink(value, data, model_name)
     return params
-
-
-def few_epochs(trainer):
-    """An epoch for each phase, and one for the rest."""
-    phases = trainer.get("phases", [{}])
-    for phase in phases:
-        if "epochs" in phase:
-            phase["epochs"] = 1
-    trainer["num_epochs"] = len(phases)
 
 
 def test_there_are_configs():

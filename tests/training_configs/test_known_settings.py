@@ -61,7 +61,7 @@ def test_what_citations_add_is_unknown_to_other_tags():
 )
 def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [
-        json.loads(evaluated("multilabel", f"lib.settings('genbase', '{name}', {{ tuned: {tuned} }})"))
+        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {{ tuned: {tuned} }})"))
         for name in (ablation, method)
     ]
     assert found[0] == found[1]

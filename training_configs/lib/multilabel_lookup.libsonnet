@@ -8,4 +8,4 @@ local parent = {
 
 function(table, dataset, method)
   local of = std.get(table, dataset, {});
-  std.get(of, method, if std.objectHas(parent, method) then std.get(of, parent[method], {}) else {})
+  std.get(of, method, std.get(of, std.get(parent, method, method), {}))

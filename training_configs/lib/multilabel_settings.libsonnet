@@ -75,7 +75,7 @@ local settings = {
     margin: { energy_weight: 0.1, task_net_lr: 2e-3 },
     regression: { energy_weight: 0.5, task_net_lr: 2e-3 },
     regression_s: { energy_weight: 5, num_samples: 10, task_net_lr: 2e-3 },
-    regression_discrete: { energy_weight: 20, num_samples: 10, task_net_lr: 2e-3 },
+    regression_discrete: discrete(20) { task_net_lr: 2e-3 },
     nce: { energy_weight: 5, task_net_lr: 2e-3 },
     ranking: { energy_weight: 1, task_net_lr: 2e-3 },
   },
