@@ -31,6 +31,13 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The relaxed output, `(batch, 1, *structure)`, in [0, 1], differentiable; 0 at padding."""
         raise NotImplementedError
 
+    def relax_candidates(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """`relax` of the logits of several candidates an instance: `(batch, samples, *structure)`, and so its value."""
+        samples = logits.shape[1]
+        if mask is not None:
+            mask = mask.repeat_interleave(samples, dim=0)
+        return self.relax(logits.flatten(0, 1), mask).squeeze(1).unflatten(0, (-1, samples))
+
     def straight_through(self, relaxed: torch.Tensor) -> torch.Tensor:
         """The discrete output nearest to each relaxed one in value, the relaxed one in gradient; of the same shape."""
         raise NotImplementedError
@@ -116,7 +123,7 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The relaxed outputs nearest to `outputs (batch, samples, *structure)`, which may lie anywhere."""
         raise NotImplementedError(
             f"{type(self).__name__} has no projection onto its relaxed outputs, which gradient-based inference "
-            "with space 'clip' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' have one."
+            "and Gaussian perturbation with space 'clip' need; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' have one."
         )
 
     def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:

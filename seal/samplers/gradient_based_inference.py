@@ -196,11 +196,7 @@ class GradientBasedInference(Sampler):
         """The relaxed outputs of a point, which share no memory with it: `(batch, samples, *structure)`."""
         if self.space == "clip":
             return point.clone()
-        samples, mask = point.shape[1], problem.mask
-        if mask is not None:
-            mask = mask.repeat_interleave(samples, dim=0)
-        relaxed = problem.output_space.relax(point.flatten(0, 1), mask)
-        return relaxed.squeeze(1).unflatten(0, (-1, samples))
+        return problem.output_space.relax_candidates(point, problem.mask)
 
     def _value(self, problem: SamplingProblem, outputs: torch.Tensor) -> torch.Tensor:
         """`J`, to be made small: `(batch, samples)`."""

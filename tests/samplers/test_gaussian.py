@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.samplers import GaussianPerturbation, SamplingProblem
+from tests.label_sets import label_set
 from tests.spine import mask_of, tag_sequence
 
 
@@ -15,28 +16,31 @@ def problem_of(lengths=(3, 1)):
     return SamplingProblem(logits, gold, mask_of(lengths), tag_sequence(3))
 
 
-def test_candidates_stay_on_the_simplex():
+@pytest.mark.parametrize("space", ["logit", "clip"])
+def test_candidates_stay_on_the_simplex(space):
     problem = problem_of()
-    candidates = GaussianPerturbation(7, std=2.0)(problem)
+    candidates = GaussianPerturbation(7, std=2.0, space=space)(problem)
     assert candidates.outputs.shape == (2, 7, 3, 3) and not candidates.outputs.requires_grad
     assert candidates.outputs.min() >= 0
     assert torch.allclose(candidates.outputs.sum(-1), problem.mask.double().unsqueeze(1).expand(2, 7, 3))
     assert candidates.noise_log_prob is None and candidates.log_count is None
     # Seven different draws, and each instance around its own output.
-    assert len({round(value, 9) for value in candidates.outputs[0, :, 0, 0].tolist()}) == 7
+    assert len({tuple(draw.round(decimals=9).tolist()) for draw in candidates.outputs[0].flatten(1)}) == 7
 
 
-def test_without_noise_it_is_the_task_nets_output():
+@pytest.mark.parametrize("space", ["logit", "clip"])
+def test_without_noise_it_is_the_task_nets_output(space):
     problem = problem_of()
     relaxed = problem.output_space.relax(problem.logits, problem.mask)
-    candidates = GaussianPerturbation(7, std=1e-9)(problem)
+    candidates = GaussianPerturbation(7, std=1e-9, space=space)(problem)
     assert torch.allclose(candidates.outputs, relaxed.expand(2, 7, 3, 3))
 
 
-def test_the_clean_output():
+@pytest.mark.parametrize("space", ["logit", "clip"])
+def test_the_clean_output(space):
     problem = problem_of()
     relaxed = problem.output_space.relax(problem.logits, problem.mask)[:, 0]
-    candidates = GaussianPerturbation(4, include_clean=True)(problem)
+    candidates = GaussianPerturbation(4, include_clean=True, space=space)(problem)
     equal = torch.isclose(candidates.outputs, relaxed.unsqueeze(1)).flatten(2).all(-1)
     assert equal.tolist() == [[True, False, False, False]] * 2
     # The other draws, where it is not asked for.
@@ -55,6 +59,27 @@ def test_the_noise_is_on_the_logits():
     other = outputs[:, 1].log() - outputs[:, 2].log()
     correlation = torch.corrcoef(torch.stack([gap, other]))[0, 1].item()
     assert correlation == pytest.approx(-0.5, abs=0.03)  # Independent noise a logit.
+
+
+def test_the_noise_is_on_the_outputs():
+    """`clip(p + std * eps)` has a mass of `Phi(-p / std)` at 0, and of `Phi((p - 1) / std)` at 1."""
+    std, samples = 0.3, 20_000
+    logits = torch.tensor([[-2.0, 0.0, 3.0]], dtype=torch.double)
+    problem = SamplingProblem(logits, torch.zeros(1, 3), None, label_set(3))
+    outputs = GaussianPerturbation(samples, std, space="clip")(problem).outputs[0]
+    normal, p = torch.distributions.Normal(0, 1), logits[0].sigmoid()
+    bound = 4 * 0.5 / math.sqrt(samples)
+    for at, mass in ((0.0, normal.cdf(-p / std)), (1.0, normal.cdf((p - 1) / std))):
+        assert (outputs == at).double().mean(0).tolist() == pytest.approx(mass.tolist(), abs=bound)
+    inside = (outputs[:, 1] - 0.5).abs() < 0.2
+    expected = 2 * normal.cdf(torch.tensor(0.2 / std)).item() - 1
+    assert inside.double().mean().item() == pytest.approx(expected, abs=bound)
+
+
+@pytest.mark.parametrize("space", ["logits", ""])
+def test_a_space_that_there_is_not(space):
+    with pytest.raises(ConfigurationError, match=f"sampler: space is 'logit' or 'clip', not '{space}'"):
+        GaussianPerturbation(space=space)
 
 
 @pytest.mark.parametrize("settings", [{"num_samples": 0}, {"std": 0.0}, {"std": -1.0}])

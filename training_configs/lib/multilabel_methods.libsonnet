@@ -77,8 +77,13 @@ local dynamic(loss, sampler, cross_entropy_weight=1.0) = function(s, task_net, l
 };
 local output(s) = { type: 'task_net_output' };
 local draws(s) = { type: 'discrete', num_samples: s.num_samples };
-local noisy_output(s) =
-  { type: 'gaussian_perturbation', num_samples: s.num_samples, std: s.noise, include_clean: true };
+local noisy_output(s) = {
+  type: 'gaussian_perturbation',
+  num_samples: s.num_samples,
+  std: s.noise,
+  space: s.noise_space,
+  include_clean: true,
+};
 
 local primary_loss(s) = {
   ssvm: { type: 'margin', cost: { type: 'one_minus', score: { type: 'soft_f1' } } },
@@ -130,7 +135,7 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
 
   margin: dynamic('margin', output),
   regression: dynamic('regression', output),
-  // Gaussian noise on the task-net's logits.
+  // Gaussian noise on the task-net's output.
   regression_s: dynamic('regression', noisy_output),
   nce: dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.

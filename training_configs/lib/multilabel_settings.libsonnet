@@ -18,8 +18,9 @@ local default = {
   task_net_steps: 1,
   loss_net_steps: 1,
   num_samples: 20,
-  // Of the Gaussian noise on logits, for regression_s.
+  // Of the Gaussian noise, for regression_s: on logits ('logit') or on outputs ('clip').
   noise: 1.0,
+  noise_space: 'logit',
   // Of gradient-based inference.
   step_size: 0.1,
   inference_steps: 20,
