@@ -2,7 +2,7 @@ local tagging = import 'lib/tagging.libsonnet';
 
 tagging.experiment(
   data=tagging.data.conll2003,
-  encoder=tagging.encoder.bilstm(features={ pos: 16, chunk: 8, case: 4 }),
+  encoder=tagging.encoder.ner(),
   method=tagging.method.compound_separated(),
   training=tagging.training.conll2003,
 )

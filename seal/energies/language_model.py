@@ -100,7 +100,7 @@ class TagLanguageModel(torch.nn.Module):
         real = torch.arange(first, first + tokens, device=lengths.device) < lengths.unsqueeze(-1)
         total = (chosen * real).sum(dim=-1)
         if self.with_end:
-            ends = log_probs[:, :, -1].gather(1, (lengths - first).unsqueeze(-1)).squeeze(-1)
+            ends = log_probs[:, :, -1].gather(1, (lengths - first).clamp(min=0).unsqueeze(-1)).squeeze(-1)
             total = total + ends.clamp(min=_LOG_LEAST)
         return total
 

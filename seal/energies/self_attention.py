@@ -92,7 +92,8 @@ class SelfAttentionEnergy(Energy):
         mask = mask.unsqueeze(1)
         weights = mask.to(tags)
         if self.pooling == "mean":
-            weights = weights / weights.sum(dim=-1, keepdim=True)
+            # An instance without a token is pooled to 0.
+            weights = weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)
         if len(self.layers) == 1 and not outputs.is_floating_point():
             pooled = self.layers[0].pooled(tags, positions, outputs, mask, weights)
         else:

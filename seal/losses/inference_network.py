@@ -14,16 +14,16 @@ class InferenceNetworkLoss(TaskLoss):
     What trains inference networks under an energy (Tu, Pang & Gimpel 2020, Eq. 6 and section 4; IN1, IN3, IN8, IN9), of
     each instance:
 
-        w_e ( -Delta(F^c(x), y) + E(x, F^c(x)) + lambda E(x, A(x)) ) + tau ( CE(F^c(x), y) + CE(A(x), y) )
+        w_e ( mu ( -Delta(F^c(x), y) + E(x, F^c(x)) ) + lambda E(x, A(x)) ) + tau ( CE(F^c(x), y) + CE(A(x), y) )
 
     `A` is the task-net and `F^c` the model's `cost_augmented_net`. Without one the task-net is both: with `lambda = 0`
     that is the margin-rescaled objective of Tu & Gimpel (2018), after which the task-net is tuned for the test (a
     phase with `supervised: false`); with `lambda` above 0 it is the margin-style auxiliary loss of implicit training
-    (IM3). The perceptron's objective has no cost: take the task loss `weighted`.
+    (IM3). `mu` is 1 in the paper; 0 leaves the perceptron's objective, which has no cost (IN2).
 
     With `zero_truncation` the energetic part is that of the loss-net's own hinges, negated,
 
-        w_e ( -[Delta(F^c, y) - E(x, F^c) + E(x, y)]_+ - lambda [E(x, y) - E(x, A)]_+ ),
+        w_e ( -mu [Delta(F^c, y) - E(x, F^c) + E(x, y)]_+ - lambda [E(x, y) - E(x, A)]_+ ),
 
     whose gradient is 0 wherever a hinge is; that is how a network that begins badly stays bad (section 4.1).
 
@@ -39,6 +39,8 @@ class InferenceNetworkLoss(TaskLoss):
         `tau`.
     zero_truncation : `bool`, optional (default = `False`)
     straight_through : `bool`, optional (default = `False`)
+    margin_weight : `float`, optional (default = `1.0`)
+        `mu`.
 
     # Raises
 
@@ -55,12 +57,16 @@ class InferenceNetworkLoss(TaskLoss):
         cross_entropy_weight: float = 1.0,
         zero_truncation: bool = False,
         straight_through: bool = False,
+        margin_weight: float = 1.0,
     ) -> None:
         super().__init__(energy_weight, cross_entropy_weight, straight_through)
-        if test_time_weight < 0:
-            raise ConfigurationError(f"task_loss.test_time_weight: at least 0, not {test_time_weight}.")
+        for name, weight in (("test_time_weight", test_time_weight), ("margin_weight", margin_weight)):
+            if weight < 0:
+                raise ConfigurationError(f"task_loss.{name}: at least 0, not {weight}.")
+        if test_time_weight == margin_weight == 0:
+            raise ConfigurationError("task_loss: test_time_weight and margin_weight are both 0; set one of them.")
         self._cost = cost or L1Cost()
-        self._test_time_weight = test_time_weight
+        self._test_time_weight, self._margin_weight = test_time_weight, margin_weight
         self.needs_gold_energy = zero_truncation
 
     def cost(
@@ -88,4 +94,4 @@ class InferenceNetworkLoss(TaskLoss):
         margin, perceptron = first.cost - first.energy, -task_net.energy
         if self.needs_gold_energy:
             margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
-        return loss - self.energy_weight * (margin + self._test_time_weight * perceptron)
+        return loss - self.energy_weight * (self._margin_weight * margin + self._test_time_weight * perceptron)

@@ -2,6 +2,7 @@ from typing import Optional
 
 import torch
 from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import OutputSpace
 from seal.scores.score import Score
@@ -46,7 +47,10 @@ class L1Cost(Cost):
 
 @Cost.register("hamming")
 class HammingCost(L1Cost):
-    """The number of wrong variables of a discrete output (SC4): of tokens, labels or pixels."""
+    """
+    The number of wrong variables of a discrete output (SC4): of tokens, labels or pixels. Their share is
+    `one_minus` the score `token_accuracy`.
+    """
 
     def __call__(self, output_space, outputs, gold, mask=None):
         return super().__call__(output_space, outputs, gold, mask) / output_space.l1_per_error
@@ -54,15 +58,24 @@ class HammingCost(L1Cost):
 
 @Cost.register("one_minus")
 class OneMinusScore(Cost):
-    """`1 - score(y', y)`, in [0, 1] (SC5).
+    """
+    `scale * (1 - score(y', y))`, in [0, scale] (SC5).
 
     # Parameters
 
     score : `Score`
+    scale : `float`, optional (default = `1.0`)
+        What the worst output costs, in units of the energy; above 0.
+
+    # Raises
+
+    `ConfigurationError` for any other scale.
     """
 
-    def __init__(self, score: Score) -> None:
-        self._score = score
+    def __init__(self, score: Score, scale: float = 1.0) -> None:
+        if scale <= 0:
+            raise ConfigurationError(f"cost.scale: above 0, not {scale}.")
+        self._score, self._scale = score, scale
 
     def __call__(self, output_space, outputs, gold, mask=None):
-        return 1 - self._score(output_space, outputs, gold, mask)
+        return self._scale * (1 - self._score(output_space, outputs, gold, mask))

@@ -56,6 +56,13 @@ def slow_energy(energy, output):
     return (energy.direction.weight @ F.softplus(energy.output.weight @ pooled + energy.output.bias))[0]
 
 
+def test_an_instance_without_a_token():
+    energy, mask = energy_of(pooling="mean"), mask_of([3, 0])
+    for outputs in (torch.randint(4, (2, 2, 3)), torch.full((2, 2, 3, 4), 0.25, dtype=torch.double)):
+        found = energy(None, outputs, mask)
+        assert torch.isfinite(found).all() and torch.equal(found[1, 0], found[1, 1])
+
+
 def gradients(energy, values):
     return torch.autograd.grad(values, list(energy.parameters()), allow_unused=True)
 

@@ -66,6 +66,15 @@ def test_truncation_silences_an_inactive_hinge(gold_energy, gradients):
     assert loss_and_gradients(*nets, **settings)[1] == [[0], [0.5], [0], [1], [-1]]
 
 
+def test_the_perceptron_has_no_margin():
+    net = terms([1.0], [3.0], [2.0])
+    assert loss_and_gradients(net, None, margin_weight=0.0)[0] == 1.0 + 3.0
+    for gold_energy, hinge in ((5.0, 2.0), (1.0, 0.0)):
+        gold = torch.tensor([gold_energy], dtype=torch.double)
+        loss, gradients = loss_and_gradients(net, None, gold, margin_weight=0.0, zero_truncation=True)
+        assert loss == 1.0 - hinge and gradients == [[1], [1 if hinge else 0], [0]]
+
+
 def test_without_energy_it_is_cross_entropy_of_both():
     assert loss_and_gradients(terms([1.0, 2.0]), terms([3.0, 5.0]))[0] == pytest.approx(5.5)
     nets = terms([1.0], [7.0]), terms([3.0], [7.0], [7.0])
@@ -87,5 +96,8 @@ def test_from_a_config():
     )
     assert loss.needs_gold_energy and loss.takes_cost_augmented
     assert not TaskLoss().needs_gold_energy and not TaskLoss().takes_cost_augmented
-    with pytest.raises(ConfigurationError, match="test_time_weight"):
-        InferenceNetworkLoss(test_time_weight=-0.5)
+    for name in ("test_time_weight", "margin_weight"):
+        with pytest.raises(ConfigurationError, match=f"task_loss.{name}: at least 0, not -0.5"):
+            InferenceNetworkLoss(**{name: -0.5})
+    with pytest.raises(ConfigurationError, match="both 0; set one of them"):
+        InferenceNetworkLoss(test_time_weight=0.0, margin_weight=0.0)

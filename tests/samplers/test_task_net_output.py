@@ -1,6 +1,8 @@
 import torch
 
 from seal.samplers import SamplingProblem, TaskNetOutputSampler
+from seal.scores import HammingCost
+from tests.label_sets import label_set
 from tests.spine import mask_of, tag_sequence
 
 
@@ -12,3 +14,15 @@ def test_the_relaxed_output():
     assert torch.allclose(candidates.outputs[0, 0], logits[0].exp() / logits[0].exp().sum(-1, keepdim=True))
     assert candidates.outputs[1, 0, 1:].abs().sum() == 0
     assert candidates.noise_log_prob is None and candidates.log_count is None
+
+
+def test_the_discrete_output():
+    logits = torch.tensor([[[0.1, 0.0, 2.0], [3.0, 1.0, 2.0]], [[0.0, 0.5, 0.2], [9.0, 0.0, 0.0]]], requires_grad=True)
+    gold = torch.zeros(2, 2).long()
+    problem = SamplingProblem(logits, gold, mask_of([2, 1]), tag_sequence(3))
+    outputs = TaskNetOutputSampler(discrete=True)(problem).outputs
+    assert outputs.tolist() == [[[[0, 0, 1], [1, 0, 0]]], [[[0, 1, 0], [0, 0, 0]]]] and not outputs.requires_grad
+    # Costs of it are the hard ones.
+    assert HammingCost()(problem.output_space, outputs, gold, problem.mask).tolist() == [[1], [1]]
+    labels = SamplingProblem(torch.tensor([[0.3, -0.3]]), torch.zeros(1, 2), None, label_set(2))
+    assert TaskNetOutputSampler(discrete=True)(labels).outputs.tolist() == [[[1, 0]]]

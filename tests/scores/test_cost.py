@@ -1,5 +1,6 @@
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from seal.scores import HammingCost, L1Cost, OneMinusScore, SoftF1, SoftIoU
 from tests.spine import DenseSpace, mask_of, one_hot, tag_sequence
@@ -11,6 +12,9 @@ def test_printed_fixture():
     assert HammingCost()(DenseSpace(), outputs.round(), gold).item() == 0
     assert HammingCost()(DenseSpace(), 1 - outputs.round(), gold).item() == 3
     assert OneMinusScore(SoftIoU())(DenseSpace(), outputs, gold).item() == pytest.approx(1 - 0.6818181818)
+    assert OneMinusScore(SoftIoU(), scale=5)(DenseSpace(), outputs, gold).item() == pytest.approx(5 - 5 * 0.6818181818)
+    with pytest.raises(ConfigurationError, match="cost.scale: above 0, not 0"):
+        OneMinusScore(SoftIoU(), scale=0)
 
 
 def test_discrete_sequences_count_wrong_tokens():

@@ -14,6 +14,10 @@ from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.predictors import Predictor
 
 from seal.dataset_readers.tagging import TaggingReader
+from seal.losses import NetTerms
+from seal.nets import TaskNet
+from seal.nets.encoders import Encoder
+from tests.spine import tag_sequence, vocabulary
 from tests.tiny_bert import save_tiny_bert
 
 LIBRARY = Path(__file__).parents[2] / "training_configs" / "lib" / "tagging.libsonnet"
@@ -137,17 +141,61 @@ def test_what_was_trained_by_implicit_gradients_is_fine_tuned_without():
 
 def test_a_language_model_with_words_of_its_own(data):
     """GE(c) as printed: q reads the words before t, and not the vectors of a BiLSTM that has seen all of them."""
-    energies = """tagging.energies({
-      type: 'tag_language_model', backward: true, gamma: 0.5,
-      word_embedder: { token_embedders: { tokens: { type: 'embedding', embedding_dim: 2 } } },
-    })"""
+    energies = "tagging.energies(tagging.whole.ge_c)"
     model = trained(data, method="compound_stacked()", energies=energies)
     (energy,) = [energy for energy in model.loss_net.energies if hasattr(energy, "word_embedder")]
-    assert energy.word_embedder.get_output_dim() == 2
-    # The words reach the energy through the loss-net.
-    output = {"tokens": torch.tensor([[2, 3]])}
-    embedded = energy.condition(None, inputs={"tokens": {"tokens": output}})
-    assert embedded.shape == (1, 2, 2)
+    # The size of the words of the BiLSTM, which are brought to that of a tag.
+    assert energy.word_embedder.get_output_dim() == 3
+    tokens = {"tokens": {"tokens": {"tokens": torch.tensor([[2, 3, 1]])}}}
+    hidden = torch.randn(1, 3, 8)
+    first = energy.condition(hidden, inputs=tokens)
+    assert first.shape == (1, 3, 32)
+    # Each word for itself: neither the BiLSTM's vectors nor another word are in it.
+    tokens["tokens"]["tokens"]["tokens"][0, 2] = 2
+    second = energy.condition(torch.randn(1, 3, 8), inputs=tokens)
+    assert torch.equal(first[:, :2], second[:, :2]) and not torch.equal(first[:, 2], second[:, 2])
+
+
+def test_what_a_language_model_reads_can_be_set(data):
+    """Of a transformer, and where it is asked for, the loss-net's vectors."""
+    for encoder, whole in (
+        ("transformer('bert')", "tagging.whole.ge_c"),
+        ("bilstm()", "tagging.whole.ge_c { word_embedder: null }"),
+        ("bilstm()", "tagging.whole.ge_b"),
+    ):
+        config = evaluated(
+            f"""tagging.experiment(tagging.data.sample, tagging.encoder.{encoder},
+            tagging.method.compound_stacked(), tagging.training.sample, tagging.energies({whole}))"""
+        )
+        assert config["model"]["loss_net"]["energies"][-1].get("word_embedder") is None
+
+
+@pytest.mark.parametrize("encoder, tags, printed", [("bilstm()", 25, 166e3), ("ner(features={})", 17, 239e3)])
+def test_the_papers_sizes(encoder, tags, printed):
+    """Tu, Pang & Gimpel (2020), section 6, without embeddings; PyTorch's LSTMs have a second bias."""
+    settings = evaluated(f"tagging.encoder.{encoder}.settings")
+    net = TaskNet(Encoder.from_params(Params(settings), vocab=vocabulary(["a"], "tokens")), tag_sequence(tags))
+    count = sum(weight.numel() for name, weight in net.named_parameters() if "_embedder" not in name)
+    assert count == pytest.approx(printed, rel=0.005)
+
+
+def test_vectors_that_stay_as_they_are(data):
+    encoder = f"tagging.encoder.ner(3, 4, vectors='{data}/vectors.txt', trainable=false, features={{}})"
+    model = trained(data, encoder, "nce()")
+    for net in (model.task_net, model.loss_net):
+        weight = net.encoder._embedder.token_embedder_tokens.weight
+        assert weight[model.vocab.get_token_index("rose", "tokens")].tolist() == [1, 0, 2]
+    with pytest.raises(RuntimeError, match="random vectors have to be trained; set vectors"):
+        evaluated("tagging.encoder.bilstm(trainable=false)")
+
+
+@pytest.mark.parametrize("truncation", ["false", "true"])
+def test_the_perceptron_with_and_without_truncation(data, truncation):
+    loss = trained(data, method=f"perceptron(truncation={truncation}, tau=0.5)").task_loss
+    assert loss.needs_gold_energy == (truncation == "true") and loss.cross_entropy_weight == 0.5
+    terms = NetTerms(torch.tensor([2.0]), torch.tensor([3.0]), torch.tensor([9.0]))
+    gold = torch.tensor([4.0]) if loss.needs_gold_energy else None
+    assert loss(terms, None, gold).tolist() == [1.0 - (4.0 - 3.0) if truncation == "true" else 1.0 + 3.0]
 
 
 def test_a_transformer(data):
@@ -197,8 +245,9 @@ def test_the_optimizer_of_the_networks_is_a_setting(data):
     source = f"""
     local tagging = import '{LIBRARY.as_posix()}';
     tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(), tagging.method.compound_stacked(steps=3),
-      tagging.training.sample {{ task_net_optimizer: {{ type: 'sgd', momentum: 0.9 }}, task_net_lr: 0.05 }})"""
+      tagging.training.sample {{ task_net_optimizer: {{ type: 'sgd', momentum: 0.9 }}, task_net_lr: 0.05,
+                                 loss_net_optimizer: {{ type: 'adam' }} }})"""
     trainer = json.loads(_jsonnet.evaluate_snippet("test", source))["trainer"]
     assert trainer["task_net"]["optimizer"] == {"type": "sgd", "momentum": 0.9, "lr": 0.05}
-    assert trainer["loss_net"]["optimizer"]["type"] == "fused_adamw"
+    assert trainer["loss_net"]["optimizer"]["type"] == "adam"
     assert trainer["task_net"]["steps"] == 3 and trainer["first"] == "task_net"

@@ -6,8 +6,9 @@
     batch_size: 32,
     task_net_lr: 1e-3,
     loss_net_lr: 1e-3,
-    // Any of AllenNLP's, with its settings; the loss-net's is always AdamW.
+    // Any of AllenNLP's, with its settings, such as `weight_decay`.
     task_net_optimizer: { type: 'fused_adamw' },
+    loss_net_optimizer: { type: 'fused_adamw' },
     // Of everything above the encoders; null: as the encoder of the same player.
     head_lr: null,
     grad_norm: 10.0,
@@ -21,7 +22,7 @@
   experiment(data, encoder, model, training, validation_metric): {
     local with_task_net = std.objectHas(model, 'task_net'),
     local with_loss_net = std.objectHas(model, 'loss_net'),
-    local player(lr, optimizer={ type: 'fused_adamw' }) = {
+    local player(lr, optimizer) = {
       optimizer: optimizer {
         lr: lr,
         [if training.head_lr != null then 'parameter_groups']: [
@@ -51,7 +52,7 @@
       patience: training.patience,
       validation_metric: validation_metric,
       [if with_task_net then 'task_net']: player(training.task_net_lr, training.task_net_optimizer),
-      [if with_loss_net then 'loss_net']: player(training.loss_net_lr),
+      [if with_loss_net then 'loss_net']: player(training.loss_net_lr, training.loss_net_optimizer),
       [if with_loss_net && with_task_net && training.warmup_epochs > 0 then 'phases']: [
         { epochs: training.warmup_epochs, energy: false },
         {},

@@ -18,7 +18,8 @@ local sentences = import 'sentences.libsonnet';
   whole: {
     ge_a: { type: 'tag_language_model' },
     ge_b: self.ge_a { backward: true },
-    // The paper tunes `gamma`. Words are brought to the size of a tag's embedding.
+    // The paper tunes `gamma`. Words are brought to the size of a tag's embedding. `word_embedder`, unless it is given, is
+    // like that of a BiLSTM: each word for itself. Beside a transformer it is null, and its vectors know all words.
     ge_c: self.ge_b { gamma: 1.0, word_dim: 32 },
   },
 
@@ -29,8 +30,16 @@ local sentences = import 'sentences.libsonnet';
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },
     ud_ewt_pos: self.default { epochs: 10, patience: 4 },
-    // The paper's rate; it stops early on dev.
-    conll2003: self.default { epochs: 30, patience: 5, task_net_lr: 5e-4, loss_net_lr: 5e-4 },
+    // The paper's Adam and its rate; it stops early on dev.
+    conll2003: self.default {
+      local adam = { type: 'fused_adamw', weight_decay: 0 },
+      epochs: 30,
+      patience: 5,
+      task_net_lr: 5e-4,
+      loss_net_lr: 5e-4,
+      task_net_optimizer: adam,
+      loss_net_optimizer: adam,
+    },
     // For a pretrained transformer; to add to another: `training=tagging.training.wnut17 + tagging.training.transformer`.
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
@@ -58,7 +67,10 @@ local sentences = import 'sentences.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
-    local parts = method(encoder.settings, energies);
+    local embedder = std.get(encoder.settings, 'embedder');
+    local with_words(energy) =
+      if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;
+    local parts = method(encoder.settings, std.map(with_words, energies));
     sentences.experiment(
       known('data', data, $.data.sample),
       encoder,

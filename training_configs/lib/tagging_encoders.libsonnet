@@ -6,6 +6,7 @@ local words = import 'words.libsonnet';
 {
   // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
   //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
+  //   trainable    whether these change in training
   //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
   //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
   bilstm(
@@ -15,9 +16,10 @@ local words = import 'words.libsonnet';
     dropout=0.3,
     vectors=null,
     vector_words=100000,
+    trainable=true,
     features={},
     characters=0,
-  ): words(word_dim, vectors, vector_words) {
+  ): words(word_dim, vectors, vector_words, trainable) {
     local embedding = super.embedding,
     local names = std.objectFields(features),
     local with_characters = characters > 0,
@@ -50,6 +52,20 @@ local words = import 'words.libsonnet';
       },
     },
   },
+
+  // The paper's BiLSTM for entities, and its inputs "NER+", which are trained. Those of "NER" are
+  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`, and "NER++" has `characters=25` or another number.
+  ner(
+    word_dim=100,
+    hidden=128,
+    layers=1,
+    dropout=0.3,
+    vectors=null,
+    vector_words=100000,
+    trainable=true,
+    features={ pos: 16, chunk: 8, case: 4 },
+    characters=0,
+  ): self.bilstm(word_dim, hidden, layers, dropout, vectors, vector_words, trainable, features, characters),
 
   // Any transformer, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512):

@@ -36,14 +36,19 @@ methods {
         },
       },
 
-  // The loss without a margin (Eq. 5, second term). With truncation the network's energetic part is the hinge itself.
-  perceptron(tau=1.0, steps=1, share_encoder=false):
+  // The loss without a margin (Eq. 5, second term).
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=false):
     function(encoder, energies)
-      $.margin(energy_weight=1, share_encoder=share_encoder)(encoder, energies)
+      $.margin(share_encoder=share_encoder)(encoder, energies)
       + inference_network(steps)
       + {
         energy_loss: { type: 'perceptron' },
-        task_loss+: { cross_entropy_weight: tau },
+        task_loss: {
+          type: 'inference_network',
+          margin_weight: 0,
+          cross_entropy_weight: tau,
+          zero_truncation: truncation,
+        },
       },
 
   // A cost-augmented network beside the test-time network (Eq. 6); `net` is how the two share weights.

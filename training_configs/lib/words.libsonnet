@@ -1,6 +1,7 @@
 // Embeddings of words, for encoders that read words: of random vectors, or of a text file of vectors with `dim` numbers
-// each. The file's first `vector_words` words are known, whatever the data; they are lower case, as words are read.
-function(dim, vectors=null, vector_words=100000) {
+// each. The file's first `vector_words` words are known, whatever the data; they are lower case, as words are read. With
+// `trainable=false` they stay as the file has them.
+function(dim, vectors=null, vector_words=100000, trainable=true) {
   local loaded = vectors != null,
   vocabulary: {
     // The words that stand once train the vector of unknown ones.
@@ -11,5 +12,11 @@ function(dim, vectors=null, vector_words=100000) {
   // A word that only dev has must stay unknown, unless it has a vector.
   vocabulary_from: ['train'],
   // For the encoder, which adds its own fields to these.
-  embedding:: { type: 'embedding', embedding_dim: dim, [if loaded then 'pretrained_file']: vectors },
+  embedding:: {
+    assert trainable || loaded : 'trainable=false: random vectors have to be trained; set vectors',
+    type: 'embedding',
+    embedding_dim: dim,
+    [if loaded then 'pretrained_file']: vectors,
+    [if !trainable then 'trainable']: false,
+  },
 }

@@ -32,11 +32,11 @@ WITH_ENERGY = {
 }
 # What `--settings` may hand to a method of `training_configs/lib/tagging_methods.libsonnet`.
 _DRAWS = ("num_samples", "energy_weight", "share_encoder", "straight_through")
-_NETWORK = ("tau", "steps", "share_encoder")
-_COMPOUND = (*_NETWORK, "lambda", "truncation", "cost")
+_NETWORK = ("tau", "truncation", "steps", "share_encoder")
+_COMPOUND = (*_NETWORK, "lambda", "cost")
 ARGUMENTS = {
     "spen": ("num_steps", "step_size", "optimizer", "cost"),
-    "margin_rescaled": (*_NETWORK, "truncation", "fine_tune_epochs", "cost"),
+    "margin_rescaled": (*_NETWORK, "fine_tune_epochs", "cost"),
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
     "compound_shared": _COMPOUND,
@@ -46,8 +46,11 @@ ARGUMENTS = {
     "ranking": _DRAWS,
     "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
 }
-# And to the BiLSTM.
-ENCODER = ("vectors", "vector_words", "word_dim", "hidden", "layers", "characters")
+# And to the BiLSTM, which has a name and settings of its own for a data set with more to read than words.
+ENCODER = (
+    "vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout", "features", "characters"
+)
+BILSTM = {"conll2003": "ner"}
 DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
 
 
@@ -79,7 +82,8 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     energies = more.pop("energies", energies)
     of_encoder = {name: more.pop(name) for name in ENCODER if name in more}
     if settings.encoder is None:
-        encoder, transformer = f"tagging.encoder.bilstm({listed('=', of_encoder)})", ""
+        encoder = f"tagging.encoder.{BILSTM.get(dataset, 'bilstm')}({listed('=', of_encoder)})"
+        transformer = ""
     elif of_encoder:
         raise UserError(f"--settings: '{next(iter(of_encoder))}' is of the BiLSTM; leave it out, or --encoder.")
     else:
