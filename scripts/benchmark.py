@@ -145,7 +145,7 @@ def multilabel(arguments: argparse.Namespace) -> Any:
         raise UserError(f"--dataset: name one of {', '.join(known)}.")
     dataset = datasets[0]
     if not is_present(dataset):
-        raise UserError(f"--dataset: the data of {dataset} are not there: see README.md.")
+        raise UserError(f"--dataset: the data of {dataset} are not there: see data/README.md.")
     return cases, MultilabelBenchmark(
         methods, dataset, arguments.repeats, arguments.batches, arguments.threads
     )

@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import configs, provenance  # noqa: E402
-from scripts.measure.command import at_least_one, check_folder  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
-from scripts.measure.runs import Run, Runner, RunFailed, Stopped, run_name  # noqa: E402
+from scripts.measure.runs import Run, Runner, RunFailed, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
 
 EPILOG = """\
@@ -200,7 +200,7 @@ def check(
     for path in filter(None, suite.data().values()):
         # A path may be a pattern, or end in the part of a file that is meant.
         if not glob.glob(path.partition("#")[0], root_dir=ROOT):
-            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see README.md.")
+            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:
@@ -270,14 +270,9 @@ def report(out: Path, label: str, command: str) -> None:
         family_plots.draw_family(family, suites, table, out / f"results_{family.name}.png", label)
 
 
-def main(argv: Optional[List[str]] = None) -> int:
-    argv = sys.argv[1:] if argv is None else argv
-    arguments = parser().parse_args(argv)
-    try:
-        runs = plan(arguments)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+def run(arguments: argparse.Namespace, command: str) -> int:
+    """The status: 1 where a run failed."""
+    runs = plan(arguments)
     for sentence in provenance.changes([run.folder for run in runs if run.trained]):
         print(f"warning: {sentence}", file=sys.stderr)
 
@@ -286,22 +281,22 @@ def main(argv: Optional[List[str]] = None) -> int:
 
     previous = signal.signal(signal.SIGTERM, end)
     try:
-        command = f"python scripts/reproduce.py {shlex.join(argv)}"
         tell = partial(report, arguments.out, arguments.label, command)
         failed = run_all(runs, arguments.jobs, arguments.threads, tell)
         tell()
-    except (KeyboardInterrupt, Stopped):
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 130
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
     finally:
         signal.signal(signal.SIGTERM, previous)
     print((arguments.out / "results.md").read_text(encoding="utf-8"))
     if failed:
         print(f"{len(failed)} of {len(runs)} runs failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = parser().parse_args(argv)
+    command = f"python scripts/reproduce.py {shlex.join(argv)}"
+    return exit_status(lambda: run(arguments, command), stopped="stopped; the same command goes on from here")
 
 
 if __name__ == "__main__":

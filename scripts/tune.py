@@ -86,7 +86,7 @@ def check(arguments: argparse.Namespace) -> None:
         raise UserError(f"--epochs must be above {earlier}: {arguments.method} has those before its last phase.")
     for path in map(multilabel.data(arguments.dataset).get, ("train", "valid")):
         if not (ROOT / path).exists():
-            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see README.md.")
+            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
     try:
         import optuna  # noqa: F401
     except ModuleNotFoundError as error:

@@ -65,8 +65,9 @@ def test_scores_in_the_measurements_are_those_of_the_pages():
 
 
 def test_scores_in_the_readme_are_those_of_the_measurements():
-    measured = scores((ROOT / "docs" / "measurements.md").read_text(encoding="utf-8"))
+    measured = [scores(part) for part, _ in sections((ROOT / "docs" / "measurements.md").read_text(encoding="utf-8"))]
     rows = table_rows((ROOT / "README.md").read_text(encoding="utf-8"))
     assert sum(len(scores(row)) for row in rows) > 5
     for row in rows:
-        assert not scores(row) - measured, row
+        # All numbers of a row are of one measurement.
+        assert any(scores(row) <= section for section in measured), row

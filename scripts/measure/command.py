@@ -4,22 +4,28 @@ import argparse
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Optional
 
 from scripts.measure.suite import UserError
 
 
-def exit_status(run: Callable[[], None], stopped: str = "stopped") -> int:
-    """Runs it; 0, or 2 after a mistake, which is told in its sentence, or 130 where the user stopped it."""
+class Stopped(Exception):
+    """The program was told to end."""
+
+
+def exit_status(run: Callable[[], Optional[int]], stopped: str = "stopped") -> int:
+    """
+    Runs it; what it returns, or 0 for `None`; 2 after a mistake, which is told in its sentence, and 130 where the user
+    stopped it.
+    """
     try:
-        run()
+        return run() or 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         print(stopped, file=sys.stderr)
         return 130
-    return 0
 
 
 def at_least_one(arguments: argparse.Namespace, *names: str) -> None:

@@ -33,7 +33,7 @@ def sections(
     for split in splits:
         measured = set(ours.loc[ours["split"] == split, "metric"])
         for metric, heading in ((name, heading) for name, heading in family.headline.items() if name in measured):
-            parts += [f"### {split}: {heading}", _scores(present, ours, comparisons, split, metric)]
+            parts += [f"### {split}: {heading}", _scores(family, present, ours, comparisons, split, metric)]
             chosen = ours[(ours["split"] == split) & (ours["metric"] == metric)]
             steps = _steps(family, present, chosen)
             parts += [f"#### {split}: {heading}, after less before", steps] if steps else []
@@ -53,6 +53,7 @@ def present_suites(family: Family, suites: Dict[str, Suite], table: pandas.DataF
 
 
 def _scores(
+    family: Family,
     present: Dict[str, Suite],
     table: pandas.DataFrame,
     comparisons: Dict[str, Comparisons],
@@ -61,38 +62,43 @@ def _scores(
 ) -> str:
     """
     A row a method, a column a data set, and the mean gain over the baseline on the data sets where every
-    method of the table has been measured: else the means would be of unlike things.
+    method of the table has been measured: else the means would be of unlike things. Where the family has a data set
+    apart, there is a mean without it.
     """
     chosen = table[(table["split"] == split) & (table["metric"] == metric)]
     some = next(iter(present.values()))
     methods = present_methods(some, chosen)
     sets = [dataset for dataset, suite in present.items() if (chosen["suite"] == suite.name).any()]
     shared = [name for name in sets if set(methods) <= set(chosen.loc[chosen["dataset"] == name, "method"])]
+    head = "mean gain" if shared == sets else f"mean gain ({', '.join(shared) or 'no data set has all'})"
+    means = {head: shared}
+    if family.apart in shared and len(shared) > 1:
+        means[f"without {family.apart}"] = [name for name in shared if name != family.apart]
     rows: List[List[str]] = []
     group = ""
     for method in methods:
         if some.methods[method].group != group:
             group = some.methods[method].group
-            rows.append([f"**{group}**"] + [""] * (len(sets) + 1))
+            rows.append([f"**{group}**"] + [""] * (len(sets) + len(means)))
         cells = [some.methods[method].title]
         for dataset in sets:
             ours = chosen[(chosen["dataset"] == dataset) & (chosen["method"] == method)]
             comparison = comparisons.get(present[dataset].name, {}).get((split, method, metric))
             mark = f" {MARK}" if comparison is not None and comparison.p_value < LEVEL else ""
             cells.append(mean_and_deviation(ours["value"]) + mark)
-        cells.append("–")
-        if shared and some.baseline in methods and method != some.baseline:
-            gains = pandas.Series(
-                [
-                    mean_gain(present[name], chosen[chosen["dataset"] == name], method, split, metric)
-                    for name in shared
-                ]
-            )
-            # No seed in common on one of them: no mean.
-            cells[-1] = "–" if gains.isna().any() else f"{gains.mean():+.2f}"
+        for names in means.values():
+            cells.append("–")
+            if names and some.baseline in methods and method != some.baseline:
+                gains = pandas.Series(
+                    [
+                        mean_gain(present[name], chosen[chosen["dataset"] == name], method, split, metric)
+                        for name in names
+                    ]
+                )
+                # No seed in common on one of them: no mean.
+                cells[-1] = "–" if gains.isna().any() else f"{gains.mean():+.2f}"
         rows.append(cells)
-    head = "mean gain" if shared == sets else f"mean gain ({', '.join(shared) or 'no data set has all'})"
-    return markdown_table(["method", *sets, head], rows)
+    return markdown_table(["method", *sets, *means], rows)
 
 
 def _steps(family: Family, present: Dict[str, Suite], chosen: pandas.DataFrame) -> str:

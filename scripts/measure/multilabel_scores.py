@@ -2,31 +2,16 @@
 Scores a trained multi-label run: the metrics of a split, and the F1 of each row, for tests of significance.
 """
 
-from pathlib import Path
+from functools import partial
 from typing import Any, Dict, List, Tuple
 
 import pandas
 
 from scripts.measure.suite import Scores
-from scripts.measure.trained_run import TrainedRun
+from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("row",)
 """A row by its number in the split, from 0: files are read in their order."""
-
-
-def score(
-    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
-) -> Tuple[Dict[str, Scores], Dict[str, float]]:
-    """
-    The best model of a run, in one pass over each split: at 0.5, and at the thresholds that its training
-    tuned on the validation data, which are part of the weights.
-    """
-    run = TrainedRun(folder, packages)
-    scores, rows, seconds = {}, 0, 0.0
-    for split, path in splits.items():
-        scores[split], elapsed = score_split(run, path)
-        rows, seconds = rows + len(scores[split].examples), seconds + elapsed
-    return scores, {**run.facts(), "examples_per_second": rows / seconds}
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -49,6 +34,13 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     columns = {name: torch.cat([part[name] for part in parts]).numpy() for name in parts[0]}
     examples = pandas.DataFrame({"row": range(len(columns["f1"])), **columns, "rows": 1})
     return Scores(metrics, examples), seconds
+
+
+score = partial(score_splits, score_split)
+"""
+Of a run's best model, each split: at 0.5, and at the thresholds that its training tuned on the validation data, which
+are part of the weights.
+"""
 
 
 def example_f1(predicted: Any, gold: Any, empty_f1: float) -> Any:

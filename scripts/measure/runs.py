@@ -11,16 +11,13 @@ from statistics import median
 from typing import Any, Collection, Dict, List, Optional, Set, Tuple
 
 from scripts.measure import provenance
+from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.suite import ROOT, Suite, UserError
 
 
 class RunFailed(Exception):
     """A run that ended in an error; the sentence says which."""
-
-
-class Stopped(Exception):
-    """The program was told to end."""
 
 
 @dataclass

@@ -3,28 +3,16 @@ Scores a trained segmentation run: the metrics of a split, and the IoU and pixel
 significance.
 """
 
-from pathlib import Path
+from functools import partial
 from typing import Any, Dict, Iterator, Tuple
 
 import pandas
 
 from scripts.measure.suite import Scores
-from scripts.measure.trained_run import TrainedRun
+from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("row",)
 """An image by its number in the split, from 0: files are read in their order."""
-
-
-def score(
-    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
-) -> Tuple[Dict[str, Scores], Dict[str, float]]:
-    """The best model of a run, in one pass over each split."""
-    run = TrainedRun(folder, packages)
-    scores, images, seconds = {}, 0, 0.0
-    for split, path in splits.items():
-        scores[split], elapsed = score_split(run, path)
-        images, seconds = images + len(scores[split].examples), seconds + elapsed
-    return scores, {**run.facts(), "examples_per_second": images / seconds}
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -43,3 +31,6 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     examples = pandas.DataFrame(rows)
     examples.insert(0, "row", range(len(examples)))
     return Scores(metrics, examples), seconds
+
+
+score = partial(score_splits, score_split)

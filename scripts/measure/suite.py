@@ -160,6 +160,8 @@ class Family:
         The metrics that have a table over the data sets, and its heading.
     steps : `Dict[str, List[Tuple[str, str]]]`, optional (default = `{}`)
         What is changed in a method, and the pairs of methods that differ in it: before, after.
+    apart : `str`, optional
+        A data set whose gains would lead the mean: there is one without it, too.
     """
 
     name: str
@@ -167,6 +169,7 @@ class Family:
     default: str
     headline: Dict[str, str]
     steps: Dict[str, List[Tuple[str, str]]] = field(default_factory=dict)
+    apart: Optional[str] = None
 
     def suites(self, suites: Dict[str, Suite]) -> Dict[str, Suite]:
         """Those of the family, by data set."""

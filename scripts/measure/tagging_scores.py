@@ -2,28 +2,16 @@
 Scores a trained tagger: the metrics of a split, and the counts of each sentence, for tests of significance.
 """
 
-from pathlib import Path
+from functools import partial
 from typing import Any, Dict, Iterator, Tuple
 
 import pandas
 
 from scripts.measure.suite import Scores
-from scripts.measure.trained_run import TrainedRun
+from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("source",)
 """A sentence by its file and line."""
-
-
-def score(
-    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
-) -> Tuple[Dict[str, Scores], Dict[str, float]]:
-    """The best model of a run on each split."""
-    run = TrainedRun(folder, packages)
-    scores, sentences, seconds = {}, 0, 0.0
-    for split, path in splits.items():
-        scores[split], elapsed = score_split(run, path)
-        sentences, seconds = sentences + len(scores[split].examples), seconds + elapsed
-    return scores, {**run.facts(), "examples_per_second": sentences / seconds}
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -47,3 +35,6 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     rows, metrics, seconds = run.pass_over(path, see)
     examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)
     return Scores(metrics, examples), seconds
+
+
+score = partial(score_splits, score_split)

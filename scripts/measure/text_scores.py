@@ -3,29 +3,17 @@ Scores a trained run on texts with labels: the metrics of a split, and the count
 significance.
 """
 
-from pathlib import Path
+from functools import partial
 from typing import Any, Dict, Iterator, Tuple
 
 import pandas
 
 from scripts.measure.multilabel_scores import example_f1
 from scripts.measure.suite import Scores
-from scripts.measure.trained_run import TrainedRun
+from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("source",)
 """A text by its file and line."""
-
-
-def score(
-    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
-) -> Tuple[Dict[str, Scores], Dict[str, float]]:
-    """The best model of a run on each split: at 0.5, and at the threshold that its training tuned on dev."""
-    run = TrainedRun(folder, packages)
-    scores, texts, seconds = {}, 0, 0.0
-    for split, path in splits.items():
-        scores[split], elapsed = score_split(run, path)
-        texts, seconds = texts + len(scores[split].examples), seconds + elapsed
-    return scores, {**run.facts(), "examples_per_second": texts / seconds}
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -47,3 +35,7 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     rows, metrics, seconds = run.pass_over(path, see)
     examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)
     return Scores(metrics, examples), seconds
+
+
+score = partial(score_splits, score_split)
+"""Of a run's best model, each split: at 0.5, and at the threshold that its training tuned on dev."""

@@ -8,6 +8,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Tuple
 
+from scripts.measure.suite import Scores
+
 
 class TrainedRun:
     """
@@ -73,6 +75,32 @@ class TrainedRun:
         # A baseline of another package predicts with all that it has.
         predicting = getattr(self.model, "prediction_parameters", self.model.parameters)()
         return {"parameters": _size(self.model.parameters()), "prediction_parameters": _size(predicting)}
+
+
+def score_splits(
+    score_split: Callable[[TrainedRun, str], Tuple[Scores, float]],
+    folder: Path,
+    splits: Dict[str, str],
+    packages: Tuple[str, ...] = ("seal",),
+) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+    """
+    # Parameters
+
+    score_split : a run and the path of its data to their scores, and the seconds of predicting and scoring.
+    folder, packages : as for `TrainedRun`.
+    splits : `Dict[str, str]`
+        Paths by name.
+
+    # Returns
+
+    The scores of each split, and what there is to say of the run itself.
+    """
+    run = TrainedRun(folder, packages)
+    scores, examples, seconds = {}, 0, 0.0
+    for split, path in splits.items():
+        scores[split], elapsed = score_split(run, path)
+        examples, seconds = examples + len(scores[split].examples), seconds + elapsed
+    return scores, {**run.facts(), "examples_per_second": examples / seconds}
 
 
 def _size(parameters: Any) -> int:

@@ -2,7 +2,7 @@
 Figures of label sets and of how labels interact. matplotlib is imported when one is drawn: it takes its time.
 """
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
@@ -41,26 +41,43 @@ def draw_label_sets(sets: LabelSets, path: str) -> None:
     drawing.savefig(path, dpi=150)
 
 
-def draw_matrices(matrices: Dict[str, numpy.ndarray], names: List[str], path: str) -> None:
+def draw_matrices(
+    matrices: Dict[str, numpy.ndarray],
+    names: List[str],
+    path: str,
+    axes: Tuple[str, str] = ("", ""),
+    caption: Optional[str] = None,
+    share: float = 1.0,
+) -> None:
     """
     Heat maps in a row, each of its own scale, white at 0; what is NaN is grey.
 
     # Parameters
 
     matrices : `Dict[str, numpy.ndarray]`
-        By title; each `(labels, labels)`.
+        By title; each `(names, names)`.
+    axes : `Tuple[str, str]`
+        What rows and columns are.
+    share : `float`
+        Of the numbers, by their size, that the scale holds: a few far beyond all others would leave these white.
     """
-    size = max(4.2, 0.16 * len(names) + 1.8)
+    size = max(4.2, 0.2 * len(names) + 1.4)
+    rotation = 90 if max(map(len, names)) > 2 else 0
     drawing, panels = figure(len(matrices), size, size)
     for panel, (title, matrix) in zip(panels, matrices.items()):
-        limit = numpy.nanmax(numpy.abs(matrix)) if numpy.isfinite(matrix).any() else 0
+        found = numpy.abs(matrix[numpy.isfinite(matrix)])
+        limit = (numpy.quantile(found, share) or found.max()) if found.size else 0.0
         limit = limit or 1.0
         panel.set_facecolor("#dddddd")
         image = panel.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
         panel.set_title(title, fontsize=9)
-        panel.set_xticks(range(len(names)), map(verbatim, names), rotation=90, fontsize=6)
-        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=6)
-        drawing.colorbar(image, ax=panel, shrink=0.7)
+        panel.set_xticks(range(len(names)), map(verbatim, names), rotation=rotation, fontsize=7)
+        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=7)
+        panel.set(ylabel=axes[0], xlabel=axes[1])
+        beyond = "both" if found.size and found.max() > limit else "neither"
+        drawing.colorbar(image, ax=panel, shrink=0.75, extend=beyond)
+    if caption is not None:
+        drawing.suptitle(caption, fontsize=9)
     drawing.savefig(path, dpi=150)
 
 

@@ -23,7 +23,7 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.models.multilabel import MultilabelModel
 
-_OTHERS = ("zeros", "means")
+_OTHERS = ("zeros", "means", "gold")
 # Nearest to 0 where -1/y, which cross-entropy's gradient is, is drawn.
 _EDGE = 0.05
 
@@ -35,14 +35,14 @@ class LabelInteractions(Subcommand):
 
     - `label_sets`, `labels.csv`: how large and how varied the sets of labels are, and how often each label stands alone
       (AN10).
-    - `negative_hessian.csv`, `co_occurrence.csv`, `mutual_information.csv`, `interactions.png`: the Hessian of the
+    - `negative_hessian.csv`, `co_occurrence.csv`, `pointwise_mutual_information.csv`, `interactions.png`: the Hessian of the
       global energy in the outputs, at what the model predicts and averaged over the rows, beside how often labels go
       together (AN2). With the sign turned: low energy is good, so where two labels want each other the Hessian is
       negative, and what is written positive.
     - `pair_gradients`: the gradient of the global energy at one label of a pair, over the outputs of both, for a pair
       that belongs together and one that does not, beside that of cross-entropy (AN1). A negative one raises the label.
     - `summary.json`: the numbers of all of these, and Spearman's correlation of the Hessian with co-occurrence and with
-      mutual information over pairs of different labels.
+      pointwise mutual information over pairs of different labels.
 
     Of a model without a loss-net there is the first alone, and the tables of co-occurrence.
     """
@@ -60,7 +60,7 @@ class LabelInteractions(Subcommand):
         subparser.add_argument("--labels", type=int, default=40, help="the most labels, by their rows, in a figure")
         subparser.add_argument("--grid", type=int, default=51, help="steps of y_i and of y_k")
         subparser.add_argument(
-            "--others", choices=_OTHERS, default="zeros", help="what the labels outside the pair are set to"
+            "--others", choices=_OTHERS, default="zeros", help="what the labels outside the pair are set to: 0, their share of the rows, or the labels of the first row"
         )
         subparser.add_argument(
             "--related",
@@ -115,13 +115,13 @@ class _Interactions:
         data = self._collect()
         sets = label_statistics.label_sets(data.gold)
         together = label_statistics.co_occurrence(data.gold)
-        information = label_statistics.mutual_information(data.gold)
+        information = label_statistics.pointwise_mutual_information(data.gold)
         self._table("label_sets.csv", ["statistic", "value"], sets.summary.items())
         self._table("labels.csv", ["label", "rows", "alone"], zip(self._names, sets.counts, sets.alone))
         label_figures.draw_label_sets(sets, self._path("label_sets.png"))
-        matrices = {"co-occurrence": together, "mutual information (nats; grey: never together)": information}
+        matrices = {"co-occurrence": together, "pointwise mutual information (nats; grey: never together)": information}
         self._matrix("co_occurrence.csv", together)
-        self._matrix("mutual_information.csv", information)
+        self._matrix("pointwise_mutual_information.csv", information)
         summary: Dict[str, Any] = {"label_sets": sets.summary}
         if data.hessian is not None:
             negative = -data.hessian.double().cpu().numpy()
@@ -130,7 +130,7 @@ class _Interactions:
             matrices = {"- Hessian of the global energy": negative, **matrices}
             summary["spearman"] = {
                 "co_occurrence": _spearman(negative, together),
-                "mutual_information": _spearman(negative, information),
+                "pointwise_mutual_information": _spearman(negative, information),
             }
             summary["pairs"] = self._pairs(data)
         most = numpy.argsort(-sets.counts, kind="stable")[: self._args.labels]
@@ -176,8 +176,9 @@ class _Interactions:
         surfaces = {f"cross-entropy, true $y_k$ = 1 ($y_k \\geq$ {_EDGE})": numpy.tile(-1 / clipped, (len(grid), 1))}
         axes = {title: ["any label", "the true label"] for title in surfaces}
         others = torch.zeros(len(self._names), device=self._model.tuned_threshold.device)
-        if self._args.others == "means":
-            others += torch.from_numpy(data.gold.mean(axis=0)).to(others)
+        if self._args.others != "zeros":
+            values = data.gold.mean(axis=0) if self._args.others == "means" else data.gold[0]
+            others += torch.from_numpy(values).to(others)
         lines = []
         for kind, (first, second) in pairs.items():
             gradient = energy_derivatives.pair_gradient(

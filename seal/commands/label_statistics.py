@@ -65,7 +65,7 @@ def co_occurrence(gold: numpy.ndarray) -> numpy.ndarray:
     return together
 
 
-def mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
+def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
     """
     `log P(both) / (P(one) P(other))` of each pair of labels, in nats: `(labels, labels)`; above 0 where they go
     together, NaN where they never do and on the diagonal.
@@ -92,7 +92,7 @@ def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) 
 
     `Optional[List[int]]`; `None` without any pair that goes together.
     """
-    told = co_occurrence(gold) * mutual_information(gold)
+    told = co_occurrence(gold) * pointwise_mutual_information(gold)
     if among is not None:
         told = numpy.where(among, told, numpy.nan)
     if not (told > 0).any():
@@ -106,10 +106,10 @@ def least_associated(
     gold: numpy.ndarray, label: int, excluded: Iterable[int] = (), least: int = 5
 ) -> Optional[int]:
     """
-    The label that is closest to independent of `label`, by mutual information, among those that at least so many rows
+    The label that is closest to independent of `label`, by pointwise mutual information, among those that at least so many rows
     have; `None` without any.
     """
-    distance = numpy.abs(mutual_information(gold)[label])
+    distance = numpy.abs(pointwise_mutual_information(gold)[label])
     distance[gold.sum(axis=0) < least] = numpy.nan
     distance[list(excluded)] = numpy.nan
     return None if numpy.isnan(distance).all() else int(numpy.nanargmin(distance))

@@ -6,36 +6,12 @@ from typing import Dict, List, Sequence, Tuple
 
 import numpy
 
-from seal.commands.label_figures import BLUE, figure, verbatim
+from seal.commands.label_figures import BLUE, draw_matrices, figure, verbatim
 
 
 def draw_neighbours(tables: Dict[str, numpy.ndarray], names: List[str], path: str, caption: str) -> None:
-    """
-    Heat maps side by side, their rows the earlier tag; each has its own scale, white is 0, and what is NaN is grey.
-
-    # Parameters
-
-    tables : `Dict[str, numpy.ndarray]`
-        By title; each `(tags, tags)`.
-    """
-    size = max(4.2, 0.2 * len(names) + 1.4)
-    drawing, panels = figure(len(tables), size, size)
-    for panel, (title, table) in zip(panels, tables.items()):
-        # A few pairs may be far beyond all others, and would leave these white.
-        found = numpy.abs(table[numpy.isfinite(table)])
-        limit = (numpy.quantile(found, 0.995) or found.max()) if found.size else 0.0
-        limit = limit or 1.0
-        panel.set_facecolor("#dddddd")
-        image = panel.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
-        panel.set_title(title, fontsize=9)
-        rotation = 90 if max(map(len, names)) > 2 else 0
-        panel.set_xticks(range(len(names)), map(verbatim, names), fontsize=7, rotation=rotation)
-        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=7)
-        panel.set(xlabel="tag at t + 1", ylabel="tag at t")
-        beyond = "both" if found.size and found.max() > limit else "neither"
-        drawing.colorbar(image, ax=panel, shrink=0.75, extend=beyond)
-    drawing.suptitle(caption, fontsize=9)
-    drawing.savefig(path, dpi=150)
+    """Of pairs of tags that follow each other: `draw_matrices`, all but the largest numbers within the scale."""
+    draw_matrices(tables, names, path, ("tag at t", "tag at t + 1"), caption, share=0.995)
 
 
 def draw_confusions(rows: Sequence[Tuple[str, str, int]], title: str, path: str) -> None:

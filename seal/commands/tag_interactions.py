@@ -30,10 +30,10 @@ class TagInteractions(Subcommand):
       relaxed output (without a task-net, at what inference finds). A row is the earlier tag. With the sign turned:
       low energy is good, so where the energy wants the second tag after the first the derivative is negative, and
       what is written positive. Of the linear chain it is its transitions `W`.
-    - `bigrams.csv`, `mutual_information.csv`: how often tags follow each other in the data, and in nats how much more
+    - `bigrams.csv`, `pointwise_mutual_information.csv`: how often tags follow each other in the data, and in nats how much more
       often than if they did not heed each other.
     - `interactions.png`: the first and the last side by side.
-    - `summary.json`: Spearman's correlation of the first with mutual information, over the bigrams that occur; and
+    - `summary.json`: Spearman's correlation of the first with pointwise mutual information, over the bigrams that occur; and
       `centred`, of the first without the means of its rows and columns, which an energy of pairs may put anywhere.
     """
 
@@ -67,8 +67,8 @@ def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     if pairs == 0:
         raise ConfigurationError(f"{args.input_file}: no word has a neighbour.")
     os.makedirs(args.output, exist_ok=True)
-    information = tag_pairs.mutual_information(counts)
-    tables = {"negative_cross_hessian": negative, "bigrams": counts, "mutual_information": information}
+    information = tag_pairs.pointwise_mutual_information(counts)
+    tables = {"negative_cross_hessian": negative, "bigrams": counts, "pointwise_mutual_information": information}
     for name, table in tables.items():
         write_matrix(os.path.join(args.output, f"{name}.csv"), _CORNER, tagger.names, table)
     known = information.isfinite()
@@ -124,7 +124,7 @@ def _draw(
     most = uses.argsort(descending=True, stable=True)[: args.tags]
     tables = {
         r"$-\partial^2 E / \partial y_t \partial y_{t+1}$, mean": negative,
-        "bigrams: mutual information (nats; grey: never)": information,
+        "bigrams: pointwise mutual information (nats; grey: never)": information,
     }
     tag_figures.draw_neighbours(
         {title: table[most][:, most].numpy() for title, table in tables.items()},

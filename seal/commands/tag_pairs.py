@@ -67,7 +67,7 @@ def bigrams(gold: torch.Tensor, mask: torch.Tensor, tags: int) -> torch.Tensor:
     return torch.bincount(pairs, minlength=tags * tags).view(tags, tags)
 
 
-def mutual_information(counts: torch.Tensor) -> torch.Tensor:
+def pointwise_mutual_information(counts: torch.Tensor) -> torch.Tensor:
     """`log P(a, b) / (P(a) P(b))` of bigrams, in nats; NaN where they never occur."""
     share = counts.double() / counts.sum()
     independent = share.sum(dim=1, keepdim=True) * share.sum(dim=0, keepdim=True)

@@ -134,11 +134,11 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
     return [_FROM_BIOUL.get(tag[0], tag[0]) + tag[1:] for tag in to_bioul(bio, encoding="BIO")]
 
 
-def check_encoding(encoding: str) -> None:
+def check_encoding(encoding: str, key: str = "encoding") -> None:
     """
     # Raises
 
-    `ConfigurationError` if `encoding` is none of the three.
+    `ConfigurationError` if `encoding`, the value of the config's `key`, is none of the three.
     """
     if encoding not in ENCODINGS:
-        raise ConfigurationError(f"a tag encoding is 'IOB1', 'BIO' or 'BIOES', not {encoding!r}.")
+        raise ConfigurationError(f"{key}: 'IOB1', 'BIO' or 'BIOES', not {encoding!r}.")

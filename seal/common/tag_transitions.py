@@ -57,8 +57,8 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
     for label in labels:
         if label[0] == "B" and f"E-{label[2:]}" not in labels:
             raise ConfigurationError(
-                f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set the encoding to "
-                "'BIO', or dataset_reader.target_encoding to 'BIOES'."
+                f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set "
+                "output_space.encoding to 'BIO', or dataset_reader.target_encoding to 'BIOES'."
             )
     # The label of the span that a tag leaves open behind it, and of the one it needs open before it.
     opened = [label[2:] if label[0] in "BI" else None for label in labels]

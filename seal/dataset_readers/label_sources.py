@@ -143,7 +143,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     `ConfigurationError`
     """
     if kind not in ("auto", "tree", "graph"):
-        raise ConfigurationError(f"'hierarchy' must be 'auto', 'tree' or 'graph', found {kind!r}.")
+        raise ConfigurationError(f"dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found {kind!r}.")
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
         if not all(path):

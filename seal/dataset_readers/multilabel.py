@@ -48,6 +48,8 @@ class MultilabelReader(DatasetReader):
     statistics_from : `Union[str, List[str]]`, optional (default = `None`)
         The path of the training data, whose means and deviations these are. Named, because who evaluates a model or
         predicts reads other files.
+    max_instances, serialization_dir :
+        As of any AllenNLP reader.
     """
 
     def __init__(
@@ -61,9 +63,11 @@ class MultilabelReader(DatasetReader):
         statistics_from: Optional[Union[str, List[str]]] = None,
         hierarchy: str = "auto",
         repeated_names: str = "error",
-        **settings: Any,
+        max_instances: Optional[int] = None,
+        serialization_dir: Optional[str] = None,
     ) -> None:
-        super().__init__(**settings)
+        # Spelt out, not `**kwargs`: with those a misspelt config key is not recognised as such.
+        super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         if standardize and statistics_from is None:
             raise ConfigurationError(
                 "dataset_reader.statistics_from: name the training file, whose means and deviations 'standardize' takes."

@@ -113,11 +113,11 @@ def read_multilabel(
         At whatever in the files or the parameters is not as above.
     """
     if missing not in ("mean", "zero", "error"):
-        raise ConfigurationError(f"'missing' must be 'mean', 'zero' or 'error', found {missing!r}.")
+        raise ConfigurationError(f"dataset_reader.missing must be 'mean', 'zero' or 'error', found {missing!r}.")
     if isinstance(labels, str) or isinstance(drop_attributes, str):
-        raise ConfigurationError("'labels' and 'drop_attributes' must be lists of attribute names.")
+        raise ConfigurationError("dataset_reader: 'labels' and 'drop_attributes' must be lists of attribute names.")
     if labels is not None and label_xml is not None:
-        raise ConfigurationError("Give the labels either by 'label_xml' or by 'labels', not by both.")
+        raise ConfigurationError("dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.")
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
         raise ConfigurationError("The list of files to read is empty.")

@@ -99,7 +99,7 @@ class TaggingReader(SentenceReader):
                     f"dataset_reader.feature_columns: '{name}' is taken by another field; rename it."
                 )
         if encoding is not None:
-            check_encoding(encoding)
+            check_encoding(encoding, "dataset_reader.encoding")
         if target_encoding is not None:
             if encoding is None:
                 raise ConfigurationError(

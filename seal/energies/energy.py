@@ -1,7 +1,10 @@
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Type
 
 import torch
 from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+
+from seal.output_spaces import OutputSpace
 
 
 class Energy(torch.nn.Module, Registrable):
@@ -47,3 +50,16 @@ class Energy(torch.nn.Module, Registrable):
         `torch.Tensor`, `(batch, samples)`
         """
         raise NotImplementedError
+
+
+def check_output_space(name: str, output_space: OutputSpace, kind: Type[OutputSpace], what: str) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` unless the outputs are of the kind that the energy of this name is for: `what`, in words.
+    """
+    if not isinstance(output_space, kind):
+        raise ConfigurationError(
+            f"loss_net.energies: '{name}' is an energy of {what}; model.output_space is a "
+            f"{type(output_space).__name__}."
+        )

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.common.precision import in_full_precision
-from seal.energies.energy import Energy
+from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import LabelSet, OutputSpace
 
 
@@ -35,11 +35,7 @@ class LabelInteractionEnergy(Energy):
         self, input_dim: int, output_space: OutputSpace, hidden_dim: int, bias: bool = True
     ) -> None:
         super().__init__()
-        if not isinstance(output_space, LabelSet):
-            raise ConfigurationError(
-                "loss_net.energies: 'label_interaction' is an energy of label sets; model.output_space is a "
-                f"{type(output_space).__name__}."
-            )
+        check_output_space("label_interaction", output_space, LabelSet, "label sets")
         if hidden_dim < 1:
             raise ConfigurationError(
                 f"loss_net.energies: 'label_interaction' has hidden_dim {hidden_dim}; give at least 1."

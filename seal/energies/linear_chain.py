@@ -2,8 +2,8 @@ from typing import Optional
 
 import torch
 
-from seal.energies.energy import Energy
-from seal.output_spaces import OutputSpace
+from seal.energies.energy import Energy, check_output_space
+from seal.output_spaces import OutputSpace, TagSequence
 
 
 @Energy.register("linear_chain")
@@ -17,10 +17,15 @@ class LinearChainEnergy(Energy):
 
     input_dim, output_space : given by the loss-net.
     with_start : `bool`, optional (default = `False`)
+
+    # Raises
+
+    `ConfigurationError` if the outputs are not tag sequences.
     """
 
     def __init__(self, input_dim: int, output_space: OutputSpace, with_start: bool = False) -> None:
         super().__init__()
+        check_output_space("linear_chain", output_space, TagSequence, "tag sequences")
         self.output_space = output_space
         labels = output_space.num_labels
         self.transitions = torch.nn.Parameter(torch.empty(labels, labels))

@@ -6,7 +6,7 @@ from allennlp.nn import Activation
 
 from seal.common.convolutions import check_convolutions, convolution
 from seal.common.precision import in_full_precision
-from seal.energies.energy import Energy
+from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import BinaryMask, OutputSpace
 
 
@@ -55,10 +55,7 @@ class MaskConvolutionEnergy(Energy):
     ) -> None:
         super().__init__()
         key = "loss_net.energies: 'mask_convolution'"
-        if not isinstance(output_space, BinaryMask):
-            raise ConfigurationError(
-                f"{key} is an energy of masks; model.output_space is a {type(output_space).__name__}."
-            )
+        check_output_space("mask_convolution", output_space, BinaryMask, "masks")
         channels = [128, 128] if channels is None else channels
         hidden_dims = [384, 192] if hidden_dims is None else hidden_dims
         check_convolutions(key, [input_dim, *channels], kernel_size)

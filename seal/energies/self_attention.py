@@ -6,8 +6,8 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.common.precision import in_full_precision
-from seal.energies.energy import Energy
-from seal.output_spaces import OutputSpace
+from seal.energies.energy import Energy, check_output_space
+from seal.output_spaces import OutputSpace, TagSequence
 
 
 @Energy.register("self_attention")
@@ -42,8 +42,8 @@ class SelfAttentionEnergy(Energy):
 
     # Raises
 
-    `ConfigurationError` if `hidden_dim` is not a multiple of `num_heads` or is odd, `dropout` is no share, or `pooling`
-    is unknown.
+    `ConfigurationError` if the outputs are not tag sequences, `hidden_dim` is not a multiple of `num_heads` or is odd,
+    `dropout` is no share, or `pooling` is unknown.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class SelfAttentionEnergy(Energy):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_output_space("self_attention", output_space, TagSequence, "tag sequences")
         key = "loss_net.energies: 'self_attention'"
         if pooling not in ("mean", "sum"):
             raise ConfigurationError(f"{key} has pooling '{pooling}'; choose 'mean' or 'sum'.")

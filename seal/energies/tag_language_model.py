@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TextFieldEmbedder
 
-from seal.energies.energy import Energy
+from seal.energies.energy import Energy, check_output_space
 from seal.energies.language_model import TagLanguageModel, reverse_tokens
 from seal.energies.pretrained_energy import load_pretrained_energy
 from seal.output_spaces import OutputSpace, TagSequence
@@ -80,10 +80,7 @@ class TagLanguageModelEnergy(Energy):
         frozen: bool = False,
     ) -> None:
         super().__init__()
-        if not isinstance(output_space, TagSequence):
-            raise ConfigurationError(
-                f"{_KEY} is an energy of tag sequences; model.output_space is a {type(output_space).__name__}."
-            )
+        check_output_space("tag_language_model", output_space, TagSequence, "tag sequences")
         sizes = {"word_dim": word_dim, "embedding_dim": embedding_dim, "hidden_dim": hidden_dim}
         for name, value in sizes.items():
             if value is not None and value < 1:

@@ -19,7 +19,7 @@ class InferenceNetworkLoss(TaskLoss):
     `A` is the task-net and `F^c` the model's `cost_augmented_net`. Without one the task-net is both: with `lambda = 0`
     that is the margin-rescaled objective of Tu & Gimpel (2018), after which the task-net is tuned for the test (a
     phase with `supervised: false`); with `lambda` above 0 it is the margin-style auxiliary loss of implicit training
-    (IM3). `mu` is 1 in the paper; 0 leaves the perceptron's objective, which has no cost (IN2).
+    (IM3; `tau` is 0 there). `mu` is 1 in the paper; 0 leaves the perceptron's objective, which has no cost (IN2).
 
     With `zero_truncation` the energetic part is that of the loss-net's own hinges, negated,
 

@@ -71,16 +71,16 @@ class PartlyLabelledTaggingModel(TaggingModel):
         by_label: bool = False,
     ) -> None:
         sampler, energy_loss = sampler or DiscreteSampler(), energy_loss or RewardedContrastiveDivergenceLoss()
-        for name, part, wanted in (
-            ("sampler", sampler, DiscreteSampler),
-            ("energy_loss", energy_loss, RewardedContrastiveDivergenceLoss),
-            ("task_loss", task_loss or TaskLoss(), TaskLoss),
+        for name, part, wanted, known_as in (
+            ("sampler", sampler, DiscreteSampler, "discrete"),
+            ("energy_loss", energy_loss, RewardedContrastiveDivergenceLoss, "rewarded_contrastive_divergence"),
+            ("task_loss", task_loss or TaskLoss(), TaskLoss, "weighted"),
         ):
             # A task loss of another kind has a cost, which is a function of gold.
             if type(part) is not wanted:
                 raise ConfigurationError(
                     f"model.{name}.type: sentences without tags have rewards in the place of gold, which "
-                    f"{type(part).__name__} knows nothing of; leave the type out."
+                    f"{type(part).__name__} knows nothing of; take '{known_as}'."
                 )
         super().__init__(
             vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, by_label=by_label

@@ -34,7 +34,7 @@ class TaskState:
     auxiliary_loss : `torch.Tensor`, a scalar, optional
         The loss of further heads of the task-net.
     cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
-        The cost-augmented network's logits, with its graph; only in training (`training_state`).
+        The cost-augmented network's logits, with its graph; `None` from `task_state`.
     """
 
     inputs: Dict[str, Any]
@@ -134,7 +134,7 @@ class SealModel(Model):
 
     # What trainers call.
 
-    def training_state(self, **batch: Any) -> TaskState:
+    def state_of_all_nets(self, **batch: Any) -> TaskState:
         """`task_state`, and what the cost-augmented network, if there is one, makes of inputs and gold."""
         state = self.task_state(**batch)
         if self.cost_augmented_net is not None and state.gold is not None and len(state.gold) > 0:
@@ -259,7 +259,7 @@ class SealModel(Model):
 
     def joint_losses(self, batch: Any) -> torch.Tensor:
         """What `joint_loss` is the mean of: `(instances,)`. The loss of further heads is added to each."""
-        state = self.training_state(**batch)
+        state = self.state_of_all_nets(**batch)
         if len(state.gold) == 0:
             return state.logits.new_zeros(0)
         with without_dropout(self.loss_net):

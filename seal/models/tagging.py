@@ -114,7 +114,7 @@ class TaggingModel(SealModel):
             predicts.
         """
         # In training nothing here looks at the cost-augmented network.
-        make = self.task_state if self.training else self.training_state
+        make = self.task_state if self.training else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
         mask, space = state.mask, self.output_space
         output: Dict[str, Any] = {"num_words": mask.sum(dim=1)}

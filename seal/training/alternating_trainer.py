@@ -155,7 +155,7 @@ class AlternatingTrainer(PhasedTrainer):
 
     def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
         if not part.has_graph or part.state is None:
-            part.state, part.has_graph = self.model.training_state(**part.batch), True
+            part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
         state = part.state
         if self._uses_energy() and part.features is None:
             part.features = self.model.frozen_features(state)
@@ -166,14 +166,14 @@ class AlternatingTrainer(PhasedTrainer):
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
         if part.state is None and one_pass:
-            part.state, part.has_graph = self.model.training_state(**part.batch), True
+            part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
         with self._loss_net_stream.active():
             if part.state is None:
                 # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too. One that stays
                 # as it is has none, so that what it says of an input is one distribution (a frozen noise net).
                 frozen = self.model.task_net is not None and TASK_NET not in self._moves()
                 with torch.no_grad(), without_dropout(self.model.task_net) if frozen else nullcontext():
-                    part.state, part.has_graph = self.model.training_state(**part.batch), False
+                    part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
                 raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
             if part.candidates is None:

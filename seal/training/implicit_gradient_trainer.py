@@ -166,7 +166,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         alone = not self._distributed and not self._solver.basis_bound
         spans = InputSpans(model, batch.values()) if alone else None
         with contextlib.nullcontext() if spans is None else spans.noticed():
-            state = model.training_state(**batch)
+            state = model.state_of_all_nets(**batch)
         if not torch.isfinite(state.logits).all():
             raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
         if part.candidates is None:

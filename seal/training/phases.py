@@ -163,13 +163,14 @@ class Phases:
         return any(phase.trains(player) for phase in self._phases)
 
     def epochs_of(self, player: str, index: int = 0) -> int:
-        """In how many epochs the player moves from this phase on, up to its next restart."""
+        """In how many epochs the player moves from this phase on, up to where it begins anew."""
         epochs = 0
         for number in range(index, len(self)):
             phase = self._phases[number]
             if self._epochs[number] == 0:
                 continue  # It never begins.
-            if number > index and phase.restart and player == TASK_NET:
+            begins_anew = phase.restart if player == TASK_NET else phase.copy_task_net
+            if number > index and begins_anew:
                 break
             epochs += self._epochs[number] if phase.trains(player) else 0
         return epochs

@@ -151,7 +151,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
     count = 0
     with _as_before(model), without_dropout(model):
         for part in (part for batch in batches for part in micro_batches(batch)):
-            state = model.training_state(**part.batch)
+            state = model.state_of_all_nets(**part.batch)
             size = len(state.logits)
             if size == 0:
                 continue

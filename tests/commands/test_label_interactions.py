@@ -17,7 +17,7 @@ from tests.commands.written import rows_of
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "text_sample"
-TABLES = ("label_sets", "labels", "co_occurrence", "mutual_information", "negative_hessian", "pair_gradients")
+TABLES = ("label_sets", "labels", "co_occurrence", "pointwise_mutual_information", "negative_hessian", "pair_gradients")
 FIGURES = ("label_sets", "interactions", "pair_gradients")
 
 

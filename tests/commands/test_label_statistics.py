@@ -7,7 +7,7 @@ from seal.commands.label_statistics import (
     label_sets,
     least_associated,
     most_associated,
-    mutual_information,
+    pointwise_mutual_information,
 )
 
 GOLD = numpy.array(
@@ -35,9 +35,9 @@ def test_different_sets_of_many_labels():
     assert label_sets(gold).summary["different_sets"] == len({tuple(row) for row in gold.tolist()})
 
 
-def test_co_occurrence_and_mutual_information_against_counting():
+def test_co_occurrence_and_pointwise_mutual_information_against_counting():
     gold = random_gold()
-    together, information = co_occurrence(gold), mutual_information(gold)
+    together, information = co_occurrence(gold), pointwise_mutual_information(gold)
     for i in range(6):
         assert together[i, i] == 0 and numpy.isnan(information[i, i])
         for k in set(range(6)) - {i}:
@@ -46,9 +46,9 @@ def test_co_occurrence_and_mutual_information_against_counting():
             assert information[i, k] == pytest.approx(numpy.log(both / (gold[:, i].mean() * gold[:, k].mean())))
     # scikit-learn's is the mean over all four outcomes of a pair.
     pairs = [(gold[:, 0] == a, gold[:, 1] == b) for a in (True, False) for b in (True, False)]
-    mean = sum((x & y).mean() * mutual_information(numpy.stack([x, y], axis=1))[0, 1] for x, y in pairs)
+    mean = sum((x & y).mean() * pointwise_mutual_information(numpy.stack([x, y], axis=1))[0, 1] for x, y in pairs)
     assert mean == pytest.approx(mutual_info_score(gold[:, 0], gold[:, 1]))
-    assert numpy.isnan(mutual_information(GOLD)[0, 2])
+    assert numpy.isnan(pointwise_mutual_information(GOLD)[0, 2])
 
 
 def test_pairs():
@@ -60,7 +60,7 @@ def test_pairs():
     # A label that all rows have tells nothing.
     always = numpy.concatenate([GOLD, numpy.ones((6, 1), dtype=bool)], axis=1)
     assert most_associated(always) == [3, 1]
-    information = numpy.abs(mutual_information(GOLD)[1])
+    information = numpy.abs(pointwise_mutual_information(GOLD)[1])
     assert least_associated(GOLD, 1, least=1) == int(numpy.nanargmin(information)) == 0
     assert least_associated(GOLD, 1, [0], least=1) == 3 and least_associated(GOLD, 1, [0], least=2) is None
     assert least_associated(GOLD, 2, least=1) is None

@@ -34,7 +34,7 @@ def test_tag_interactions(tagger, tagged, tmp_path, run, allennlp_logging):
     assert {(a, b): int(bigrams[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)} == {
         (a, b): expected[a, b] for a in names for b in names
     }
-    _, information = matrix_of(tmp_path / "out" / "mutual_information.csv")
+    _, information = matrix_of(tmp_path / "out" / "pointwise_mutual_information.csv")
     assert torch.equal(information.isnan(), bigrams == 0)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["differentiated_pairs"] == summary["bigrams"] == sum(expected.values())

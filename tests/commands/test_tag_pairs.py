@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from seal.commands.tag_pairs import bigrams, centred, cross_hessian, mutual_information
+from seal.commands.tag_pairs import bigrams, centred, cross_hessian, pointwise_mutual_information
 from tests.models.test_tagging import ENCODER, LABELS, batch_of, model_of
 
 
@@ -104,12 +104,12 @@ def test_bigrams_by_counting():
     assert torch.equal(found, expected) and found.sum() == 9
 
 
-def test_mutual_information_by_hand():
-    found = mutual_information(torch.tensor([[6, 2], [0, 2]]))
+def test_pointwise_mutual_information_by_hand():
+    found = pointwise_mutual_information(torch.tensor([[6, 2], [0, 2]]))
     assert found[0].tolist() == pytest.approx([math.log(0.6 / (0.8 * 0.6)), math.log(0.2 / (0.8 * 0.4))])
     assert found[1, 0].isnan() and found[1, 1].item() == pytest.approx(math.log(0.2 / (0.2 * 0.4)))
     # Tags that do not heed each other, however frequent they are.
-    assert torch.allclose(mutual_information(torch.tensor([[2, 6], [3, 9]])), torch.zeros(2, 2).double())
+    assert torch.allclose(pointwise_mutual_information(torch.tensor([[2, 6], [3, 9]])), torch.zeros(2, 2).double())
 
 
 def test_what_centring_takes_away_is_of_single_tags_alone():

@@ -107,7 +107,7 @@ def test_numbers_repeated_names(tmp_path):
     assert message_of(path) == (
         ":3: the attribute name 'a' comes a second time; rename it, or set 'repeated_names' to 'number'."
     )
-    with pytest.raises(ConfigurationError, match="'repeated_names' must be"):
+    with pytest.raises(ConfigurationError, match="dataset_reader.repeated_names must be"):
         read_arff(path, "maybe")
 
 

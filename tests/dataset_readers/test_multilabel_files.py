@@ -188,10 +188,10 @@ BOTH = dict(labels=["red", "big"], **DROP)
          "{}:1: no attribute is left to be a feature."),
         (dict(labels=["w"], **DROP), "{}:9: the label 'w' must be 0 or 1, found 0.5."),
         (dict(labels=["soft"], **DROP), "{}:10: the label 'soft' must be 0 or 1, it is missing."),
-        (dict(labels="red"), "'labels' and 'drop_attributes' must be lists of attribute names."),
+        (dict(labels="red"), "dataset_reader: 'labels' and 'drop_attributes' must be lists of attribute names."),
         (dict(labels=["red"], label_xml="x.xml"),
-         "Give the labels either by 'label_xml' or by 'labels', not by both."),
-        (dict(missing="median"), "'missing' must be 'mean', 'zero' or 'error', found 'median'."),
+         "dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both."),
+        (dict(missing="median"), "dataset_reader.missing must be 'mean', 'zero' or 'error', found 'median'."),
         (dict(label_xml="none.xml"),
          "none.xml: there is no such file; put the data set there (see data/README.md) or set "
          "the data path of the config to where it is."),

@@ -146,7 +146,7 @@ def test_max_instances_takes_the_first(tmp_path):
     "options, message",
     [
         ({"max_words": 0}, "dataset_reader.max_words: at least 1, not 0"),
-        ({"encoding": "IOB2"}, "a tag encoding is 'IOB1', 'BIO' or 'BIOES', not 'IOB2'"),
+        ({"encoding": "IOB2"}, "dataset_reader.encoding: 'IOB1', 'BIO' or 'BIOES', not 'IOB2'"),
         ({"target_encoding": "BIOES"}, "dataset_reader.target_encoding: set 'encoding' too"),
         ({"encoding": "BIO", "target_encoding": "IOB1"}, "target_encoding: 'BIO', 'BIOES' or null, not 'IOB1'"),
         ({"feature_columns": {"tags": 1}}, "dataset_reader.feature_columns: 'tags' is taken by another field"),

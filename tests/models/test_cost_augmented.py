@@ -32,7 +32,7 @@ def gradients(loss, module):
 def parts_of(model):
     """Of one batch, from the nets themselves: energies of F^c, A and gold, the cost of F^c, and cross-entropies."""
     batch, space = batch_of(), model.output_space
-    state = model.training_state(**batch)
+    state = model.state_of_all_nets(**batch)
     mask, gold = state.mask, state.gold
     features = model.loss_net.encode(state.inputs, state.hidden, mask)
     soft = [z.softmax(dim=-1) * mask.unsqueeze(-1) for z in (state.cost_augmented, state.logits)]
@@ -81,7 +81,7 @@ def test_truncation_negates_the_energys_hinges():
 def test_who_learns_from_the_cost_augmented_part(kind, reaches):
     """In stacked mode d(-Delta + E(F^c)) / dPsi is exactly 0; shared, the encoder learns from it."""
     model = model_of(**compound(kind, weight=0.0, cross_entropy_weight=0.0))
-    state = model.training_state(**batch_of())
+    state = model.state_of_all_nets(**batch_of())
     loss = model.task_net_loss(state, model.frozen_features(state))
     theirs = gradients(loss, model.cost_augmented_net)
     assert all(gradient is not None and gradient.any() for gradient in theirs.values())
@@ -94,7 +94,7 @@ def test_who_learns_from_the_cost_augmented_part(kind, reaches):
 
 def test_the_energys_step_moves_neither_network():
     model = model_of(**compound("shared"))
-    state = model.training_state(**batch_of())
+    state = model.state_of_all_nets(**batch_of())
     loss = model.loss_net_loss(state, model.draw(state))
     for net in (model.task_net, model.cost_augmented_net):
         assert all(gradient is None for gradient in gradients(loss, net).values())

@@ -97,12 +97,20 @@ def test_a_decision_by_thresholds_is_not_trained_without_the_callback_that_tunes
     net.tune_thresholds = "f1"
     net(**batch())
     net.tune_thresholds = None
-    net.eval()(**batch())
+    # Nor does it predict, before it has thresholds.
+    with pytest.raises(ConfigurationError, match=f"model.decision: '{decision}' needs .* trained without it; take 'half'"):
+        net.eval()(**batch())
+    net.tune_thresholds = "f1"
+    net(**batch())
+    net.get_metrics(reset=True)
+    net.tune_thresholds = None
+    net(**batch())
 
 
 @pytest.mark.parametrize("decision", ["half", "tuned", "per_label"])
 def test_decision(decision):
     net = model(task_net=TASK_NET, decision=decision).eval()
+    net.is_tuned.fill_(True)
     net.tuned_threshold.fill_(0.3)
     net.label_thresholds.copy_(torch.tensor([0.1, 0.9, 0.5]))
     limit = {"half": 0.5, "tuned": net.tuned_threshold, "per_label": net.label_thresholds}[decision]

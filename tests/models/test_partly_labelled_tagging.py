@@ -68,7 +68,7 @@ def rows_of(candidates, rows, length):
 @pytest.mark.parametrize("parts", [[[0, 1], [2, 3]], [[0, 2], [3, 1]], [[3], [0], [2], [1]]])
 def test_a_row_adds_the_same_in_every_batch(parts):
     model = model_of()
-    whole = model.training_state(**batch_of(range(4)))
+    whole = model.state_of_all_nets(**batch_of(range(4)))
     candidates = model.draw(whole)
     losses = [
         model.loss_net_loss(whole, candidates),
@@ -78,7 +78,7 @@ def test_a_row_adds_the_same_in_every_batch(parts):
     sums = torch.zeros(3, dtype=torch.double)
     for rows in parts:
         batch = batch_of(rows)
-        state = model.training_state(**batch)
+        state = model.state_of_all_nets(**batch)
         mine = rows_of(candidates, torch.tensor(rows), state.mask.shape[1])
         found = (
             model.loss_net_loss(state, mine),
@@ -96,7 +96,7 @@ def test_tags_that_are_not_known_are_not_looked_at():
     losses = []
     for given in (batch, other):
         torch.manual_seed(3)
-        state = model.training_state(**given)
+        state = model.state_of_all_nets(**given)
         candidates = model.draw(state)
         losses += [model.loss_net_loss(state, candidates), model.joint_loss(given)]
         losses[-1].backward(inputs=model.task_net_parameters())
@@ -106,14 +106,14 @@ def test_tags_that_are_not_known_are_not_looked_at():
 def test_the_task_loss_of_an_unlabelled_row_is_its_energy():
     model = model_of()
     batch = batch_of([2, 3])
-    state = model.training_state(**batch)
+    state = model.state_of_all_nets(**batch)
     features = model.frozen_features(state)
     relaxed = model.output_space.relax(state.logits, state.mask)
     energy = model.loss_net(features, relaxed, state.mask).mean()
     assert torch.allclose(model.task_net_loss(state, features), 0.3 * energy)
     assert torch.allclose(model.joint_loss(batch), 0.3 * energy)
     # With tags there is cross-entropy as well.
-    state = model.training_state(**batch_of([0, 1]))
+    state = model.state_of_all_nets(**batch_of([0, 1]))
     entropy = model.output_space.cross_entropy(state.logits, state.gold, state.mask).mean()
     energy = model.loss_net(
         model.frozen_features(state), model.output_space.relax(state.logits, state.mask), state.mask
@@ -123,7 +123,7 @@ def test_the_task_loss_of_an_unlabelled_row_is_its_energy():
 
 def test_what_stands_in_the_place_of_gold():
     model = model_of(search={"rounds": 3, "flips": 4})
-    state = model.training_state(**batch_of(range(4)))
+    state = model.state_of_all_nets(**batch_of(range(4)))
     candidates = model.draw(state)
     assert candidates.labelled.tolist() == [True, True, False, False]
     assert torch.equal(candidates.target[:2], state.gold[:2]) and not candidates.reward_gap[:2].any()
@@ -143,7 +143,7 @@ def test_what_stands_in_the_place_of_gold():
 def test_rows_whose_candidates_tie_are_left_out():
     # A confident task-net draws one output again and again, and no search finds a better.
     model = model_of(search={"rounds": 0})
-    state = model.training_state(**batch_of(range(4)))
+    state = model.state_of_all_nets(**batch_of(range(4)))
     state.logits = torch.nn.functional.one_hot(torch.zeros_like(state.gold), len(TAGS)).double() * 100
     candidates = model.draw(state)
     assert not candidates.reward_gap.any()
@@ -163,7 +163,7 @@ def test_without_a_tag_the_energy_learns_what_is_rewarded():
 
     def correlation():
         torch.manual_seed(9)
-        state = model.training_state(**batch)
+        state = model.state_of_all_nets(**batch)
         outputs = model.output_space.sample(state.logits, 200, state.mask)
         rewards = model._reward.of(state.words, model.output_space.labels)(outputs, state.mask)
         with torch.no_grad():
@@ -172,7 +172,7 @@ def test_without_a_tag_the_energy_learns_what_is_rewarded():
 
     before = correlation()
     for _ in range(60):
-        state = model.training_state(**batch)
+        state = model.state_of_all_nets(**batch)
         loss = model.loss_net_loss(state, model.draw(state))
         optimizer.zero_grad()
         loss.backward()
@@ -182,7 +182,7 @@ def test_without_a_tag_the_energy_learns_what_is_rewarded():
 
 def test_draws_come_from_torch_alone():
     model = model_of()
-    state = model.training_state(**batch_of(range(4)))
+    state = model.state_of_all_nets(**batch_of(range(4)))
     found = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
@@ -195,12 +195,12 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds():
     """Against the gradient's definition: the explicit part, and an implicit one that is 0 where the path is closed."""
     model = model_of().eval()
     batch = batch_of(range(4))
-    candidates = model.draw(model.training_state(**batch))
+    candidates = model.draw(model.state_of_all_nets(**batch))
     theta = {n: p for n, p in model.named_parameters() if n.startswith("task_net")}
     psi = {n: p for n, p in model.named_parameters() if n.startswith("loss_net")}
 
     def primary(through):
-        state = model.training_state(**batch)
+        state = model.state_of_all_nets(**batch)
         return model.loss_net_loss(
             state, with_gradient(candidates, state.logits, model.output_space, state.mask, through)
         )
@@ -214,7 +214,7 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds():
         assert torch.allclose(closed.gradient[name], expected)
     # Rows without gold have a part in it; a row that says nothing has none.
     candidates.reward_gap[3] = 0
-    state = model.training_state(**batch)
+    state = model.state_of_all_nets(**batch)
     attached = with_gradient(candidates, state.logits, model.output_space, state.mask)
     (gradient,) = torch.autograd.grad(model.loss_net_loss(state, attached), state.logits)
     assert gradient.flatten(1).any(dim=1).tolist() == [True, True, True, False]
@@ -223,7 +223,7 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds():
 @pytest.mark.parametrize("path", ["relaxed", "soft"])
 def test_a_new_candidate_has_no_reward(path):
     model = model_of()
-    state = model.training_state(**batch_of(range(4)))
+    state = model.state_of_all_nets(**batch_of(range(4)))
     attached = with_gradient(model.draw(state), state.logits, model.output_space, state.mask, path)
     with pytest.raises(ConfigurationError, match="^trainer.through: 'relaxed' and 'soft' make new candidates"):
         model.loss_net_loss(state, attached)
@@ -263,7 +263,7 @@ def test_a_tie_in_another_order_of_summing_is_a_tie(monkeypatch):
     monkeypatch.setattr(
         model._reward, "of", lambda *given: lambda outputs, mask: next(values).expand(outputs.shape[:2])
     )
-    state = model.training_state(**batch_of(range(4), labelled=0))
+    state = model.state_of_all_nets(**batch_of(range(4), labelled=0))
     candidates = model.draw(state)
     assert not list(values) and not candidates.reward_gap.any()
     assert model.loss_net_loss(state, candidates).item() == 0

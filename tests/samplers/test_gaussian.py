@@ -24,7 +24,7 @@ def test_candidates_stay_on_the_simplex(space):
     assert candidates.outputs.min() >= 0
     assert torch.allclose(candidates.outputs.sum(-1), problem.mask.double().unsqueeze(1).expand(2, 7, 3))
     assert candidates.noise_log_prob is None and candidates.log_count is None
-    # Seven different draws, and each instance around its own output.
+    # Seven different draws.
     assert len({tuple(draw.round(decimals=9).tolist()) for draw in candidates.outputs[0].flatten(1)}) == 7
 
 

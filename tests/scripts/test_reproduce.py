@@ -204,7 +204,7 @@ def test_missing_data_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reproduce, "ROOT", tmp_path)
     assert reproduce.main(["--suite", "srl_sample", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
-    assert ".gold_conll is missing: put the data in data/srl_sample: see README.md" in message
+    assert ".gold_conll is missing: put the data in data/srl_sample: see data/README.md" in message
 
 
 # Whole runs.

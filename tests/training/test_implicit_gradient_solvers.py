@@ -32,7 +32,7 @@ def test_sherman_morrison_sees_each_instance(tmp_path):
         rows.append(flat(torch.autograd.grad(model.joint_loss(alone), inner), inner))
     rows = torch.stack(rows)
     matrix = 0.5 * torch.eye(rows.shape[1], dtype=rows.dtype) + rows.t() @ rows / 3
-    state = model.training_state(**batch)
+    state = model.state_of_all_nets(**batch)
     primary = model.loss_net_loss(state, with_gradient(part.candidates, state.logits, model.output_space))
     explicit = flat(torch.autograd.grad(primary, outer, retain_graph=True, allow_unused=True), outer)
     v = flat(torch.autograd.grad(primary, inner, allow_unused=True), inner)
@@ -49,7 +49,7 @@ def test_a_diagonal_is_that_of_the_parameters_themselves(tmp_path):
     model, part = trainer.model, MicroBatch(batch)
     found = gradient_of(trainer, part)
     inner, outer = (list(trainer._parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
-    state = model.training_state(**batch)
+    state = model.state_of_all_nets(**batch)
     primary = model.loss_net_loss(state, with_gradient(part.candidates, state.logits, model.output_space))
     explicit = flat(torch.autograd.grad(primary, outer, retain_graph=True, allow_unused=True), outer)
     v = flat(torch.autograd.grad(primary, inner, allow_unused=True), inner)

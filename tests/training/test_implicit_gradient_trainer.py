@@ -200,7 +200,7 @@ def test_accumulated_batches_give_the_mean_of_their_hypergradients(tmp_path):
     assert any(not torch.equal(value, before[name]) for name, value in weights(trainer).items())
     found, expected = loss_nets_gradient(trainer), []
     for batch in group.values():
-        part = MicroBatch(batch, candidates=model.draw(model.training_state(**batch)))
+        part = MicroBatch(batch, candidates=model.draw(model.state_of_all_nets(**batch)))
         expected.append(sum(dense(trainer, part)))
     assert len(expected) == 2 and (expected[0] - expected[1]).norm() > 1e-3
     assert torch.allclose(found, (expected[0] + expected[1]) / 2, atol=1e-9)

@@ -78,6 +78,9 @@ def test_epochs_in_which_a_player_moves():
     assert schedule.epochs_of("task_net", 2) == 3
     assert phases({"epochs": 2}, {"epochs": 0, "restart": True}, {}).epochs_of("task_net") == 6
     assert phases({}).epochs_of("task_net") == 6
+    copied = phases({"epochs": 2}, {"copy_task_net": True})
+    assert copied.epochs_of("loss_net") == 2 and copied.epochs_of("task_net") == 6
+    assert copied.epochs_of("loss_net", 1) == 4
 
 
 @pytest.mark.parametrize(

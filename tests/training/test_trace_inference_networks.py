@@ -41,7 +41,7 @@ def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
     singles = build(settings_of(kind, batch_size=1), tmp_path / "singles").data_loader
     space, l1, l0, losses, energies = model.output_space, [], [], [], []
     for batch in singles:
-        state = model.training_state(**batch)
+        state = model.state_of_all_nets(**batch)
         if len(state.logits) == 0:
             continue
         first = (state.logits if kind is None else state.cost_augmented).softmax(dim=-1)
@@ -113,7 +113,7 @@ def test_the_cost_is_that_of_the_energys_loss(tmp_path):
     (row,) = read(tmp_path)
     model, losses = trainer.model.eval(), []
     for batch in trainer.data_loader:
-        state = model.training_state(**batch)
+        state = model.state_of_all_nets(**batch)
         losses.append((len(state.logits), float(model.loss_net_loss(state, model.draw(state)).detach())))
     count = sum(size for size, _ in losses)
     assert row["l0"] == pytest.approx(sum(size * loss for size, loss in losses) / count, rel=1e-5)

@@ -33,6 +33,8 @@ local net(hidden_dim, num_layers, dropout, patterns) = {
     net: net(200, 1, 0.0, 100),
   },
   bibtex: mulan('bibtex') { net: net(400, 2, 0.4, 200) },
+  // Of the size of bibtex, whose nets it has: no paper prints any.
+  bookmarks: mulan('bookmarks') { net: net(400, 2, 0.4, 200) },
   delicious: mulan('delicious') { net: net(400, 2, 0.1, 200) },
   // Its first attribute is the protein's name.
   genbase: mulan('genbase', { drop_attributes: ['protein'] }) { net: net(400, 1, 0.0, 200) },

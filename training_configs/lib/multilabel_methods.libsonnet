@@ -82,6 +82,7 @@ local noisy_output(s) = {
   num_samples: s.num_samples,
   std: s.noise,
   space: s.noise_space,
+  // One of the `num_samples`, as in the authors' code.
   include_clean: true,
 };
 
@@ -149,7 +150,9 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   alternating_ssvm: alternating('ssvm', output),
   alternating_dvn: alternating('dvn', output),
   alternating_cd: alternating('cd', draws),
-  // The auxiliary loss with a margin, from before cost-augmented and test-time network are merged into one.
+  // The auxiliary loss with a margin, from before cost-augmented and test-time network are merged into one. Beside
+  // cross-entropy, which the paper's formula has not: without it (`model.task_loss` with `cross_entropy_weight` 0 and
+  // `energy_weight` 1), F1 on the sample's validation data is 32 after 25 epochs, and 69 with it.
   implicit_cd_margin: function(s, task_net, loss_net)
     implicit('cd', draws)(s, task_net, loss_net) + {
       model+: {

@@ -65,6 +65,7 @@ local regression = dynamic({ type: 'regression', score: iou }, function(s) fitte
   regression: regression,
   // With `anchors`, which are ours.
   regression_anchored: regression,
+  // The mean over the candidates in place of the paper's sum: the rate need not change with their number.
   regression_s: dynamic({ type: 'regression', score: iou, reduction: 'mean' }, noisy_output),
   nce: dynamic({ type: 'nce_ranking' }, draws),
   // With pixels drawn by themselves, as in the paper, which found no gain.

@@ -18,7 +18,7 @@
     seed: 13,
   },
 
-  // Without a reader.
+  // Without a reader. What a method says of the trainer is in the model's hidden field `trainer`.
   experiment(data, encoder, model, training, validation_metric): {
     local with_task_net = std.objectHas(model, 'task_net'),
     local with_loss_net = std.objectHas(model, 'loss_net'),
@@ -57,6 +57,6 @@
         { epochs: training.warmup_epochs, energy: false },
         {},
       ],
-    },
+    } + (if std.objectHasAll(model, 'trainer') then model.trainer else {}),
   },
 }

@@ -83,6 +83,5 @@ local sentences = import 'sentences.libsonnet';
       validation_metric=if data.encoding == null then '+accuracy' else '+f1',
     ) {
       dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + data.reader,
-      trainer+: if std.objectHasAll(parts, 'trainer') then parts.trainer else {},
     },
 }

@@ -4,6 +4,7 @@ from functools import lru_cache, partial
 from typing import Any, Dict, List, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
+from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
 from scripts.measure.tagging_scores import KEY, score
 
@@ -19,7 +20,7 @@ METHODS = {
 _REWARDED = ("num_samples", "energy_weight", "rounds", "flips", "weights")
 # What `--settings` may hand to a method of `training_configs/lib/citation_tagging.libsonnet`.
 ARGUMENTS = {
-    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
+    "implicit_cd": SHARED["implicit_cd"],
     "rewarded_cd": _REWARDED,
     "implicit_rewarded_cd": (*_REWARDED, "solver_steps", "damping"),
 }

@@ -97,6 +97,7 @@ FAMILIES = [
         name="multilabel",
         title="multi-label classification of features",
         default="sample",
+        apart="genbase",
         headline={"f1": "Example F1 at 0.5", "f1_tuned": "Example F1 at the threshold tuned on valid"},
         steps={
             "A loss-net that moves": [(f"static_{loss}", loss) for loss in ("margin", "regression", "nce")],

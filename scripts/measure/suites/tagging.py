@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 import numpy
 
 from scripts.measure.configs import call, library_value, listed, text
+from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
 from scripts.measure.tagging_scores import KEY, score
 
@@ -31,20 +32,16 @@ WITH_ENERGY = {
     name: ("compound_stacked", f"tagging.energies(tagging.whole.{name})") for name in ("ge_a", "ge_b", "ge_c")
 }
 # What `--settings` may hand to a method of `training_configs/lib/tagging_methods.libsonnet`.
-_DRAWS = ("num_samples", "energy_weight", "share_encoder", "straight_through")
 _NETWORK = ("tau", "truncation", "steps", "share_encoder")
 _COMPOUND = (*_NETWORK, "lambda", "cost")
 ARGUMENTS = {
+    **SHARED,
     "spen": ("num_steps", "step_size", "optimizer", "cost"),
     "margin_rescaled": (*_NETWORK, "fine_tune_epochs", "cost"),
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
     "compound_shared": _COMPOUND,
     **{name: (*_COMPOUND, "q") for name in ("compound_stacked", *WITH_ENERGY)},
-    "margin": ("energy_weight", "cost", "share_encoder"),
-    "nce": _DRAWS,
-    "ranking": _DRAWS,
-    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
 }
 # And to the BiLSTM, which has a name and settings of its own for a data set with more to read than words.
 ENCODER = (

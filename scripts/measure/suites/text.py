@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 import numpy
 
 from scripts.measure.configs import call, library_value, listed, text
+from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
 from scripts.measure.text_scores import KEY, score
 
@@ -22,7 +23,7 @@ METHODS = {
 # `training_configs/lib/text.libsonnet`.
 TRANSFORMER_SETTINGS = ("max_length", "pooling", "adapters", "frozen")
 CNN_SETTINGS = ("max_length", "vectors", "vector_words", "word_dim", "filters")
-METHOD_SETTINGS = ("num_samples", "energy_weight")
+ARGUMENTS = {**SHARED, "nce_shared": tuple(name for name in SHARED["nce"] if name != "share_encoder")}
 
 
 @lru_cache(maxsize=None)
@@ -46,14 +47,7 @@ def setting_names(dataset: str, method: str) -> List[str]:
     names += CNN_SETTINGS
     if dataset != "sample":
         names += [name for name in TRANSFORMER_SETTINGS if name not in CNN_SETTINGS]
-    return names + list(method_settings(method))
-
-
-def method_settings(method: str) -> List[str]:
-    """The arguments of a method's function."""
-    if method == "cross_entropy":
-        return []
-    return [name for name in METHOD_SETTINGS if not (method == "margin" and name == "num_samples")]
+    return [*names, *ARGUMENTS.get(method, ())]
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
@@ -61,7 +55,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     A config of ours: the data set's settings in `training_configs/lib/text.libsonnet`, but for what was asked.
     """
     more = dict(settings.more)
-    of_method = {name: more.pop(name) for name in method_settings(method) if name in more}
+    of_method = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
     if settings.encoder is None:
         own, other, told = CNN_SETTINGS, TRANSFORMER_SETTINGS, "a transformer; name one with --encoder"
     else:

@@ -1,0 +1,15 @@
+"""
+What `--settings` may hand to the methods that tagging, texts and citations share: arguments of the functions in
+`training_configs/lib/methods.libsonnet`.
+"""
+
+from typing import Dict, Tuple
+
+DRAWS = ("num_samples", "energy_weight", "share_encoder")
+SHARED: Dict[str, Tuple[str, ...]] = {
+    "margin": ("energy_weight", "cost", "share_encoder"),
+    "nce": (*DRAWS, "straight_through"),
+    "ranking": (*DRAWS, "straight_through"),
+    "regression_discrete": DRAWS,
+    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
+}
