@@ -9,7 +9,8 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 class DiscreteSampler(Sampler):
     """
     Independent discrete draws from the task-net's distribution `P(y | x; Phi)`, with their log-probability (SEAL,
-    NeurIPS 2022, section 2.3; SA5). Draws that equal gold stay.
+    NeurIPS 2022, section 2.3; SA5). Draws that equal gold stay. The log-probability is exact, computed from logits, and
+    not clamped where the task-net is all but sure: noise-contrastive estimation is right at `E = -log P` with no other.
 
     # Parameters
 
