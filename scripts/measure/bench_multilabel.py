@@ -11,12 +11,13 @@ from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_multilabel_parts as parts
-from scripts.measure.bench_rows import Row, memory_rows, seconds_rows, speed_rows
-from scripts.measure.bench_timing import Timing, interleaved, timed, train_epoch
+from scripts.measure.bench_rows import Row, memory_rows, operation_rows, seconds_rows, speed_rows
+from scripts.measure.bench_timing import Timing, counted_operations, interleaved, timed, train_epoch
 from scripts.measure.own_process import in_own_process
 
 CASES = {
-    "step": "seconds of a training step after an epoch, one update of each net, against cross-entropy's",
+    "step": "seconds of a training step after an epoch, one update of each net, against cross-entropy's; and "
+    "the operations of their matrix products",
     "inference": "examples a second of gradient-based inference, by batch size",
     "evaluation": "examples a second with all metrics, against prediction alone",
     "prediction": "examples a second of the task-net, against a loop of PyTorch alone",
@@ -86,7 +87,12 @@ class MultilabelBenchmark:
     def step(self) -> List[Row]:
         trainers = {name: self._taught_trainer(name) for name in self._methods}
         timings = self._rounds({name: _epoch_of(trainer) for name, trainer in trainers.items()})
-        return seconds_rows("multilabel", "step", timings, len(self._batches), parts.BASELINE)
+        operations = {name: counted_operations(_epoch_of(trainer)) for name, trainer in trainers.items()}
+        steps = len(self._batches)
+        return [
+            *seconds_rows("multilabel", "step", timings, steps, parts.BASELINE),
+            *operation_rows("multilabel", "step", operations, steps, parts.BASELINE),
+        ]
 
     def _taught_trainer(self, method: str) -> Any:
         """

@@ -50,6 +50,15 @@ def speed_rows(
     return rows
 
 
+def operation_rows(suite: str, case: str, operations: Dict[str, int], steps: int, baseline: str) -> List[Row]:
+    """Those of a step, in millions."""
+    rows = []
+    for name, count in operations.items():
+        value, base = (number / steps / 1e6 for number in (count, operations[baseline]))
+        rows.append(Row(suite, case, name, "million_operations", value, base, value / base))
+    return rows
+
+
 def memory_rows(suite: str, found: Dict[str, Dict[str, float]], baseline: str) -> List[Row]:
     """`peak` and `added` of each method, in MiB."""
     rows = []

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 
 class Timing(NamedTuple):
@@ -38,6 +39,16 @@ def timed(case: Callable[[], Any]) -> Timing:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return Timing(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def counted_operations(case: Callable[[], Any]) -> int:
+    """
+    Multiplications and additions of the matrix products and convolutions in it: what it costs however it is written,
+    beside its memory traffic. PyTorch counts neither an LSTM's on a CPU nor what is done element by element.
+    """
+    with FlopCounterMode(display=False) as counter:
+        case()
+    return counter.get_total_flops()
 
 
 def ratios(seconds: List[float], baseline: List[float]) -> List[float]:

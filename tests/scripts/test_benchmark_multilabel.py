@@ -11,7 +11,7 @@ import torch
 from scripts import benchmark
 from scripts.measure import bench_multilabel as bench
 from scripts.measure import bench_multilabel_parts as parts
-from scripts.measure.bench_timing import train_epoch
+from scripts.measure.bench_timing import counted_operations, train_epoch
 from seal.dataset_readers.multilabel import MultilabelReader
 
 
@@ -109,6 +109,8 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
         assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
     step = table[(table["case"] == "step") & (table["metric"] == "seconds")].set_index("method")
     assert step.loc["cross_entropy", "ratio"] == 1 and set(step.index) == {"cross_entropy", "nce"}
+    operations = table[table["metric"] == "million_operations"].set_index("method")
+    assert operations.loc["cross_entropy", "ratio"] == 1 and operations.loc["nce", "ratio"] > 2
     speed = table[(table["case"] == "prediction") & (table["metric"] == "examples_per_second")]
     speed = speed.set_index("method")["ratio"]
     assert speed["bare PyTorch"] == 1 and math.isfinite(speed["seal"])
@@ -140,3 +142,9 @@ def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, monkeypatch, caps
     assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and word in message and message.count("\n") == 1
+
+
+def test_operations_are_counted():
+    left, right = torch.randn(3, 4), torch.randn(4, 5, requires_grad=True)
+    # Forward, and the gradient of one factor: 2 * 3 * 4 * 5 each.
+    assert counted_operations(lambda: (left @ right).sum().backward()) == 240
