@@ -45,8 +45,6 @@ class Phase(FromParams):
         supervised: bool = True,
         copy_task_net: bool = False,
     ) -> None:
-        if epochs is not None and epochs < 0:
-            raise ConfigurationError(f"trainer.phases: a phase's epochs must be at least 0, not {epochs}.")
         if train not in (BOTH, TASK_NET, LOSS_NET):
             raise ConfigurationError(
                 f"trainer.phases: train must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{train}'."
@@ -87,8 +85,10 @@ class Phases:
     def __init__(self, phases: List[Phase], num_epochs: int) -> None:
         self._phases = phases
         *earlier, last = phases
-        for index, phase in enumerate(earlier):
-            if phase.epochs is None:
+        for index, phase in enumerate(phases):
+            if phase.epochs is not None and phase.epochs < 0:
+                raise ConfigurationError(f"trainer.phases[{index}].epochs: at least 0, not {phase.epochs}.")
+            if phase.epochs is None and index < len(earlier):
                 raise ConfigurationError(
                     f"trainer.phases[{index}].epochs: only the last phase may leave its epochs out."
                 )

@@ -1,7 +1,6 @@
 from typing import Optional
 
 from allennlp.common import FromParams, Lazy
-from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import Optimizer
 
@@ -31,10 +30,6 @@ class Player(FromParams):
         grad_norm: Optional[float] = None,
         steps: int = 1,
     ) -> None:
-        if steps < 0:
-            raise ConfigurationError(f"trainer: a player's steps must be at least 0, not {steps}.")
-        if grad_norm is not None and grad_norm <= 0:
-            raise ConfigurationError(f"trainer: a player's grad_norm must be above 0, not {grad_norm}.")
         self.optimizer = optimizer
         self.learning_rate_scheduler = learning_rate_scheduler
         self.grad_norm = grad_norm

@@ -28,8 +28,8 @@ class Players:
 
     # Raises
 
-    `ConfigurationError` if `first` names no player, a player is given that the model lacks, nobody is to move, or the
-    phases do not fit the players.
+    `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is out of
+    range, nobody is to move, or the phases do not fit the players.
     """
 
     def __init__(
@@ -41,6 +41,10 @@ class Players:
         for name, player in given.items():
             if player is not None and nets[name] is None:
                 raise ConfigurationError(f"trainer.{name}: the model has no {name} to train.")
+            if player is not None and player.steps < 0:
+                raise ConfigurationError(f"trainer.{name}.steps: at least 0, not {player.steps}.")
+            if player is not None and player.grad_norm is not None and player.grad_norm <= 0:
+                raise ConfigurationError(f"trainer.{name}.grad_norm: above 0, not {player.grad_norm}.")
         settings = {name: given.get(name) or Player() for name, net in nets.items() if net is not None}
         with_steps = {name: player for name, player in settings.items() if player.steps > 0}
         if not with_steps:

@@ -673,8 +673,9 @@ def sentence(settings, folder) -> str:
         ({"trainer__phases": [{"epoch": 2}]}, 'config key "trainer.phases.0.epoch" is unknown to Phase'),
         ({"trainer__first": "energy"}, "trainer.first: 'task_net' or 'loss_net', not 'energy'."),
         ({"trainer__use_amp": True, "trainer__cuda_device": -1}, "trainer.use_amp: mixed precision needs a GPU"),
-        ({"trainer__loss_net__steps": -1}, "a player's steps must be at least 0, not -1"),
-        ({"trainer__loss_net__grad_norm": 0.0}, "a player's grad_norm must be above 0"),
+        ({"trainer__loss_net__steps": -1}, "trainer.loss_net.steps: at least 0, not -1"),
+        ({"trainer__loss_net__grad_norm": 0.0}, "trainer.loss_net.grad_norm: above 0, not 0.0."),
+        ({"trainer__task_net__grad_norm": -1.0}, "trainer.task_net.grad_norm: above 0, not -1.0."),
         (
             {"trainer__phases": [{"train": "loss_net"}], "trainer__loss_net__steps": 0},
             "trainer.phases[0].train: 'loss_net' is not trained; its steps are 0, or the model has none.",

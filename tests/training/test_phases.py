@@ -86,7 +86,7 @@ def test_epochs_in_which_a_player_moves():
 @pytest.mark.parametrize(
     "given, told",
     [
-        ([{"epochs": -1}], "trainer.phases: a phase's epochs must be at least 0, not -1."),
+        ([{"epochs": -1}], "trainer.phases[0].epochs: at least 0, not -1."),
         ([{"train": "energy"}], "trainer.phases: train must be 'both', 'task_net' or 'loss_net', not 'energy'."),
         ([{}, {"epochs": 2}], "trainer.phases[0].epochs: only the last phase may leave its epochs out."),
         ([{"epochs": 3}, {}], "trainer.phases: 3 epochs before the last phase leave it nothing of the 3"),

@@ -25,16 +25,6 @@ def test_settings():
     assert (player.grad_norm, player.steps) == (3, 0)
 
 
-@pytest.mark.parametrize(
-    "settings, told",
-    [
-        ({"steps": -1}, "steps must be at least 0, not -1"),
-        ({"grad_norm": 0.0}, "grad_norm must be above 0, not 0.0"),
-        ({"grad_norm": -1.0}, "grad_norm must be above 0, not -1.0"),
-        ({"step": 1}, '"step" is unknown to Player; did you mean "steps"?'),
-    ],
-)
-def test_a_wrong_player(settings, told):
-    with pytest.raises(ConfigurationError) as error:
-        Player.from_params(Params(settings))
-    assert told in str(error.value)
+def test_a_misspelt_setting():
+    with pytest.raises(ConfigurationError, match='"step" is unknown to Player; did you mean "steps"'):
+        Player.from_params(Params({"step": 1}))
