@@ -119,7 +119,7 @@ class _Interactions:
         self._table("label_sets.csv", ["statistic", "value"], sets.summary.items())
         self._table("labels.csv", ["label", "rows", "alone"], zip(self._names, sets.counts, sets.alone))
         label_figures.draw_label_sets(sets, self._path("label_sets.png"))
-        matrices = {"co-occurrence": together, "pointwise mutual information (nats; grey: never together)": information}
+        matrices = {"co-occurrence": together, "pointwise mutual information, nats (grey: never)": information}
         self._matrix("co_occurrence.csv", together)
         self._matrix("pointwise_mutual_information.csv", information)
         summary: Dict[str, Any] = {"label_sets": sets.summary}

@@ -124,7 +124,7 @@ def _draw(
     most = uses.argsort(descending=True, stable=True)[: args.tags]
     tables = {
         r"$-\partial^2 E / \partial y_t \partial y_{t+1}$, mean": negative,
-        "bigrams: pointwise mutual information (nats; grey: never)": information,
+        "bigrams: pointwise mutual information, nats (grey: never)": information,
     }
     tag_figures.draw_neighbours(
         {title: table[most][:, most].numpy() for title, table in tables.items()},

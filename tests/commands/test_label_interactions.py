@@ -80,6 +80,17 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
         "related": ["rats", "bins"], "unrelated": ["snow", "bins"]
     }
+    # The labels of the first row are what the mean over that row alone is.
+    one = tmp_path / "one.jsonl"
+    one.write_text(few.read_text().splitlines(keepends=True)[0])
+    pairs = ("--grid", 3, "--related", "rats", "bins", "--unrelated", "snow", "bins")
+    run(monkeypatch, archive, few, "--output", tmp_path / "gold", "--others", "gold", *pairs)
+    run(monkeypatch, archive, one, "--output", tmp_path / "mean", "--others", "means", *pairs)
+    of_gold, of_mean, of_all = (
+        [float(row[-1]) for row in rows_of(tmp_path / name / "pair_gradients.csv")[1:]]
+        for name in ("gold", "mean", "asked")
+    )
+    assert of_gold == pytest.approx(of_mean, rel=1e-4) and of_gold != pytest.approx(of_all, rel=1e-4)
     # The first rows of the file, whatever their lengths.
     ten = tmp_path / "ten.jsonl"
     ten.write_text("".join(few.read_text().splitlines(keepends=True)[:10]))
