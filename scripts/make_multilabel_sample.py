@@ -275,7 +275,8 @@ def main(argv=None):
         unit="rows",
     )
     made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    write(arguments.out, {**{f"{split}.arff": render(rows) for split, rows in made.items()}, "labels.xml": render_xml()})
+    files = {f"{split}.arff": render(rows) for split, rows in made.items()}
+    write(arguments.out, {**files, "labels.xml": render_xml()})
     print("\n".join(table(made)))
 
 

@@ -1,4 +1,5 @@
-"""Write a vector of each word of data files, from a pretrained transformer, as a text file that word embeddings load."""
+"""\
+Write a vector of each word of data files, from a pretrained transformer, as a text file that word embeddings load."""
 
 import argparse
 import sys

@@ -1,4 +1,6 @@
-"""What the commands that write a made-up sample share: their options, and writing files of the same bytes everywhere."""
+"""
+What the commands that write a made-up sample share: their options, and writing files of the same bytes everywhere.
+"""
 
 import argparse
 from pathlib import Path

@@ -113,7 +113,8 @@ def test_names_in_lists(key):
     for wrong, sentence in {
         "counting": f'config key "{key}" of Whole must be a list, found \'counting\'',
         3: f'config key "{key}" of Whole must be a list, found 3',
-        ("counting", "countin"): f'config key "{key}.1.type": "countin" is not a registered name; did you mean "counting"?',
+        ("counting", "countin"): f'config key "{key}.1.type": "countin" is not a registered name; did you '
+        'mean "counting"?',
     }.items():
         value = list(wrong) if isinstance(wrong, tuple) else wrong
         with pytest.raises(ConfigurationError) as error:

@@ -16,8 +16,8 @@ from scripts.measure.own_process import STEPS, peak_memory, peaks
 
 def measure(what: str, threads: int, *arguments: str) -> Dict[str, float]:
     """
-    `peak` and, less what was there before (the imports, the data of steps), `added`, in MiB; `seconds`. In this process,
-    which must not have done anything else.
+    `peak` and, less what was there before (the imports, the data of steps), `added`, in MiB; `seconds`. In this
+    process, which must not have done anything else.
     """
     import seal  # noqa: F401, I001
     import torch

@@ -165,8 +165,8 @@ def search_space(dataset: str, method: str, held: Held = ()) -> Space:
 
 def first_trials(dataset: str, method: str, held: Held = ()) -> List[Dict[str, Any]]:
     """
-    The config's own settings, then these with one of `NEIGHBOURS` a `FACTOR` larger or smaller, where the space has that:
-    good settings are mostly near, and a random draw from ranges of decades is not.
+    The config's own settings, then these with one of `NEIGHBOURS` a `FACTOR` larger or smaller, where the space has
+    that: good settings are mostly near, and a random draw from ranges of decades is not.
     """
     own, space = own_settings(dataset, method, held), search_space(dataset, method, held)
     changed = [

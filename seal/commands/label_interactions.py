@@ -35,10 +35,10 @@ class LabelInteractions(Subcommand):
 
     - `label_sets`, `labels.csv`: how large and how varied the sets of labels are, and how often each label stands alone
       (AN10).
-    - `negative_hessian.csv`, `co_occurrence.csv`, `pointwise_mutual_information.csv`, `interactions.png`: the Hessian of the
-      global energy in the outputs, at what the model predicts and averaged over the rows, beside how often labels go
-      together (AN2). With the sign turned: low energy is good, so where two labels want each other the Hessian is
-      negative, and what is written positive.
+    - `negative_hessian.csv`, `co_occurrence.csv`, `pointwise_mutual_information.csv`, `interactions.png`: the Hessian
+      of the global energy in the outputs, at what the model predicts and averaged over the rows, beside how often
+      labels go together (AN2). With the sign turned: low energy is good, so where two labels want each other the
+      Hessian is negative, and what is written positive.
     - `pair_gradients`: the gradient of the global energy at one label of a pair, over the outputs of both, for a pair
       that belongs together and one that does not, beside that of cross-entropy (AN1). A negative one raises the label.
     - `summary.json`: the numbers of all of these, and Spearman's correlation of the Hessian with co-occurrence and with
@@ -60,7 +60,11 @@ class LabelInteractions(Subcommand):
         subparser.add_argument("--labels", type=int, default=40, help="the most labels, by their rows, in a figure")
         subparser.add_argument("--grid", type=int, default=51, help="steps of y_i and of y_k")
         subparser.add_argument(
-            "--others", choices=_OTHERS, default="zeros", help="what the labels outside the pair are set to: 0, their share of the rows, or the labels of the first row"
+            "--others",
+            choices=_OTHERS,
+            default="zeros",
+            help="what the labels outside the pair are set to: 0, their share of the rows, or the labels of the first "
+            "row",
         )
         subparser.add_argument(
             "--related",

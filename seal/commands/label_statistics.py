@@ -106,8 +106,8 @@ def least_associated(
     gold: numpy.ndarray, label: int, excluded: Iterable[int] = (), least: int = 5
 ) -> Optional[int]:
     """
-    The label that is closest to independent of `label`, by pointwise mutual information, among those that at least so many rows
-    have; `None` without any.
+    The label that is closest to independent of `label`, by pointwise mutual information, among those that at least so
+    many rows have; `None` without any.
     """
     distance = numpy.abs(pointwise_mutual_information(gold)[label])
     distance[gold.sum(axis=0) < least] = numpy.nan

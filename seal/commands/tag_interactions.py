@@ -30,11 +30,12 @@ class TagInteractions(Subcommand):
       relaxed output (without a task-net, at what inference finds). A row is the earlier tag. With the sign turned:
       low energy is good, so where the energy wants the second tag after the first the derivative is negative, and
       what is written positive. Of the linear chain it is its transitions `W`.
-    - `bigrams.csv`, `pointwise_mutual_information.csv`: how often tags follow each other in the data, and in nats how much more
-      often than if they did not heed each other.
+    - `bigrams.csv`, `pointwise_mutual_information.csv`: how often tags follow each other in the data, and in nats how
+      much more often than if they did not heed each other.
     - `interactions.png`: the first and the last side by side.
-    - `summary.json`: Spearman's correlation of the first with pointwise mutual information, over the bigrams that occur; and
-      `centred`, of the first without the means of its rows and columns, which an energy of pairs may put anywhere.
+    - `summary.json`: Spearman's correlation of the first with pointwise mutual information, over the bigrams that
+      occur; and `centred`, of the first without the means of its rows and columns, which an energy of pairs may put
+      anywhere.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:

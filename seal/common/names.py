@@ -40,7 +40,9 @@ def check_name(name: str, what: str) -> None:
     """
     check_text(name, what)
     if _CONTROL_AT_AN_END.search(name):
-        raise ConfigurationError(f"{what} begins or ends with a control character, such as a line's end: {short(name)}.")
+        raise ConfigurationError(
+            f"{what} begins or ends with a control character, such as a line's end: {short(name)}."
+        )
 
 
 def check_label(name: str, what: str) -> None:

@@ -112,7 +112,9 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     """
     path = os.fspath(path)
     if repeated_names not in ("error", "number"):
-        raise ConfigurationError(f"dataset_reader.repeated_names must be 'error' or 'number', found {repeated_names!r}.")
+        raise ConfigurationError(
+            f"dataset_reader.repeated_names must be 'error' or 'number', found {repeated_names!r}."
+        )
     relation, attributes, names = "", [], set()
     lines, number = stripped_lines(path), 0
     for number, line in lines:

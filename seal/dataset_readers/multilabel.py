@@ -70,7 +70,8 @@ class MultilabelReader(DatasetReader):
         super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         if standardize and statistics_from is None:
             raise ConfigurationError(
-                "dataset_reader.statistics_from: name the training file, whose means and deviations 'standardize' takes."
+                "dataset_reader.statistics_from: name the training file, whose means and deviations 'standardize' "
+                "takes."
             )
         self._settings = dict(
             label_xml=label_xml,
@@ -224,6 +225,8 @@ def _files(path: Union[str, Sequence[str]]) -> List[str]:
     if not isinstance(path, str):
         wrong = [file for file in path if not isinstance(file, str)] if isinstance(path, (list, tuple)) else [path]
         if wrong:
-            raise ConfigurationError(f"the path of data must be a string or a list of strings, found {short(wrong[0])}.")
+            raise ConfigurationError(
+                f"the path of data must be a string or a list of strings, found {short(wrong[0])}."
+            )
         return list(path)
     return expanded(path)

@@ -64,8 +64,8 @@ def check_cost_augmented(
         )
     if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
         raise ConfigurationError(
-            "model.sampler.samplers: 'cost_augmented_output' comes first; which output is whose, the compound loss knows "
-            "by their order."
+            "model.sampler.samplers: 'cost_augmented_output' comes first; which output is whose, the compound loss "
+            "knows by their order."
         )
     if sampler is not None and not sampler.needs_cost_augmented:
         raise ConfigurationError(
@@ -79,8 +79,8 @@ def check_loss_net_parts(
 ) -> None:
     if not output_space.serves_loss_net:
         raise ConfigurationError(
-            f"model.output_space: {type(output_space).__name__} is a baseline without a loss-net; drop model.loss_net, or "
-            "take 'tag_sequence'."
+            f"model.output_space: {type(output_space).__name__} is a baseline without a loss-net; drop model.loss_net, "
+            "or take 'tag_sequence'."
         )
     if sampler is None or energy_loss is None:
         missing = "model.sampler" if sampler is None else "model.energy_loss"

@@ -307,8 +307,8 @@ def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
     """Trainers of seal call a model's parts; AllenNLP's calls the model, whose loss is cross-entropy alone."""
     if model.training:
         raise ConfigurationError(
-            "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of seal's, "
-            "or leave model.loss_net out."
+            "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of "
+            "seal's, or leave model.loss_net out."
         )
 
 

@@ -123,7 +123,8 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The relaxed outputs nearest to `outputs (batch, samples, *structure)`, which may lie anywhere."""
         raise NotImplementedError(
             f"{type(self).__name__} has no projection onto its relaxed outputs, which gradient-based inference "
-            "and Gaussian perturbation with space 'clip' need; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' have one."
+            "and Gaussian perturbation with space 'clip' need; the output spaces 'label_set', 'binary_mask' and "
+            "'tag_sequence' have one."
         )
 
     def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:

@@ -169,8 +169,8 @@ class AlternatingTrainer(PhasedTrainer):
             part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
         with self._loss_net_stream.active():
             if part.state is None:
-                # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too. One that stays
-                # as it is has none, so that what it says of an input is one distribution (a frozen noise net).
+                # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too. One that
+                # stays as it is has none, so that what it says of an input is one distribution (a frozen noise net).
                 frozen = self.model.task_net is not None and TASK_NET not in self._moves()
                 with torch.no_grad(), without_dropout(self.model.task_net) if frozen else nullcontext():
                     part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False

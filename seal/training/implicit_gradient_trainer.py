@@ -94,8 +94,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     # Raises
 
-    `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the
-    task loss, with `use_amp`, with a path that cannot tell a loss the log-probabilities it needs, or, with `distributed`,
+    `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the task
+    loss, with `use_amp`, with a path that cannot tell a loss the log-probabilities it needs, or, with `distributed`,
     where batches are accumulated or the solver needs single examples.
     """
 

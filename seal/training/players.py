@@ -110,7 +110,8 @@ class Players:
 
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:
-    # Torch keeps any key of a group, and looks at those that it knows; `multi` has them in the optimizers it is made of.
+    # Torch keeps any key of a group, and looks at those that it knows; `multi` has them in the optimizers it is made
+    # of.
     for group in optimizer.param_groups if optimizer.defaults else ():
         for key in group:
             if key != "params" and key not in optimizer.defaults:

@@ -97,7 +97,8 @@ class ResumableTrainer(GradientDescentTrainer):
         mid_epoch = self._batches_in_epoch_completed > 0
         mine = {
             "epoch_start": self._epoch_start if mid_epoch else random_state(),
-            # Between epochs there is nothing to catch up with: what the data loader draws comes after the epoch's start.
+            # Between epochs there is nothing to catch up with: what the data loader draws comes after the epoch's
+            # start.
             "torch": torch_state() if mid_epoch else None,
             "streams": {name: stream.state for name, stream in self._streams.items()},
             "monitors": self.model.monitors.state_dict(),

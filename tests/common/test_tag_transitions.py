@@ -40,7 +40,8 @@ def test_refuses_other_labels(label):
 
 
 def test_refuses_bio_in_the_place_of_bioes():
-    with pytest.raises(ConfigurationError, match="not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set the encoding"):
+    message = "not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set the encoding"
+    with pytest.raises(ConfigurationError, match=message):
         tag_transitions(["O", "B-A", "I-A"], "BIOES")
 
 

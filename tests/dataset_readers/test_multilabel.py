@@ -118,7 +118,9 @@ def test_no_file_is_its_own_training_data(tmp_path):
     # A training split of several files.
     params = {"label_xml": xml, "standardize": True, "statistics_from": [whole["path"], data["path"]]}
     reader = MultilabelReader.from_params(Params(params))
-    assert reader.load(data["path"]).features[0, 0] == pytest.approx((1 - 10 / 9) / numpy.std([0.5, 2, -1, 3] * 2 + [1]))
+    assert reader.load(data["path"]).features[0, 0] == pytest.approx(
+        (1 - 10 / 9) / numpy.std([0.5, 2, -1, 3] * 2 + [1])
+    )
 
 
 def test_several_files_and_patterns_make_one_split(tmp_path):

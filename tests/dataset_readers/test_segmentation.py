@@ -82,7 +82,8 @@ def test_from_a_config_with_a_folder(tmp_path):
 
 def test_mistakes(tmp_path):
     path = write_npz(tmp_path)
-    with pytest.raises(ConfigurationError, match=f"dataset_reader.crop: 11 x 4 of images of 10 x 12, height by width, in {path}."):
+    message = f"dataset_reader.crop: 11 x 4 of images of 10 x 12, height by width, in {path}."
+    with pytest.raises(ConfigurationError, match=message):
         loader(path, crop=[11, 4])
     for settings in ({"crop": 0}, {"crop": [1, 2, 3]}, {"resize": [3]}, {"crop": True}, {"resize": [3, 2.5]}):
         with pytest.raises(ConfigurationError, match=f"dataset_reader.{next(iter(settings))}: one number"):

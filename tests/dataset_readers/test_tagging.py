@@ -133,7 +133,8 @@ def test_max_words_skips_and_says_so(tmp_path, caplog):
     path = numbered(tmp_path / "x", [1, 5, 3, 4])
     assert [len(i["tokens"]) for i in reader_of(max_words=3).read(path)] == [1, 3]
     assert "skipped 2 sentences of over 3 words" in caplog.text
-    with pytest.raises(ConfigurationError, match="x: each of its 2 sentences has over 3 words; raise dataset_reader.max"):
+    message = "x: each of its 2 sentences has over 3 words; raise dataset_reader.max"
+    with pytest.raises(ConfigurationError, match=message):
         list(reader_of(max_words=3).read(numbered(tmp_path / "x", [5, 4])))
 
 

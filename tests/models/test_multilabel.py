@@ -98,7 +98,8 @@ def test_a_decision_by_thresholds_is_not_trained_without_the_callback_that_tunes
     net(**batch())
     net.tune_thresholds = None
     # Nor does it predict, before it has thresholds.
-    with pytest.raises(ConfigurationError, match=f"model.decision: '{decision}' needs .* trained without it; take 'half'"):
+    message = f"model.decision: '{decision}' needs .* trained without it; take 'half'"
+    with pytest.raises(ConfigurationError, match=message):
         net.eval()(**batch())
     net.tune_thresholds = "f1"
     net(**batch())

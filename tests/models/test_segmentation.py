@@ -130,5 +130,6 @@ def test_mistakes():
         model(crops_per_side=0)
     with pytest.raises(ConfigurationError, match="8 x 8, and training images are of 9 x 8, height by width; set"):
         model().task_state(**batch(2, 9, 8))
-    with pytest.raises(ConfigurationError, match="an image of 7 x 9 pixels, height by width, is smaller than the 8 x 8"):
+    message = "an image of 7 x 9 pixels, height by width, is smaller than the 8 x 8"
+    with pytest.raises(ConfigurationError, match=message):
         model().eval()(**batch(2, 7, 9))

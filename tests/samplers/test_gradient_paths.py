@@ -120,7 +120,10 @@ def test_relaxed_draws_round_to_draws_of_the_distribution(structure):
 
 
 def test_extreme_logits():
-    for space, logits in ((label_set(2), torch.tensor([[50.0, -50.0]])), (tag_sequence(2), torch.tensor([[[50.0, -50]]]))):
+    for space, logits in (
+        (label_set(2), torch.tensor([[50.0, -50.0]])),
+        (tag_sequence(2), torch.tensor([[[50.0, -50]]])),
+    ):
         logits.requires_grad_(True)
         draws = space.relaxed_sample(logits, 100)
         assert torch.isfinite(draws).all()

@@ -1,4 +1,6 @@
-"""scripts/make_word_vectors.py: each vector against the transformer's word by word, the order of words, and mistakes."""
+"""
+scripts/make_word_vectors.py: each vector against the transformer's word by word, the order of words, and mistakes.
+"""
 
 import json
 

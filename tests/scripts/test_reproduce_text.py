@@ -75,7 +75,13 @@ def test_without_a_transformer_there_is_a_network_from_scratch(tmp_path):
 
 
 def test_settings_of_the_network_from_scratch(tmp_path):
-    more = [("vectors", "'words.txt'"), ("vector_words", "9"), ("word_dim", "7"), ("filters", "5"), ("max_length", "11")]
+    more = [
+        ("vectors", "'words.txt'"),
+        ("vector_words", "9"),
+        ("word_dim", "7"),
+        ("filters", "5"),
+        ("max_length", "11"),
+    ]
     found = config(tmp_path, "reuters", "nce", more=more)
     assert found["vocabulary"]["pretrained_files"] == {"tokens": "words.txt"}
     assert found["vocabulary"]["min_pretrained_embeddings"] == {"tokens": 9}

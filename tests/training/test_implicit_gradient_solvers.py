@@ -64,7 +64,8 @@ def test_a_diagonal_is_that_of_the_parameters_themselves(tmp_path):
 @pytest.mark.parametrize("through", ["relaxed", "soft"])
 def test_candidates_without_a_probability(tmp_path, through):
     loss = {**CD, "energy_loss": {"type": "nce_ranking"}}
-    with pytest.raises(ConfigurationError, match=f"trainer.through: '{through}' makes candidates whose log-probability"):
+    message = f"trainer.through: '{through}' makes candidates whose log-probability"
+    with pytest.raises(ConfigurationError, match=message):
         build(tmp_path, loss, through=through)
     trainer = build(tmp_path, CD, through=through)
     assert gradient_of(trainer, MicroBatch(next(iter(trainer.data_loader)))).isfinite().all()
@@ -73,8 +74,14 @@ def test_candidates_without_a_probability(tmp_path, through):
 @pytest.mark.parametrize(
     "more, told",
     [
-        ({"solver": {"type": "sherman_morrison"}}, "trainer.solver.type: ShermanMorrison would see the examples of one worker"),
-        ({"num_gradient_accumulation_steps": 2}, "trainer.num_gradient_accumulation_steps: with distributed all workers"),
+        (
+            {"solver": {"type": "sherman_morrison"}},
+            "trainer.solver.type: ShermanMorrison would see the examples of one worker",
+        ),
+        (
+            {"num_gradient_accumulation_steps": 2},
+            "trainer.num_gradient_accumulation_steps: with distributed all workers",
+        ),
     ],
 )
 def test_what_workers_cannot_share(tmp_path, more, told):

@@ -122,7 +122,9 @@ def test_without_supervision_the_task_net_follows_the_energy_alone(tmp_path):
     batch = {name: value for name, value in next(iter(trainer.data_loader)).items() if name != "tags"}
     model = trainer.model
     state = model.task_state(**batch)
-    energy = model.loss_net(model.frozen_features(state), model.output_space.relax(state.logits, state.mask), state.mask)
+    energy = model.loss_net(
+        model.frozen_features(state), model.output_space.relax(state.logits, state.mask), state.mask
+    )
     assert state.gold is None and trainer.training_loss(batch).item() == pytest.approx(energy.mean().item())
 
 
@@ -386,7 +388,8 @@ def test_the_first_epoch_of_the_last_phase_may_be_the_best(tmp_path):
 def test_a_phase_without_anything_to_learn(tmp_path):
     more = {"model__task_loss": {"energy_weight": 1.0, "cross_entropy_weight": 0.0}}
     schedule = [{"epochs": 1, "energy": False}, {}]
-    with pytest.raises(ConfigurationError, match="trainer.phases: without the energy the task-net has only cross-entropy"):
+    message = "trainer.phases: without the energy the task-net has only cross-entropy"
+    with pytest.raises(ConfigurationError, match=message):
         build(config(epochs=2, trainer__phases=schedule, **more), tmp_path)
     # In a phase of the loss-net alone the task-net learns nothing anyway.
     schedule[0]["train"] = "loss_net"

@@ -54,7 +54,8 @@ def test_the_metric_to_tune_for(tmp_path):
     model = train_model(params_of(data, callbacks=[callback]), str(tmp_path / "run"))
     probabilities, gold = model._score.last_pass()
     assert model.tuned_threshold == best_micro_threshold(probabilities, gold)
-    with pytest.raises(ConfigurationError, match="'tune_thresholds' has the metric 'macro_f1'; choose from f1, micro_f1"):
+    message = "'tune_thresholds' has the metric 'macro_f1'; choose from f1, micro_f1"
+    with pytest.raises(ConfigurationError, match=message):
         train_model(params_of(data, callbacks=[{**callback, "metric": "macro_f1"}]), str(tmp_path / "other"))
 
 

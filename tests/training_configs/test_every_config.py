@@ -198,7 +198,8 @@ def test_a_text_config_trains_a_step_and_predicts(config, few_texts, tiny_bert, 
     trained(config, params, tmp_path / "run")
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", f"{few_texts}#valid")
     assert set(metrics) >= {"micro_f1", "macro_f1", "micro_f1_tuned"}
-    record = Predictor.from_path(tmp_path / "run", overrides={"model.decision": "tuned"}).predict_json({"text": "Rats!"})
+    predictor = Predictor.from_path(tmp_path / "run", overrides={"model.decision": "tuned"})
+    record = predictor.predict_json({"text": "Rats!"})
     assert set(record) == {"labels"}
 
 

@@ -5,8 +5,8 @@
 // What data and training have here beyond those of other tags.
 local tagging = (import 'tagging.libsonnet') {
   data+: { sample+: { tags: [] } },
-  // `num_labelled` and `num_unlabelled` are references of a batch; `batches` of an epoch without unlabelled ones, about as
-  // many as there are with them.
+  // `num_labelled` and `num_unlabelled` are references of a batch; `batches` of an epoch without unlabelled ones, about
+  // as many as there are with them.
   training+: {
     default+: {
       epochs: 30,
@@ -52,8 +52,8 @@ local tagging = (import 'tagging.libsonnet') {
 
   // The methods of `tagging`, and two more.
   method: tagging.method {
-    // `energy_weight` is the lambda of `L_Aux`: of 0.1, 1 and 3 the best on dev with 10 labelled references. `rounds` and
-    // `flips` are those of the search for a better output; `weights` of the rules of the reward that differ.
+    // `energy_weight` is the lambda of `L_Aux`: of 0.1, 1 and 3 the best on dev with 10 labelled references. `rounds`
+    // and `flips` are those of the search for a better output; `weights` of the rules of the reward that differ.
     rewarded_cd(num_samples=20, energy_weight=1.0, rounds=10, flips=10, weights={}):
       function(encoder, energies)
         $.method.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)

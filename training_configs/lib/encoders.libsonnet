@@ -46,8 +46,8 @@ local words = import 'words.libsonnet';
         type: 'pretrained_transformer_mismatched',
         model_name: model_name,
         max_length: max_length,
-        // AllenNLP's default, 'tags', is where the tags of a tagger are. A vocabulary without an unknown word, which this
-        // is, has a name that ends so.
+        // AllenNLP's default, 'tags', is where the tags of a tagger are. A vocabulary without an unknown word, which
+        // this is, has a name that ends so.
         namespace: 'wordpiece_tags',
       },
     },

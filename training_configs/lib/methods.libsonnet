@@ -1,6 +1,7 @@
-// How the task-net is trained. Each method is what `model` has beside the task-net, a loss-net mostly; `energies` are the
-// terms of the task's energy, and `energy_weight` is that of the paper's lambda_1, of which it reports no value: 0.1 was
-// chosen on the dev data of the embedded sentences. `share_encoder` lets the loss-net read the task-net's vectors in place of an encoder of its own.
+// How the task-net is trained. Each method is what `model` has beside the task-net, a loss-net mostly; `energies` are
+// the terms of the task's energy, and `energy_weight` is that of the paper's lambda_1, of which it reports no value:
+// 0.1 was chosen on the dev data of the embedded sentences. `share_encoder` lets the loss-net read the task-net's
+// vectors in place of an encoder of its own.
 local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_through=false) =
   function(encoder, energies) {
     loss_net: { energies: energies, [if !share_encoder then 'encoder']: encoder },

@@ -36,7 +36,8 @@ local energy_only(loss) = function(s, task_net, loss_net) {
 };
 
 local by_cross_entropy(s) = { epochs: s.task_net_epochs, train: 'task_net', energy: false };
-// The same behind a task-net: an earlier run's, from the settings' `task_net_from`, or one that cross-entropy trains first.
+// The same behind a task-net: an earlier run's, from the settings' `task_net_from`, or one that cross-entropy trains
+// first.
 local behind_task_net(loss, phase) = function(s, task_net, loss_net)
   energy_only(loss)(s, task_net, loss_net) + {
     model+: { task_net: task_net { [if s.task_net_from != null then 'pretrained_file']: s.task_net_from } },
@@ -123,8 +124,8 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
-  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN begins as a net that cross-entropy has trained:
-  // its authors pretrain it so, and the rates of SEAL's are too low for one that knows nothing.
+  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN begins as a net that cross-entropy has
+  // trained: its authors pretrain it so, and the rates of SEAL's are too low for one that knows nothing.
   spen: behind_task_net('margin', { copy_task_net: true }),
   dvn: energy_only('regression'),
   // The task-net is the noise.

@@ -1,9 +1,9 @@
 // Hyper-parameters by data set and method.
 //
-// energy_weight, num_samples and the learning rates of margin, regression, regression_s, nce and ranking: SEAL, ICLR 2022
-// submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and everything of
-// cross-entropy, energy-only and static methods): as its authors' published configs have it. Where a table has no
-// line, `default` holds.
+// energy_weight, num_samples and the learning rates of margin, regression, regression_s, nce and ranking: SEAL, ICLR
+// 2022 submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and
+// everything of cross-entropy, energy-only and static methods): as its authors' published configs have it. Where a
+// table has no line, `default` holds.
 local lookup = import 'multilabel_lookup.libsonnet';
 local default = {
   // Whether `multilabel_tuned` takes the place of what follows.

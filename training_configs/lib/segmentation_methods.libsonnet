@@ -26,8 +26,8 @@ local noisy_output(s) = {
   include_clean: true,
 };
 
-// What a regression energy is fitted at: `samplers`, and anchors, masks whose scores lie far apart. Fitted at nothing but
-// the task-net's output it learns how good that is on average, and not what makes a mask good.
+// What a regression energy is fitted at: `samplers`, and anchors, masks whose scores lie far apart. Fitted at nothing
+// but the task-net's output it learns how good that is on average, and not what makes a mask good.
 local fitted_at(s, samplers) =
   local anchors = [{ type: 'gold' }, { type: 'smooth_perturbation', num_samples: 1, std: 3.0, width: 3.0 }];
   local all = samplers + if s.anchors then anchors else [];

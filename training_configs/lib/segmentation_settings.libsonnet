@@ -1,5 +1,5 @@
-// Hyper-parameters by data set and method. The papers give none; these are ours, and only roughly set: cross-entropy from
-// one run on validation data, the others from a look at how their loss-nets start to learn.
+// Hyper-parameters by data set and method. The papers give none; these are ours, and only roughly set: cross-entropy
+// from one run on validation data, the others from a look at how their loss-nets start to learn.
 local default = {
   epochs: 200,
   patience: 40,
@@ -41,8 +41,8 @@ local default = {
 };
 
 local methods = {
-  // Inference takes as long for each crop as many passes of a task-net. Its steps are long: shorter ones end far from the
-  // energy's minimum.
+  // Inference takes as long for each crop as many passes of a task-net. Its steps are long: shorter ones end far from
+  // the energy's minimum.
   dvn: { crops_per_side: 2, epochs: 100, anchors: true, inference_steps: 20, step_size: 20.0 },
   // Its energies are a few units of size, where cross-entropy is a hundred nats.
   regression: { energy_weight: 10 },

@@ -18,8 +18,8 @@ local sentences = import 'sentences.libsonnet';
   whole: {
     ge_a: { type: 'tag_language_model' },
     ge_b: self.ge_a { backward: true },
-    // The paper tunes `gamma`. Words are brought to the size of a tag's embedding. `word_embedder`, unless it is given, is
-    // like that of a BiLSTM: each word for itself. Beside a transformer it is null, and its vectors know all words.
+    // The paper tunes `gamma`. Words are brought to the size of a tag's embedding. `word_embedder`, unless it is given,
+    // is like that of a BiLSTM: each word for itself. Beside a transformer it is null, and its vectors know all words.
     ge_c: self.ge_b { gamma: 1.0, word_dim: 32 },
   },
 
@@ -40,13 +40,14 @@ local sentences = import 'sentences.libsonnet';
       task_net_optimizer: adam,
       loss_net_optimizer: adam,
     },
-    // For a pretrained transformer; to add to another: `training=tagging.training.wnut17 + tagging.training.transformer`.
+    // For a pretrained transformer; to add to another:
+    // `training=tagging.training.wnut17 + tagging.training.transformer`.
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
   // A finished run's task-net, tuned for the least energy on the words of a file: with those of test it is transductive
-  // (Tu, Pang & Gimpel 2020, section 2). What its tags are is not looked at; they are ones that the run knows. `config` is
-  // the run's own.
+  // (Tu, Pang & Gimpel 2020, section 2). What its tags are is not looked at; they are ones that the run knows. `config`
+  // is the run's own.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
   fine_tuned(config, run, inputs, epochs=3): config {
     train_data_path: inputs,

@@ -30,7 +30,13 @@
     train: 'data/ud_ewt_pos/train.tsv',
     dev: 'data/ud_ewt_pos/dev.tsv',
     test: null,
-    reader: { columns: ['word', 'upos', 'xpos'], token_column: 'word', tag_column: 'upos', separator: 'tab', comment: '# ' },
+    reader: {
+      columns: ['word', 'upos', 'xpos'],
+      token_column: 'word',
+      tag_column: 'upos',
+      separator: 'tab',
+      comment: '# ',
+    },
     encoding: null,
   },
   // CoNLL-2003 (Tjong Kim Sang & De Meulder 2003), which has to be had from its owners; entities in BIOES, and the

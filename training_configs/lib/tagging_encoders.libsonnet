@@ -54,7 +54,8 @@ local words = import 'words.libsonnet';
   },
 
   // The paper's BiLSTM for entities, and its inputs "NER+", which are trained. Those of "NER" are
-  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`, and "NER++" has `characters=25` or another number.
+  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`, and "NER++" has `characters=25` or another
+  // number.
   ner(
     word_dim=100,
     hidden=128,

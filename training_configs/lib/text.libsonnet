@@ -35,7 +35,8 @@ local encoders = import 'text_encoders.libsonnet';
     },
     // For a transformer that learns its adapters alone; to add to another, as the next.
     adapters: { task_net_lr: 1e-4, loss_net_lr: 1e-4 },
-    // For an encoder that begins at random; to add to another: `training=text.training.reuters + text.training.from_scratch`.
+    // For an encoder that begins at random; to add to another:
+    // `training=text.training.reuters + text.training.from_scratch`.
     from_scratch: { task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
     sample: self.default + self.from_scratch { epochs: 20 },
     reuters: self.default { epochs: 8 },
@@ -67,7 +68,9 @@ local encoders = import 'text_encoders.libsonnet';
     ) {
       dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + data.reader,
       trainer+: {
-        callbacks: [{ type: 'tune_thresholds', metric: if std.startsWith(training.metric, 'f1') then 'f1' else 'micro_f1' }],
+        callbacks: [
+          { type: 'tune_thresholds', metric: if std.startsWith(training.metric, 'f1') then 'f1' else 'micro_f1' },
+        ],
       },
     },
 }

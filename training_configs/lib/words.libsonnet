@@ -1,6 +1,6 @@
 // Embeddings of words, for encoders that read words: of random vectors, or of a text file of vectors with `dim` numbers
-// each. The file's first `vector_words` words are known, whatever the data; they are lower case, as words are read. With
-// `trainable=false` they stay as the file has them.
+// each. The file's first `vector_words` words are known, whatever the data; they are lower case, as words are read.
+// With `trainable=false` they stay as the file has them.
 function(dim, vectors=null, vector_words=100000, trainable=true) {
   local loaded = vectors != null,
   vocabulary: {
