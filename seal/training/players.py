@@ -28,8 +28,8 @@ class Players:
 
     # Raises
 
-    `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is out of
-    range, nobody is to move, or the phases do not fit the players.
+    `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is out
+    of range, nobody is to move, or the phases do not fit the players.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def test_refuses_other_labels(label):
 
 
 def test_refuses_bio_in_the_place_of_bioes():
-    message = "not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set the encoding"
+    message = "not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set output_space.encoding"
     with pytest.raises(ConfigurationError, match=message):
         tag_transitions(["O", "B-A", "I-A"], "BIOES")
 
