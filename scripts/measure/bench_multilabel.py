@@ -85,10 +85,9 @@ class MultilabelBenchmark:
         return rows
 
     def step(self) -> List[Row]:
-        trainers = {name: self._taught_trainer(name) for name in self._methods}
-        timings = self._rounds({name: _epoch_of(trainer) for name, trainer in trainers.items()})
-        operations = {name: counted_operations(_epoch_of(trainer)) for name, trainer in trainers.items()}
-        steps = len(self._batches)
+        epochs = {name: _epoch_of(self._taught_trainer(name)) for name in self._methods}
+        timings, steps = self._rounds(epochs), len(self._batches)
+        operations = {name: counted_operations(epoch) for name, epoch in epochs.items()}
         return [
             *seconds_rows("multilabel", "step", timings, steps, parts.BASELINE),
             *operation_rows("multilabel", "step", operations, steps, parts.BASELINE),

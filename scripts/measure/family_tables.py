@@ -86,19 +86,21 @@ def _scores(
             comparison = comparisons.get(present[dataset].name, {}).get((split, method, metric))
             mark = f" {MARK}" if comparison is not None and comparison.p_value < LEVEL else ""
             cells.append(mean_and_deviation(ours["value"]) + mark)
+        compared = some.baseline in methods and method != some.baseline
         for names in means.values():
-            cells.append("–")
-            if names and some.baseline in methods and method != some.baseline:
-                gains = pandas.Series(
-                    [
-                        mean_gain(present[name], chosen[chosen["dataset"] == name], method, split, metric)
-                        for name in names
-                    ]
-                )
-                # No seed in common on one of them: no mean.
-                cells[-1] = "–" if gains.isna().any() else f"{gains.mean():+.2f}"
+            of_sets = [
+                mean_gain(present[name], chosen[chosen["dataset"] == name], method, split, metric)
+                for name in (names if compared else ())
+            ]
+            cells.append(_mean(of_sets))
         rows.append(cells)
     return markdown_table(["method", *sets, *means], rows)
+
+
+def _mean(of_sets: List[float]) -> str:
+    """Of gains on several data sets; none without any, or where one has no seed in common with the baseline."""
+    values = pandas.Series(of_sets, dtype=float)
+    return "–" if values.empty or values.isna().any() else f"{values.mean():+.2f}"
 
 
 def _steps(family: Family, present: Dict[str, Suite], chosen: pandas.DataFrame) -> str:

@@ -143,12 +143,21 @@ class MultilabelModel(SealModel):
         """Of the probability, by which labels are predicted: a scalar or `(labels,)`."""
         if self.decision == "half":
             return self.tuned_threshold.new_tensor(0.5)
-        if not self.is_tuned and not self.tune_thresholds:
-            raise ConfigurationError(
-                f"model.decision: '{self.decision}' needs thresholds that the trainer callback 'tune_thresholds' has "
-                "tuned, and this model was trained without it; take 'half'."
-            )
+        if not self.tune_thresholds:
+            self.check_tuned(self.decision, "model.decision")
         return self.tuned_threshold if self.decision == "tuned" else self.label_thresholds
+
+    def check_tuned(self, decision: str, key: str) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if the decision, the value of `key`, needs thresholds and they were never tuned.
+        """
+        if decision != "half" and not self.is_tuned:
+            raise ConfigurationError(
+                f"{key}: '{decision}' needs thresholds that the trainer callback 'tune_thresholds' has tuned, and this "
+                "model was trained without it; take 'half'."
+            )
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         names = self.output_space.labels

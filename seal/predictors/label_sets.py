@@ -61,11 +61,8 @@ class LabelSetPredictor(LinePredictor):
             raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
         if decision is not None and not (isinstance(decision, str) and decision in DECISIONS):
             raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
-        if decision in ("tuned", "per_label") and not model.is_tuned:
-            raise ConfigurationError(
-                f"decision: '{decision}' needs thresholds that the trainer callback 'tune_thresholds' has tuned, "
-                "and this model was trained without it."
-            )
+        if decision is not None:
+            model.check_tuned(decision, "decision")
         super().__init__(model, dataset_reader, frozen)
         self._names: List[str] = model.output_space.labels
         self._top_k = top_k
