@@ -11,7 +11,7 @@ local sentences = import 'sentences.libsonnet';
   method: methods,
 
   // The energy of a frame: each word with its tag, and all tags together. With `pooling` 'sum' a second A0 costs as
-  // much in a long sentence as in a short one; 'mean' is that of the paper's words, "pooled".
+  // much in a long sentence as in a short one; with 'mean', the energy's default, the less the longer a sentence is.
   energies(hidden_dim=256, num_heads=1, pooling='sum', dropout=0.0): [
     { type: 'local' },
     { type: 'self_attention', hidden_dim: hidden_dim, num_heads: num_heads, pooling: pooling, dropout: dropout },

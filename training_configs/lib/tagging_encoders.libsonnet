@@ -66,7 +66,17 @@ local words = import 'words.libsonnet';
     trainable=true,
     features={ pos: 16, chunk: 8, case: 4 },
     characters=0,
-  ): self.bilstm(word_dim, hidden, layers, dropout, vectors, vector_words, trainable, features, characters),
+  ): self.bilstm(
+    word_dim=word_dim,
+    hidden=hidden,
+    layers=layers,
+    dropout=dropout,
+    vectors=vectors,
+    vector_words=vector_words,
+    trainable=trainable,
+    features=features,
+    characters=characters,
+  ),
 
   // Any transformer, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512):

@@ -25,7 +25,7 @@ local encoders = import 'text_encoders.libsonnet';
   training: {
     default: sentences.training {
       epochs: 5,
-      // Of BERT as a whole: of 1e-5 to 5e-5, which its authors name, the one that learns most in few epochs.
+      // Of BERT as a whole: the largest of those that its authors name.
       task_net_lr: 5e-5,
       loss_net_lr: 5e-5,
       head_lr: 1e-3,
