@@ -9,6 +9,7 @@ from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder
 
+from seal.common.precision import in_full_precision
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
@@ -97,7 +98,7 @@ class SharedNet(CostAugmentedNet):
         self._head = torch.nn.Linear(task_net_dim, output_space.num_labels, bias=bias)
 
     def forward(self, inputs, task_net, gold, mask=None):
-        return self._head(task_net.hidden)
+        return in_full_precision(self._head, task_net.hidden)
 
 
 @CostAugmentedNet.register("stacked")
@@ -146,4 +147,4 @@ class StackedNet(CostAugmentedNet):
         features = torch.cat([both[:, 0], both[:, 1]], dim=-1)
         if self._encoder is not None:
             features = self._encoder(features, mask)
-        return self._head(features)
+        return in_full_precision(self._head, features)

@@ -3,6 +3,7 @@ from typing import Any, Dict, NamedTuple, Optional
 import torch
 from allennlp.common import Registrable
 
+from seal.common.precision import in_full_precision
 from seal.nets.encoders import Encoder
 from seal.output_spaces import OutputSpace
 
@@ -56,7 +57,7 @@ class TaskNet(torch.nn.Module, Registrable):
 
     def forward(self, inputs: Dict[str, Any]) -> TaskNetOutput:
         hidden = self._dropout(self.encoder(inputs))
-        return TaskNetOutput(self._head(hidden), hidden)
+        return TaskNetOutput(in_full_precision(self._head, hidden), hidden)
 
     @property
     def label_weights(self) -> torch.Tensor:

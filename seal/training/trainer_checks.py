@@ -23,11 +23,9 @@ def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
         )
 
 
-def check_mixed_precision(use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> None:
+def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
     # Without a word from the config AllenNLP trains on a GPU where it finds one.
-    has_gpu = torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type != "cpu"
-    if use_amp and not has_gpu:
-        raise ConfigurationError("trainer.use_amp: mixed precision needs a GPU, and there is none: leave it out.")
+    return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
 
 
 def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> None:

@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.training import GradientDescentTrainer, Trainer, TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from seal import user_errors
 from seal.training import AlternatingTrainer, NonFiniteLoss
@@ -565,6 +566,44 @@ def test_autocast_sees_updated_weights(tmp_path, monkeypatch):
     assert compared == [True] * 6
 
 
+class Products(TorchDispatchMode):
+    """What types the matrix products of a part of a program have."""
+
+    def __init__(self):
+        super().__init__()
+        self.types = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        if function in (torch.ops.aten.addmm.default, torch.ops.aten.mm.default):
+            self.types.add(found.dtype)
+        return found
+
+
+@pytest.mark.parametrize("n_e, n_f, group", [(1, 1, 1), (3, 2, 1), (2, 1, 2)])
+def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group):
+    metrics, types = {}, {}
+    for mixed in (False, True):
+        settings = config(
+            trainer__use_amp=mixed,
+            trainer__cuda_device=-1,
+            trainer__loss_net__steps=n_e,
+            trainer__task_net__steps=n_f,
+            trainer__num_gradient_accumulation_steps=group,
+        )
+        trainer = build(settings, tmp_path / str(mixed))
+        with Products() as products:
+            metrics[mixed] = trainer.train()
+        types[mixed] = products.types
+        assert {parameter.dtype for parameter in trainer.model.parameters()} == {torch.float}
+    assert types == {False: {torch.float}, True: {torch.float, torch.bfloat16}}
+    names = [name for name in metrics[False] if "loss" in name or name.startswith("training_grad_norm")]
+    assert {"training_grad_norm_loss_net", "training_grad_norm_task_net", "validation_loss"} <= set(names)
+    for name in names:
+        assert metrics[True][name] != metrics[False][name]
+        assert metrics[True][name] == pytest.approx(metrics[False][name], rel=0.03), name
+
+
 # Schedulers.
 
 
@@ -672,7 +711,6 @@ def sentence(settings, folder) -> str:
         ({"trainer__optimizer": "adam"}, 'config key "trainer.optimizer" is unknown to AlternatingTrainer'),
         ({"trainer__phases": [{"epoch": 2}]}, 'config key "trainer.phases.0.epoch" is unknown to Phase'),
         ({"trainer__first": "energy"}, "trainer.first: 'task_net' or 'loss_net', not 'energy'."),
-        ({"trainer__use_amp": True, "trainer__cuda_device": -1}, "trainer.use_amp: mixed precision needs a GPU"),
         ({"trainer__loss_net__steps": -1}, "trainer.loss_net.steps: at least 0, not -1"),
         ({"trainer__loss_net__grad_norm": 0.0}, "trainer.loss_net.grad_norm: above 0, not 0.0."),
         ({"trainer__task_net__grad_norm": -1.0}, "trainer.task_net.grad_norm: above 0, not -1.0."),
