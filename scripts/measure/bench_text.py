@@ -38,6 +38,7 @@ METHODS = {
     "nce_20": ("text.method.nce(num_samples=20)", 1),
     "nce_20_shared": ("text.method.nce(num_samples=20, share_encoder=true)", 1),
     "implicit_cd": ("text.method.implicit_cd()", 1),
+    "implicit_cd_last_layer": ("text.method.implicit_cd(last_layer=true)", 1),
     "implicit_cd_in_8_parts": ("text.method.implicit_cd()", 8),
 }
 CASES = {

@@ -1,6 +1,7 @@
 import contextlib
 import inspect
 import logging
+import re
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
@@ -20,6 +21,7 @@ from seal.samplers import check_path, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +90,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
+    inner_parameters : `List[str]`, optional (default = `None`)
+        Regular expressions: of the task-net's parameters, `theta` is those with a name in which one is found, and the
+        others count as given. `["^task_net._head"]` leaves out what lies below the last layer, and with it all second
+        derivatives of a large encoder. `None`: all of them, as in the paper.
     products : `str`, optional (default = `"autograd"`)
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
@@ -95,8 +101,9 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     # Raises
 
     `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the task
-    loss, with `use_amp`, with a path that cannot tell a loss the log-probabilities it needs, or, with `distributed`,
-    where batches are accumulated or the solver needs single examples.
+    loss, with `use_amp`, where an expression of `inner_parameters` is found in no name, with a path that cannot tell a
+    loss the log-probabilities it needs, or, with `distributed`, where batches are accumulated or the solver needs
+    single examples.
     """
 
     @classmethod
@@ -109,6 +116,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         solver: Optional[InverseHessianVector] = None,
         implicit: bool = True,
         through: str = "straight_through",
+        inner_parameters: Optional[List[str]] = None,
         products: str = "autograd",
         first: str = TASK_NET,
         use_amp: bool = False,
@@ -147,6 +155,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             if trainer._distributed:
                 _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
         trainer._implicit, trainer._through, trainer._products = implicit, through, products
+        trainer._inner_patterns = inner_parameters
+        trainer._inner_parameters()
         trainer._solver = solver or NeumannSeries(max_steps=5)
         # Alike in all workers, which solve one system.
         trainer._solver_seed = torch.initial_seed()
@@ -184,12 +194,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
             return model.loss_net_loss(state, attached)
 
-        inner, outer = self._parameters_of(TASK_NET), self._parameters_of(LOSS_NET)
+        outer = self._parameters_of(LOSS_NET)
         try:
             found = hypergradient(
                 lambda: model.joint_loss(batch),
                 primary,
-                inner,
+                self._inner_parameters(),
                 outer,
                 self._solver,
                 products=self._products,
@@ -210,6 +220,17 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         """Those that the player's optimizer moves, by name."""
         moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
         return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
+
+    def _inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
+        moved, patterns = self._parameters_of(TASK_NET), self._inner_patterns
+        if patterns is None:
+            return moved
+        for pattern in patterns:
+            check_found(pattern, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
+        found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in patterns)}
+        if not found:
+            raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")
+        return found
 
     def _report(self, report: HypergradientReport) -> None:
         values = {

@@ -3,7 +3,7 @@ What a trainer's settings need of model and machine; each mistake a `Configurati
 """
 
 import re
-from typing import Collection, List, Optional, Union
+from typing import Collection, Iterable, List, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -50,13 +50,18 @@ def check_grad_clipping(limit: Optional[float]) -> None:
 
 
 def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:
+    names = [name for name, _ in model.named_parameters()]
     for pattern in patterns or ():
-        try:
-            found = any(re.search(pattern, name) for name, _ in model.named_parameters())
-        except re.error as error:
-            raise ConfigurationError(f"trainer.no_grad: {pattern!r} is not a regular expression: {error}.") from error
-        if not found:
-            raise ConfigurationError(f"trainer.no_grad: {pattern!r} is found in the name of no parameter of the model.")
+        check_found(pattern, names, "trainer.no_grad", "of the model")
+
+
+def check_found(pattern: str, names: Iterable[str], key: str, whose: str) -> None:
+    try:
+        found = any(re.search(pattern, name) for name in names)
+    except re.error as error:
+        raise ConfigurationError(f"{key}: {pattern!r} is not a regular expression: {error}.") from error
+    if not found:
+        raise ConfigurationError(f"{key}: {pattern!r} is found in the name of no parameter {whose}.")
 
 
 def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:

@@ -74,7 +74,7 @@ def dense(trainer, part, through="straight_through"):
     from seal.samplers import with_gradient
 
     model = trainer.model
-    inner, outer = trainer._parameters_of(TASK_NET), trainer._parameters_of(LOSS_NET)
+    inner, outer = trainer._inner_parameters(), trainer._parameters_of(LOSS_NET)
     theta, psi = list(inner.values()), list(outer.values())
 
     def flat(gradients, like):
@@ -150,6 +150,33 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
     assert float(value.detach()) == pytest.approx(metrics["loss_net_loss"])
     # The task-net has no part in it.
     assert all(p.grad is None for p in trainer._parameters_of(TASK_NET).values())
+
+
+@pytest.mark.parametrize("products", sorted(PRODUCTS))
+def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
+    trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters=["^task_net._head"])
+    trainer.model.double()
+    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
+    trainer._loss(LOSS_NET, part, one_pass=False).backward()
+    explicit, implicit = dense(trainer, part)
+    tolerance = 1e-9 if products == "autograd" else 1e-5
+    assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
+    assert implicit.norm() > 100 * tolerance
+    assert list(trainer._inner_parameters()) == ["task_net._head.weight"]
+    trainer._inner_patterns = None
+    assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
+
+
+def test_what_lies_below_the_inner_parameters_is_not_differentiated(tmp_path):
+    """Of the two passes of the task-net, neither is gone back through below the last layer."""
+    trainer = build(tmp_path, inner_parameters=["^task_net._head"])
+    passed = []
+    trainer.model.task_net.encoder.register_full_backward_pre_hook(lambda *_: passed.append(1))
+    part = MicroBatch(next(iter(trainer.data_loader)))
+    trainer._loss(LOSS_NET, part, one_pass=False).backward()
+    assert not passed
+    trainer._loss(TASK_NET, part, one_pass=False).backward()
+    assert passed
 
 
 def weights(trainer):
@@ -251,6 +278,9 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"loss_net": {"steps": 0}}, "nothing trains the loss-net"),
         ({"task_net": {"steps": 0}}, "trains a task_net and a loss_net together"),
         ({"loss": {**CD, "task_loss": {"energy_weight": 0.0}}}, "the task-net does not follow the loss-net"),
+        ({"inner_parameters": []}, "trainer.inner_parameters: an empty list"),
+        ({"inner_parameters": ["(head"]}, "trainer.inner_parameters: '\\(head' is not a regular expression"),
+        ({"inner_parameters": ["_head", "^loss_net"]}, "'\\^loss_net' is found in the name of no parameter that"),
         ({"use_amp": True}, "trainer.use_amp: second derivatives need full precision"),
     ],
 )

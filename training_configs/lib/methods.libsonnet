@@ -44,8 +44,9 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   margin(energy_weight=0.1, cost='l1', share_encoder=false):
     dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),
 
-  // Bi-level training: contrastive divergence whose gradient counts what the loss-net does to the task-net.
-  implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1):
+  // Bi-level training: contrastive divergence whose gradient counts what the loss-net does to the task-net; with
+  // `last_layer=true`, to its last layer alone, at a small part of the time where the encoder is a transformer.
+  implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1, last_layer=false):
     function(encoder, energies)
       $.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)
       {
@@ -54,6 +55,7 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
         trainer:: {
           type: 'implicit_gradient',
           solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },
+          [if last_layer then 'inner_parameters']: ['^task_net[.]_head[.]'],
         },
       },
 }

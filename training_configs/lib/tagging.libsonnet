@@ -57,7 +57,7 @@ local sentences = import 'sentences.libsonnet';
     trainer: {
       [key]: config.trainer[key]
       for key in std.objectFields(config.trainer)
-      if !std.member(['solver', 'implicit', 'through', 'products'], key)
+      if !std.member(['solver', 'implicit', 'through', 'inner_parameters', 'products'], key)
     } + { type: 'alternating', num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
   },
 
