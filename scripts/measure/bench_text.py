@@ -9,7 +9,7 @@ import sys
 import tempfile
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 import _jsonnet
 import torch
@@ -30,16 +30,35 @@ from scripts.measure.suite import ROOT
 from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
 
 BASELINE = "cross_entropy"
-# The method of `training_configs/lib`, and into how many parts a batch is split, of which each has its own implicit
-# gradient: less memory for an update.
+
+
+class Measured(NamedTuple):
+    """
+    # Parameters
+
+    method : `str`
+        Of `training_configs/lib`.
+    parts : `int`
+        Into how many a batch is split, of which each has its own implicit gradient: less memory for an update.
+    mixed : `bool`
+        Mixed precision.
+    """
+
+    method: str
+    parts: int = 1
+    mixed: bool = False
+
+
 METHODS = {
-    BASELINE: ("text.method.cross_entropy()", 1),
-    "margin": ("text.method.margin()", 1),
-    "nce_20": ("text.method.nce(num_samples=20)", 1),
-    "nce_20_shared": ("text.method.nce(num_samples=20, share_encoder=true)", 1),
-    "implicit_cd": ("text.method.implicit_cd()", 1),
-    "implicit_cd_last_layer": ("text.method.implicit_cd(last_layer=true)", 1),
-    "implicit_cd_in_8_parts": ("text.method.implicit_cd()", 8),
+    BASELINE: Measured("text.method.cross_entropy()"),
+    "cross_entropy_mixed": Measured("text.method.cross_entropy()", mixed=True),
+    "margin": Measured("text.method.margin()"),
+    "nce_20": Measured("text.method.nce(num_samples=20)"),
+    "nce_20_mixed": Measured("text.method.nce(num_samples=20)", mixed=True),
+    "nce_20_shared": Measured("text.method.nce(num_samples=20, share_encoder=true)"),
+    "implicit_cd": Measured("text.method.implicit_cd()"),
+    "implicit_cd_in_8_parts": Measured("text.method.implicit_cd()", parts=8),
+    "implicit_cd_last_layer": Measured("text.method.implicit_cd(last_layer=true)"),
 }
 CASES = {
     "step": "seconds of a training step, against cross-entropy's",
@@ -131,12 +150,12 @@ class TextBenchmark:
         torch.manual_seed(0)
         model = Model.from_params(Params(config["model"]), vocab=self._vocab)
         settings = config["trainer"]
-        parts = METHODS[method][1]
+        measured = METHODS[method]
         settings.update(
             num_epochs=1, checkpointer=None, callbacks=[], enable_default_callbacks=False, run_confidence_checks=False,
-            num_gradient_accumulation_steps=parts,
+            num_gradient_accumulation_steps=measured.parts, use_amp=measured.mixed,
         )
-        loader = SimpleDataLoader(self._instances, BATCH_SIZE // parts, vocab=self._vocab)
+        loader = SimpleDataLoader(self._instances, BATCH_SIZE // measured.parts, vocab=self._vocab)
         trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
         model.to(trainer.cuda_device)
         loader.set_target_device(trainer.cuda_device)
@@ -149,7 +168,7 @@ class TextBenchmark:
             text.experiment(
               data=text.data.{self.data},
               encoder=text.encoder.transformer({text(self._encoder)}, max_length={MAX_LENGTH}),
-              method={METHODS[method][0]},
+              method={METHODS[method].method},
               training=text.training.default {{ task_net_lr: 0, loss_net_lr: 0, head_lr: null, scheduler: null }},
             )"""
         return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
