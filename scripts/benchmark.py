@@ -223,6 +223,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     with mistakes_of_the_library():
         table = pandas.DataFrame(benchmark.run(cases))
+    if table.empty:
+        raise UserError(f"--cases {','.join(cases)}: nothing to measure with these methods and the data that are here.")
     with replacing(arguments.out / "benchmark.csv") as draft:
         table.to_csv(draft, index=False)
     title = (

@@ -18,6 +18,7 @@ from tqdm import tqdm  # noqa: E402
 from scripts.measure import configs, provenance  # noqa: E402
 from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
+from scripts.measure.idle_settings import idle_setting  # noqa: E402
 from scripts.measure.runs import Run, Runner, RunFailed, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
 
@@ -124,6 +125,7 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
     more = configs.parse_settings(arguments.settings)
     for suite in suites:
         check(suite, arguments, overrides, more)
+    refuse_idle_settings(suites, arguments, more)
 
     runs = []
     # Seed by seed, so that a comparison of all methods is there early.
@@ -201,6 +203,23 @@ def check(
         # A path may be a pattern, or end in the part of a file that is meant.
         if not glob.glob(path.partition("#")[0], root_dir=ROOT):
             raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
+
+
+def refuse_idle_settings(suites: List[Suite], arguments: argparse.Namespace, more: Dict[str, str]) -> None:
+    library = (ROOT / "training_configs" / "lib").as_posix()
+
+    def writer(suite: Suite, method: str) -> Callable[[Dict[str, str]], str]:
+        rest = {"fraction": arguments.fraction, "encoder": encoder_path(arguments.encoder)}
+        epochs = arguments.epochs or suite.epochs
+        return lambda given: suite.methods[method].write(
+            Settings(library, seed=1, epochs=epochs, more=tuple(given.items()), **rest)
+        )
+
+    writers = [{method: writer(suite, method) for method in methods_of(suite, arguments)} for suite in suites]
+    idle = idle_setting(more, writers) if more else None
+    if idle is not None:
+        trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
+        raise UserError(f"--settings: '{idle}' changes nothing in what is trained here ({trained}); leave it out.")
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:

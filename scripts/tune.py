@@ -24,6 +24,7 @@ from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: 
 from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
 
+EPOCHS = 60
 EPILOG = """\
 The first trial has the config's own settings, the next ones have its energy weight or one of its learning
 rates three times larger or smaller. The others are chosen by TPE. A trial whose validation score is below
@@ -49,7 +50,11 @@ def parser() -> argparse.ArgumentParser:
     add("--dataset", required=True, choices=sets, metavar="NAME", help=", ".join(sets))
     add("--method", required=True, choices=list(SPACES), metavar="NAME", help=", ".join(SPACES))
     add("--trials", type=int, default=30, help="in the storage when the search ends (default: %(default)s)")
-    add("--epochs", type=int, default=60, help="of a trial, at most: patience may end it (default: %(default)s)")
+    add(
+        "--epochs",
+        type=int,
+        help=f"of a trial, at most: patience may end it (default: {EPOCHS}, and those of phases before its last one)",
+    )
     add(
         "--metric",
         choices=["f1", "f1_tuned"],
@@ -81,7 +86,9 @@ def check(arguments: argparse.Namespace) -> None:
     at_least_one(arguments, "trials", "epochs", "threads")
     if arguments.timeout is not None and arguments.timeout <= 0:
         raise UserError(f"--timeout must be above 0, not {arguments.timeout:g}.")
-    earlier = search_spaces.earlier_epochs(arguments.dataset, arguments.method)
+    earlier = search_spaces.earlier_epochs(arguments.dataset, arguments.method, arguments.held)
+    if arguments.epochs is None:
+        arguments.epochs = earlier + EPOCHS
     if arguments.epochs <= earlier:
         raise UserError(f"--epochs must be above {earlier}: {arguments.method} has those before its last phase.")
     for path in map(multilabel.data(arguments.dataset).get, ("train", "valid")):
@@ -137,7 +144,7 @@ class Tuning:
                     raise optuna.TrialPruned()
 
         scores: List[float] = []
-        first = search_spaces.earlier_epochs(self._arguments.dataset, self._arguments.method)
+        first = search_spaces.earlier_epochs(self._arguments.dataset, self._arguments.method, self._arguments.held)
         trial.set_user_attr("settings", settings)
         trial.set_user_attr("epochs", 0)
         # Data paths of configs are relative to the repository.

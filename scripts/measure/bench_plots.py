@@ -13,12 +13,14 @@ from scripts.measure.files import replacing  # noqa: E402
 
 
 def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
-    """A panel a case and metric: the ratio to the baseline of each method."""
+    """A panel a case and metric: the ratio to the baseline of each method. No figure where nothing has a ratio."""
     groups = [
         (key, rows)
         for key, rows in table.groupby(["case", "metric"], sort=False)
         if rows["ratio"].notna().any()
     ]
+    if not groups:
+        return
     columns = min(3, len(groups))
     lines = -(-len(groups) // columns)
     # A line of panels is as high as its most bars need.

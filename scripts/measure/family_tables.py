@@ -29,7 +29,8 @@ def sections(
     seeds = ", ".join(map(str, sorted(ours["seed"].unique())))
     parts = [f"## {family.name}: {family.title}", f"Seeds: {seeds}. Mean ± sample deviation over seeds."]
     found = set(ours["split"])
-    splits = [split for split in next(iter(present.values())).splits() if split in found]
+    # A data set may lack a split that another has.
+    splits = dict.fromkeys(split for suite in present.values() for split in suite.splits() if split in found)
     for split in splits:
         measured = set(ours.loc[ours["split"] == split, "metric"])
         for metric, heading in ((name, heading) for name, heading in family.headline.items() if name in measured):

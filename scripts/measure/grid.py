@@ -25,7 +25,7 @@ class Grid:
         return library_value(
             self._file,
             "{ [name]: { paths: { train: lib.dataset(name).train, valid: lib.dataset(name).valid, "
-            "test: lib.dataset(name).test }, epochs: lib.settings(name, 'cross_entropy').epochs } "
+            "test: std.get(lib.dataset(name), 'test') }, epochs: lib.settings(name, 'cross_entropy').epochs } "
             "for name in lib.datasets }",
         )
 

@@ -11,5 +11,5 @@ SHARED: Dict[str, Tuple[str, ...]] = {
     "nce": (*DRAWS, "straight_through"),
     "ranking": (*DRAWS, "straight_through"),
     "regression_discrete": DRAWS,
-    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping"),
+    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping", "last_layer"),
 }

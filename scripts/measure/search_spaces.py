@@ -11,7 +11,7 @@ from math import gcd
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from scripts.measure.configs import library_value, text
+from scripts.measure.configs import library_value, listed, text
 from scripts.measure.files import locked, replacing
 from scripts.measure.suite import UserError
 
@@ -70,9 +70,9 @@ PERCEPTRON_WEIGHT = Range(0.1, 10.0, log=True)
 LEARNING_RATE = Range(1.5e-5, 1e-2, log=True)
 # Configs of energy-only models: 1.02e-5 to 3.54e-3.
 ENERGY_ONLY_LEARNING_RATE = Range(1e-5, 1e-2, log=True)
-# Tables: 1, 5 or 10, and 6 once.
+# Configs: 1, 5 or 10, and 6 once.
 TASK_NET_STEPS = Choice((1, 5, 10))
-# Tables: 1 with the margin loss, where it is not searched; 3, 6, 9 or 12 with others, and 5 once.
+# Configs: 1 with the margin loss, where it is not searched; 3, 6, 9 or 12 with others, and 5 once.
 LOSS_NET_STEPS = Choice((1, 3, 6, 9, 12))
 # Tables, NCE and ranking: 20 to 100.
 DRAWS = Range(20, 100, step=20)
@@ -180,12 +180,10 @@ def first_trials(dataset: str, method: str, held: Held = ()) -> List[Dict[str, A
 
 
 @lru_cache(maxsize=None)
-def earlier_epochs(dataset: str, method: str) -> int:
+def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
     """How many epochs a run has before its last phase."""
-    phases = library_value(
-        "multilabel.libsonnet",
-        f"std.get(lib.experiment({text(dataset)}, {text(method)}).trainer, 'phases', [])",
-    )
+    experiment = f"lib.experiment({text(dataset)}, {text(method)}, {{ {listed(': ', dict(held))} }})"
+    phases = library_value("multilabel.libsonnet", f"std.get({experiment}.trainer, 'phases', [])")
     return sum(phase.get("epochs", 0) for phase in phases)
 
 

@@ -148,3 +148,15 @@ def test_operations_are_counted():
     left, right = torch.randn(3, 4), torch.randn(4, 5, requires_grad=True)
     # Forward, and the gradient of one factor: 2 * 3 * 4 * 5 each.
     assert counted_operations(lambda: (left @ right).sum().backward()) == 240
+
+
+def test_where_nothing_can_be_measured_a_sentence_says_so(tmp_path, capsys):
+    arguments = ["--suite", "multilabel", "--cases", "growth", "--methods", "margin", "--out", str(tmp_path)]
+    assert benchmark.main(arguments) == 2
+    assert "--cases growth: nothing to measure with these methods" in capsys.readouterr().err
+
+
+def test_what_has_no_ratio_has_no_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "LOAD_SHAPE", (30, 40, 20))
+    assert benchmark.main(["--suite", "multilabel", "--cases", "load", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "benchmark.csv").exists() and not (tmp_path / "benchmark.png").exists()

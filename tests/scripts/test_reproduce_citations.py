@@ -11,7 +11,7 @@ from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
 #: A value for each argument that a number does not fit.
-VALUES = {"weights": "{ once: 2 }"}
+VALUES = {"weights": "{ once: 2 }", "last_layer": "true"}
 
 
 def settings_of(suite, *more):

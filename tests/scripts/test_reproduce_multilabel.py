@@ -1,6 +1,7 @@
 """scripts/reproduce.py --suite multilabel: configs, scores against slow ones, tables, and whole runs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import _jsonnet
@@ -172,6 +173,16 @@ def test_the_mean_gain_is_over_data_sets_that_have_every_method():
     assert "| NCE | 45.50 ± 0.71 | – | +4.00 |" in page and "†" not in page
 
 
+def test_a_split_that_the_first_data_set_lacks_is_shown():
+    table = made_up()
+    test = table[table["dataset"] == "genbase"].assign(split="test")
+    bibtex = SUITES["multilabel_bibtex"]
+    short = replace(bibtex, data=lambda: {**bibtex.data(), "test": None})
+    suites = {**SUITES, bibtex.name: short}
+    lines = family_tables.sections(FAMILY, suites, pandas.concat([table, test]), comparisons_of(0.2))
+    assert "### test: Example F1 at 0.5" in lines
+
+
 def test_what_a_single_change_of_a_method_does_has_a_table():
     table = made_up()
     static = table[table["method"] == "nce"].copy()
@@ -232,6 +243,14 @@ def test_the_figure_says_what_its_points_are():
         assert [note.partition(",")[0] for note in notes] == expected
 
 
+@pytest.mark.parametrize(
+    "method, setting", [("nce", "loss_net_from"), ("static_nce", "task_net_from"), ("dvn", "task_net_from")]
+)
+def test_an_earlier_run_that_a_method_would_not_look_at_is_refused(method, setting):
+    with pytest.raises(RuntimeError, match=f"'{setting}' is of .* not of '{method}'"):
+        configs.library_value("multilabel.libsonnet", f"lib.experiment('sample', '{method}', {{ {setting}: 'runs/x' }})")
+
+
 # The user's mistakes.
 
 
@@ -247,6 +266,9 @@ def test_the_figure_says_what_its_points_are():
         (["--settings", "energy_wait=1"], ["energy_wait", "energy_weight"]),
         (["--settings", "seed=1"], ["seed", "--seeds"]),
         (["--settings", "nse:energy_weight=1"], ["nse", "nce"]),
+        (["--settings", "margin:num_samples=5"], ["'margin:num_samples' changes nothing"]),
+        (["--settings", "noise=2", "--methods", "margin,nce"], ["'noise' changes nothing", "(margin, nce)"]),
+        (["--suite", "citations", "--settings", "batch_size=64"], ["'batch_size' changes nothing"]),
         (["--suite", "srl_sample", "--datasets", "bibtex"], ["--datasets", "srl_sample"]),
         (["--suite", "srl_sample", "--settings", "epochs=1"], ["--settings", "--overrides"]),
         (["--suite", "multilabel_bibtex"], ["multilabel_bibtex", "multilabel"]),

@@ -11,7 +11,14 @@ from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "tagging"}
 #: A value for each argument that a number does not fit.
-VALUES = {"cost": "'hamming'", "optimizer": "'adam'", "q": "null", "fine_tune_epochs": "2", "share_encoder": "true"}
+VALUES = {
+    "cost": "'hamming'",
+    "optimizer": "'adam'",
+    "q": "null",
+    "fine_tune_epochs": "2",
+    "share_encoder": "true",
+    "last_layer": "true",
+}
 
 
 def settings_of(suite, *more, encoder=None):

@@ -135,6 +135,17 @@ def test_epochs_before_the_last_phase(method, epochs):
     assert search_spaces.earlier_epochs("sample", method) == epochs
 
 
+@pytest.mark.parametrize(
+    "settings, epochs",
+    [("task_net_epochs=5,loss_net_epochs=1", 6), ("loss_net_epochs=1", 21), ("loss_net_from='runs/x'", 0)],
+)
+def test_settings_that_are_held_may_change_the_phases(settings, epochs):
+    given = tune.parser().parse_args(["--dataset", "sample", "--method", "static_nce", "--settings", settings])
+    tune.check(given)
+    assert search_spaces.earlier_epochs("sample", "static_nce", given.held) == epochs
+    assert given.epochs == epochs + 60
+
+
 # A trial.
 
 
@@ -183,10 +194,10 @@ def test_a_pruned_trial_ends_at_once_and_leaves_nothing_behind(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_only_the_last_phase_counts(monkeypatch):
-    monkeypatch.setattr(search_spaces, "earlier_epochs", lambda dataset, method: 1)
-    trial = Trial()
-    trained(trial, {"loss_net_epochs": 1, "batch_size": 400}, method="static_regression", epochs=3)
+def test_only_the_last_phase_counts():
+    trial, given = Trial(), arguments("--settings", "loss_net_epochs=1", method="static_regression", epochs=3)
+    tune.check(given)
+    tune.Tuning(given, lambda trial, epoch: None).train(trial, {"batch_size": 400})
     assert list(trial.reported) == [0, 1] and trial.user_attrs["epochs"] == 3
 
 

@@ -27,6 +27,11 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
     local s = $.settings(dataset, method, settings),
     local dropout = if s.dropout == null then d.net.dropout else s.dropout,
     local layers = d.net.num_layers,
+    // Other methods would not read them.
+    assert s.loss_net_from == null || std.startsWith(method, 'static_') :
+           "settings: 'loss_net_from' is of the static methods, not of '%s'" % method,
+    assert s.task_net_from == null || std.member(['spen', 'nce_energy'], method) :
+           "settings: 'task_net_from' is of 'spen' and 'nce_energy', not of '%s'" % method,
     local encoder = {
       type: 'feature_mlp',
       hidden_dim: d.net.hidden_dim,

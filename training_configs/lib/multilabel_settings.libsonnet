@@ -2,8 +2,10 @@
 //
 // energy_weight, num_samples and the learning rates of margin, regression, regression_s, nce and ranking: SEAL, ICLR
 // 2022 submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and
-// everything of cross-entropy, energy-only and static methods): as its authors' published configs have it. Where a
-// table has no line, `default` holds.
+// everything of cross-entropy, of energy-only methods and of the task-nets of static ones): as its authors' published
+// configs have it. Where a table has no line, `default` holds: for the loss-net of a static method, too, which its
+// authors took from an energy-only run. For that, train the sibling (`dvn` for `static_regression`, `spen`,
+// `nce_energy`) and set `loss_net_from` to its folder.
 local lookup = import 'multilabel_lookup.libsonnet';
 local default = {
   // Whether `multilabel_tuned` takes the place of what follows.
@@ -36,7 +38,8 @@ local default = {
   // cross-entropy that draws the noise of NCE, or that a SPEN begins as.
   loss_net_epochs: 30,
   task_net_epochs: 20,
-  // Or an archive or folder of an earlier run that has.
+  // Or an archive or folder of an earlier run: whose loss-net a static method has, or whose task-net stands before an
+  // energy-only model.
   loss_net_from: null,
   task_net_from: null,
   grad_norm: 10.0,
@@ -98,7 +101,7 @@ local settings = {
   cal500: {
     cross_entropy: { task_net_lr: 9.86e-3 },
     spen: { loss_net_lr: 1.08e-5 },
-    dvn: dvn(6.52e-5, 8.2e-6, 0.107),
+    dvn: dvn(6.52e-5, 8.2e-6, 0.107) { dropout: 0.3 },
     nce_energy: nce_energy(3.54e-3, 100),
     static_margin: static(0.0415, 7.14e-3, 1),
     static_regression: static(0.117, 1.02e-2, 10, { weight_decay: 1.4e-3, dropout: 0.3 }),

@@ -22,7 +22,7 @@ METHODS = {
 # Of the encoder, a transformer or a convolution of words, beside those of `training` in
 # `training_configs/lib/text.libsonnet`.
 TRANSFORMER_SETTINGS = ("max_length", "pooling", "adapters", "frozen")
-CNN_SETTINGS = ("max_length", "vectors", "vector_words", "word_dim", "filters")
+CNN_SETTINGS = ("max_length", "vectors", "vector_words", "word_dim", "filters", "dropout")
 ARGUMENTS = {**SHARED, "nce_shared": tuple(name for name in SHARED["nce"] if name != "share_encoder")}
 
 
@@ -31,8 +31,10 @@ def library() -> Dict[str, Any]:
     """Paths and settings of training of each data set, in one evaluation."""
     return library_value(
         "text.libsonnet",
-        "{ [name]: { paths: { train: lib.data[name].train, dev: lib.data[name].dev, test: lib.data[name].test }, "
-        "training: lib.training[name] } for name in std.objectFields(lib.data) }",
+        "{ [name]: { local data = lib.data[name], "
+        "paths: { train: data.train, dev: data.dev, test: std.get(data, 'test') }, "
+        "own_training: std.objectHas(lib.training, name), "
+        "training: std.get(lib.training, name, lib.training.default) } for name in std.objectFields(lib.data) }",
     )
 
 
@@ -74,13 +76,14 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         encoder = f"text.encoder.transformer({text(settings.encoder)}{named})"
         rates = ""
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
+    base = dataset if library()[dataset]["own_training"] else "default"
     return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(
         "text.experiment",
         {
             "data": f"text.data.{dataset}",
             "encoder": encoder,
             "method": f"text.method.{function}({listed('=', of_method)})",
-            "training": f"text.training.{dataset}{rates} + {{ {listed(': ', training)} }}",
+            "training": f"text.training.{base}{rates} + {{ {listed(': ', training)} }}",
         },
     )
 

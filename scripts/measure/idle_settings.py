@@ -1,0 +1,61 @@
+"""Settings that change nothing in any of the runs that are asked for: a mistake, since whoever gave them expects more."""
+
+import json
+from typing import Any, Callable, Dict, Iterable, Optional
+
+import _jsonnet
+
+from scripts.measure.configs import settings_of
+
+#: Asks for our settings where there are some; it may find none.
+MAY_BE_IDLE = ("tuned",)
+#: The text of a method's config with the settings of `--settings`, by name.
+Write = Callable[[Dict[str, str]], str]
+
+
+def idle_setting(given: Dict[str, str], writers: Iterable[Dict[str, Write]]) -> Optional[str]:
+    """
+    The first of the settings, as `configs.parse_settings` has them, by which no config changes.
+
+    # Parameters
+
+    writers : `Iterable[Dict[str, Write]]`
+        Of each data set, by method.
+    """
+    for key in given:
+        whose, _, name = key.rpartition(":")
+        if name not in MAY_BE_IDLE and not any(
+            changes(write, name, dict(settings_of(method, given)))
+            for methods in writers
+            for method, write in methods.items()
+            if whose in ("", method)
+        ):
+            return key
+    return None
+
+
+def changes(write: Write, name: str, settings: Dict[str, str]) -> bool:
+    """Whether the config is another one for another value of a setting."""
+    other = another(json.loads(_jsonnet.evaluate_snippet("--settings", settings[name])))
+    if other is None:
+        return True
+    try:
+        given, changed = (
+            _jsonnet.evaluate_snippet("config", write({**settings, name: value})) for value in (settings[name], other)
+        )
+    except RuntimeError:
+        return True  # The library reads it: it refuses one of the two.
+    return given != changed
+
+
+def another(value: Any) -> Optional[str]:
+    """Another value, in jsonnet; `None` where there is no telling what would be one."""
+    if value is None:
+        return "1"
+    if isinstance(value, bool):
+        return json.dumps(not value)
+    if isinstance(value, (int, float)):
+        return json.dumps(value + 1)
+    if isinstance(value, str):
+        return json.dumps(value + "_")
+    return None

@@ -1,0 +1,26 @@
+from scripts.measure.idle_settings import another, changes, idle_setting
+
+
+def write(given):
+    """A config that reads `rate`, refuses more than 10 `steps` and does not look at `noise`."""
+    return f"local steps = {given.get('steps', 1)}; assert steps <= 10; {{ rate: {given.get('rate', 'null')}, n: steps }}"
+
+
+def test_a_setting_is_idle_if_no_other_value_would_make_a_difference():
+    for value in ("null", "0.1", "'a'", "true"):
+        assert changes(write, "rate", {"rate": value}) and not changes(write, "noise", {"noise": value})
+    # A value that the config has anyway is no mistake, nor is one beside which there is none.
+    assert changes(write, "steps", {"steps": "1"}) and changes(write, "steps", {"steps": "10"})
+    assert another({"a": 1}) is None and changes(write, "weights", {"weights": "{ a: 1 }"})
+
+
+def test_one_run_that_reads_a_setting_is_enough():
+    def deaf(given):
+        return "{}"
+
+    both = [{"nce": write, "margin": deaf}, {"margin": deaf}]
+    assert idle_setting({"rate": "1", "tuned": "true"}, both) is None
+    assert idle_setting({"rate": "1", "noise": "1"}, both) == "noise"
+    assert idle_setting({"nce:rate": "1"}, both) is None
+    assert idle_setting({"margin:rate": "1"}, both) == "margin:rate"
+    assert idle_setting({"rate": "1"}, [{"margin": deaf}]) == "rate"
