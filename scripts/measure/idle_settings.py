@@ -1,4 +1,4 @@
-"""Settings that change nothing in any of the runs that are asked for: a mistake, since whoever gave them expects more."""
+"""Settings that change nothing in any of the runs that are asked for: a mistake of whoever gave them."""
 
 import json
 from typing import Any, Callable, Dict, Iterable, Optional

@@ -1,5 +1,5 @@
 from contextlib import contextmanager
-from typing import Optional
+from typing import Iterable, Optional
 
 import torch
 
@@ -10,12 +10,18 @@ def constant(module: Optional[torch.nn.Module]):
     if module is None:
         yield
         return
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    with without_gradient(module.parameters()), without_dropout(module):
+        yield
+
+
+@contextmanager
+def without_gradient(parameters: Iterable[torch.nn.Parameter]):
+    """Inside, they are constants."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)
     try:
-        with without_dropout(module):
-            yield
+        yield
     finally:
         for parameter in trained:
             parameter.requires_grad_(True)

@@ -2,6 +2,7 @@ from typing import Optional
 
 import torch
 
+from seal.common.precision import in_full_precision
 from seal.energies.energy import Energy
 from seal.output_spaces import OutputSpace
 
@@ -25,7 +26,7 @@ class LocalEnergy(Energy):
         self.label_embeddings = torch.nn.Linear(input_dim, output_space.num_labels, bias=False)
 
     def condition(self, hidden: torch.Tensor, mask=None, inputs=None) -> torch.Tensor:
-        return self.label_embeddings(hidden)
+        return in_full_precision(self.label_embeddings, hidden)
 
     def forward(
         self, condition: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None

@@ -5,7 +5,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
-from seal.common.precision import in_full_precision
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
 
@@ -82,6 +81,11 @@ class SelfAttentionEnergy(Energy):
     def forward(
         self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
+        # What few tags change among many is too little for half precision.
+        with torch.autocast(outputs.device.type, enabled=False):
+            return self._energy(outputs, mask)
+
+    def _energy(self, outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         # shape: (tags, hidden_dim)
         tags = F.dropout(self.tag_vectors.weight.t(), self.dropout, self.training)
         tokens = outputs.shape[2]
@@ -104,7 +108,7 @@ class SelfAttentionEnergy(Energy):
                 if i < len(self.norms):
                     hidden = self.norms[i](hidden)
             pooled = (weights.unsqueeze(-2) @ hidden).squeeze(-2)
-        return in_full_precision(self.direction, F.softplus(self.output(pooled))).squeeze(-1)
+        return self.direction(F.softplus(self.output(pooled))).squeeze(-1)
 
 
 class _Attention(torch.nn.Module):

@@ -9,6 +9,7 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
+from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
 from seal.models.seal_model import SealModel, TaskState
@@ -101,7 +102,7 @@ class SrlModel(SealModel):
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """`(rows, words)`: the log-odds that a word is a predicate, from vectors of rows without one."""
-        return self._predicate_head(hidden).squeeze(-1)
+        return in_full_precision(self._predicate_head, hidden).squeeze(-1)
 
     def forward(
         self,

@@ -91,7 +91,8 @@ class CitationBatchReward:
         count = found.sum(dim=2)
         shares = found * (weight / count.clamp(min=1)).unsqueeze(2)
         #: Of each word and tag, `(batch, tokens, tags)`, and of the rules that find no word, `(batch, 1)`.
-        self._scores = torch.einsum("brt,rc->btc", shares, allowed).to(device)
+        with torch.autocast("cpu", enabled=False):
+            self._scores = torch.einsum("brt,rc->btc", shares, allowed).to(device)
         self._idle = (weight * (count == 0)).sum(dim=1, keepdim=True).to(device)
         self._closing = closing.unsqueeze(1).to(device)
         self._weights, self._total = weights, sum(weights.values())

@@ -9,6 +9,7 @@ import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Trainer
 
+from seal.common.module_modes import without_gradient
 from seal.hypergradients import (
     HypergradientReport,
     InputSpans,
@@ -151,12 +152,15 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                     "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
                     "implicit gradient; set it above 0, or trainer.implicit to false."
                 )
-            _warn_of_kinks(model)
             if trainer._distributed:
                 _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
         trainer._implicit, trainer._through, trainer._products = implicit, through, products
         trainer._inner_patterns = inner_parameters
-        trainer._inner_parameters()
+        inner = trainer._inner_parameters()
+        if implicit:
+            # Nothing bends below the last layer where that alone counts.
+            below = any(not name.startswith("task_net._head") for name in inner)
+            _warn_of_kinks({**({"task_net": model.task_net} if below else {}), "loss_net": model.loss_net})
         trainer._solver = solver or NeumannSeries(max_steps=5)
         # Alike in all workers, which solve one system.
         trainer._solver_seed = torch.initial_seed()
@@ -166,10 +170,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
         if not self._implicit or not self._uses_energy():
             return super()._loss_net_loss(part, one_pass)
-        with self._loss_net_stream.active():
-            return self._surrogate(part)
+        inner = self._inner_parameters()
+        given = [parameter for name, parameter in self._parameters_of(TASK_NET).items() if name not in inner]
+        with self._loss_net_stream.active(), without_gradient(given):
+            return self._surrogate(part, inner)
 
-    def _surrogate(self, part: MicroBatch) -> torch.Tensor:
+    def _surrogate(self, part: MicroBatch, inner: Dict[str, torch.nn.Parameter]) -> torch.Tensor:
         """`L_Prim` in value, the hypergradient in gradient: what the loop above backpropagates and clips."""
         model, batch = self.model, part.batch
         # One pass of the task-net draws the candidates and lets the gradient through them.
@@ -199,7 +205,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             found = hypergradient(
                 lambda: model.joint_loss(batch),
                 primary,
-                self._inner_parameters(),
+                inner,
                 outer,
                 self._solver,
                 products=self._products,
@@ -264,8 +270,8 @@ def _check_distributed(solver: Optional[InverseHessianVector], parts: int) -> No
         )
 
 
-def _warn_of_kinks(model: SealModel) -> None:
-    for name, net in (("task_net", model.task_net), ("loss_net", model.loss_net)):
+def _warn_of_kinks(nets: Dict[str, torch.nn.Module]) -> None:
+    for name, net in nets.items():
         found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
         if found:
             logger.warning(

@@ -3,7 +3,8 @@ from scripts.measure.idle_settings import another, changes, idle_setting
 
 def write(given):
     """A config that reads `rate`, refuses more than 10 `steps` and does not look at `noise`."""
-    return f"local steps = {given.get('steps', 1)}; assert steps <= 10; {{ rate: {given.get('rate', 'null')}, n: steps }}"
+    steps, rate = given.get("steps", 1), given.get("rate", "null")
+    return f"local steps = {steps}; assert steps <= 10; {{ rate: {rate}, steps: steps }}"
 
 
 def test_a_setting_is_idle_if_no_other_value_would_make_a_difference():

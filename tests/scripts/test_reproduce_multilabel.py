@@ -248,7 +248,8 @@ def test_the_figure_says_what_its_points_are():
 )
 def test_an_earlier_run_that_a_method_would_not_look_at_is_refused(method, setting):
     with pytest.raises(RuntimeError, match=f"'{setting}' is of .* not of '{method}'"):
-        configs.library_value("multilabel.libsonnet", f"lib.experiment('sample', '{method}', {{ {setting}: 'runs/x' }})")
+        experiment = f"lib.experiment('sample', '{method}', {{ {setting}: 'runs/x' }})"
+        configs.library_value("multilabel.libsonnet", experiment)
 
 
 # The user's mistakes.

@@ -168,13 +168,15 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
 
 
 def test_what_lies_below_the_inner_parameters_is_not_differentiated(tmp_path):
-    """Of the two passes of the task-net, neither is gone back through below the last layer."""
+    """Of the two passes of the task-net, neither is gone back through below the last layer, nor keeps a graph there."""
     trainer = build(tmp_path, inner_parameters=["^task_net._head"])
     passed = []
     trainer.model.task_net.encoder.register_full_backward_pre_hook(lambda *_: passed.append(1))
     part = MicroBatch(next(iter(trainer.data_loader)))
+    vectors = []
+    trainer.model.task_net.encoder.register_forward_hook(lambda module, inputs, output: vectors.append(output))
     trainer._loss(LOSS_NET, part, one_pass=False).backward()
-    assert not passed
+    assert not passed and [vector.requires_grad for vector in vectors] == [False, False]
     trainer._loss(TASK_NET, part, one_pass=False).backward()
     assert passed
 
@@ -387,3 +389,7 @@ def test_kinked_activations_are_told(tmp_path, caplog, activation, warned):
     build(tmp_path, {**CD, "task_net": task_net})
     told = [record.message for record in caplog.records if "second derivatives" in record.message]
     assert len(told) == warned and all("in the task_net" in message for message in told)
+    # Below the only layer that counts, it may bend as it likes.
+    caplog.clear()
+    build(tmp_path, {**CD, "task_net": task_net}, inner_parameters=["^task_net._head"])
+    assert not [record for record in caplog.records if "second derivatives" in record.message]

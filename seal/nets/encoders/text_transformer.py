@@ -6,6 +6,7 @@ from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
 from seal.nets.encoders.adapters import Adapters
 from seal.nets.encoders.encoder import Encoder
+from seal.nets.encoders.hub_model import hub_model, set_gradient_checkpointing
 
 _POOLINGS = ("cls", "mean")
 
@@ -30,6 +31,7 @@ class TextTransformer(Encoder):
     adapters : `Adapters`, optional (default = `None`)
         Only these are trained.
     gradient_checkpointing : `bool`, optional (default = `None`)
+        Less memory for more time: what lies between the layers is computed again in the backward pass.
 
     # Raises
 
@@ -50,18 +52,13 @@ class TextTransformer(Encoder):
             raise ConfigurationError(f"encoder.pooling: one of {', '.join(_POOLINGS)}, not '{pooling}'.")
         if adapters is not None and not train_parameters:
             raise ConfigurationError("encoder.train_parameters: with adapters, leave it out; only they are trained.")
-        try:
-            self._embedder = PretrainedTransformerEmbedder(
-                model_name,
-                train_parameters=train_parameters,
-                eval_mode=not train_parameters,
-                gradient_checkpointing=gradient_checkpointing,
-            )
-        except OSError as error:
-            raise ConfigurationError(
-                f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
-                f"can be had from the hub here ({str(error).splitlines()[0]})"
-            ) from error
+        self._embedder = hub_model(
+            PretrainedTransformerEmbedder,
+            model_name,
+            train_parameters=train_parameters,
+            eval_mode=not train_parameters,
+        )
+        set_gradient_checkpointing(self._embedder.transformer_model, gradient_checkpointing)
         self._pooling = pooling
         if adapters is not None:
             adapters.insert(self._embedder.transformer_model)

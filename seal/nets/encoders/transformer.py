@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 
 from seal.nets.encoders.encoder import Encoder
+from seal.nets.encoders.hub_model import hub_model, set_gradient_checkpointing
 
 
 @Encoder.register("transformer")
@@ -25,7 +26,9 @@ class TransformerWordEncoder(Encoder):
         are encoded apart, so that every word has a vector; only the predicate's window sees its mark. The reader's
         indexer must have the same value.
     train_parameters : `bool`, optional (default = `True`)
+        `False`: it stays as it is, without dropout.
     gradient_checkpointing : `bool`, optional (default = `None`)
+        Less memory for more time: what lies between the layers is computed again in the backward pass.
     marks_predicate : `bool`, optional (default = `True`)
         `False`: for tasks without a predicate, and for transformers without token types.
 
@@ -44,22 +47,22 @@ class TransformerWordEncoder(Encoder):
         marks_predicate: bool = True,
     ) -> None:
         super().__init__()
-        try:
-            self._embedder = PretrainedTransformerMismatchedEmbedder(
-                model_name,
-                max_length=max_length,
-                train_parameters=train_parameters,
-                gradient_checkpointing=gradient_checkpointing,
-                sub_token_mode="first",
-            )
-        except OSError as error:
-            raise ConfigurationError(
-                f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
-                f"can be had from the hub here ({str(error).splitlines()[0]})"
-            ) from error
+        self._embedder = hub_model(
+            PretrainedTransformerMismatchedEmbedder,
+            model_name,
+            max_length=max_length,
+            train_parameters=train_parameters,
+            sub_token_mode="first",
+        )
+        pieces = self._embedder._matched_embedder
+        set_gradient_checkpointing(pieces.transformer_model, gradient_checkpointing)
+        if not train_parameters:
+            # What the embedder of pieces takes as an argument, and that of words does not.
+            pieces.eval_mode = True
+            pieces.train()
         self._marks_predicate = marks_predicate
         if marks_predicate:
-            _ensure_two_token_types(self._embedder._matched_embedder.transformer_model, model_name)
+            _ensure_two_token_types(pieces.transformer_model, model_name)
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
         (pieces,) = inputs["tokens"].values()

@@ -52,6 +52,27 @@ def test_what_is_trained(folder):
     adapted.train()(inputs).sum().backward()
 
 
+def test_gradient_checkpointing_saves_memory_and_changes_nothing(folder):
+    inputs, saved, found = pieces(), {}, {}
+    for wanted in (None, True):
+        torch.manual_seed(0)
+        net = encoder(folder, gradient_checkpointing=wanted, adapters={"dim": 4})
+        # In training mode, or nothing is computed again; but without dropout, to compare.
+        for module in net.train().modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        size = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: size.append(x.nbytes) or x, lambda x: x):
+            value = net(inputs).square().sum()
+        saved[wanted] = sum(size)
+        one = next(p for name, p in net.named_parameters() if "layer.0" in name and name.endswith("up.bias"))
+        (first,) = torch.autograd.grad(value, one, create_graph=True)
+        (second,) = torch.autograd.grad(first.square().sum(), one)
+        found[wanted] = torch.stack([first.detach(), second])
+    assert saved[True] < saved[None] / 3
+    assert found[None].abs().min() > 0 and torch.allclose(found[True], found[None], rtol=1e-4, atol=1e-6)
+
+
 def test_two_encoders_of_a_model_share_no_weights(folder):
     one, other = encoder(folder), encoder(folder)
     assert not {id(p) for p in one.parameters()} & {id(p) for p in other.parameters()}

@@ -165,6 +165,17 @@ def test_one_token_type_becomes_two(tmp_path):
     assert not any(parameter.requires_grad for parameter in frozen.parameters())
 
 
+def test_a_frozen_one_has_no_dropout_and_checkpoints_are_set(bert):
+    inputs = inputs_of(bert, [["a", "b"]], [[1, 0]])
+    frozen, trained = TransformerWordEncoder(bert, train_parameters=False), TransformerWordEncoder(bert)
+    assert torch.equal(frozen.train()(inputs), frozen(inputs))
+    assert torch.equal(frozen(inputs), trained.eval()(inputs))
+    assert not torch.equal(frozen(inputs), trained.train()(inputs))
+    for wanted in (None, False, True):
+        encoder = TransformerWordEncoder(bert, gradient_checkpointing=wanted)
+        assert encoder._embedder._matched_embedder.transformer_model.is_gradient_checkpointing is bool(wanted)
+
+
 def test_no_token_types(tmp_path):
     config = DistilBertConfig(vocab_size=len(PIECES), dim=16, hidden_dim=24, n_layers=1, n_heads=2)
     name = save_model(tmp_path / "distilbert", DistilBertModel(config))

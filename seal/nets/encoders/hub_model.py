@@ -1,0 +1,32 @@
+from typing import Any, Callable, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+
+def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) -> Any:
+    """
+    An embedder of AllenNLP's around a transformer of the hub or of a local folder.
+
+    # Raises
+
+    `ConfigurationError` if there is none of the name.
+    """
+    try:
+        return embedder(model_name, **settings)
+    except OSError as error:
+        raise ConfigurationError(
+            f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
+            f"can be had from the hub here ({str(error).splitlines()[0]})"
+        ) from error
+
+
+def set_gradient_checkpointing(transformer: torch.nn.Module, wanted: Optional[bool]) -> None:
+    """
+    AllenNLP notes it in the model's configuration, where a built model no longer looks for it. `None`: as it is.
+    """
+    if wanted:
+        # The reentrant form has no second derivatives, and no gradient where the first layers are frozen.
+        transformer.gradient_checkpointing_enable({"use_reentrant": False})
+    elif wanted is not None:
+        transformer.gradient_checkpointing_disable()
