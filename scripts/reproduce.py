@@ -272,6 +272,8 @@ def report(out: Path, label: str, command: str) -> None:
 
 def run(arguments: argparse.Namespace, command: str) -> int:
     """The status: 1 where a run failed."""
+    # Scoring leaves the working directory that a relative path is meant from.
+    arguments.out = arguments.out.absolute()
     runs = plan(arguments)
     for sentence in provenance.changes([run.folder for run in runs if run.trained]):
         print(f"warning: {sentence}", file=sys.stderr)

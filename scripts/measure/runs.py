@@ -45,6 +45,10 @@ class Run:
     splits: Tuple[str, ...]
     state: str = "waiting"
 
+    def __post_init__(self) -> None:
+        # Now: while a run is scored, the whole process is in another working directory.
+        self.shown_log = os.path.relpath(self.log)
+
     @property
     def name(self) -> str:
         return run_name(self.suite.name, self.method, self.seed)
@@ -163,7 +167,7 @@ class Runner:
                 recovered = False
                 status = self._train(run, lock, recover=False)
             if status != 0:
-                raise RunFailed(f"{_reason(run.log)} (exit status {status}; see {os.path.relpath(run.log)})")
+                raise RunFailed(f"{_reason(run.log)} (exit status {status}; see {run.shown_log})")
             write_json(run.folder / "trained.json", {"recovered": recovered})
         recovered = read_json(run.folder / "trained.json")["recovered"]
         try:

@@ -368,6 +368,25 @@ def test_a_failed_run_is_named_and_the_others_are_kept(whole, tmp_path, capsys, 
     assert "broken, seed 1: set the model (exit status 3; see " in page and "| CRF | 1 |" in page
 
 
+def test_a_relative_folder_is_meant_from_where_the_command_was_given(tmp_path, monkeypatch, capsys):
+    """While a run is scored, the process is in the repository's folder."""
+    start, elsewhere = tmp_path / "start", tmp_path / "elsewhere"
+    start.mkdir(), elsewhere.mkdir()
+    monkeypatch.chdir(start)
+
+    def train(self, run, lock, recover):
+        write_text(run.log, "error: set the model\n")
+        os.chdir(elsewhere)
+        return 3
+
+    monkeypatch.setattr(runs.Runner, "_train", train)
+    assert reproduce.main([*TINY, "--methods", "crf", "--out", "out"]) == 1
+    log = "out/runs/srl_sample-crf-1/train.log"
+    assert f"srl_sample-crf-1 failed: set the model (exit status 3; see {log})\n" in capsys.readouterr().err
+    assert (start / log).is_file() and (start / "out" / "results.md").is_file()
+    assert not list(elsewhere.iterdir())
+
+
 def wait_for(condition, process, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
