@@ -34,6 +34,8 @@ class Run:
         At most; for the progress bar.
     splits : `Tuple[str, ...]`
         Those that are to be scored, the one for validation among them.
+    own : `Tuple[str, ...]`, optional (default = `()`)
+        The names of the settings and overrides in its config that are for its method alone.
     """
 
     suite: Suite
@@ -43,6 +45,7 @@ class Run:
     config: str
     epochs: int
     splits: Tuple[str, ...]
+    own: Tuple[str, ...] = ()
     state: str = "waiting"
 
     def __post_init__(self) -> None:
@@ -188,7 +191,7 @@ class Runner:
             command += ["--include-package", package]
         if not recover:
             shutil.rmtree(run.model, ignore_errors=True)
-        provenance.note_training(run.folder, recover)
+        provenance.note_training(run.folder, recover, run.own)
         with open(run.log, "wb") as log:
             process = subprocess.Popen(
                 command,

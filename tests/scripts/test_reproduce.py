@@ -235,6 +235,8 @@ def test_results_of_a_suite(whole):
     folders = list((whole / "runs").iterdir())
     (commit,) = {training["commit"] for folder in folders for training in provenance.trainings(folder)}
     assert f"- commits of the runs: {commit}, 2 runs\n" in page and "## Beware" not in page
+    settings = "`epochs=3, fraction=0.02, validation_dataset_reader.fraction=0.05`"
+    assert f"\n\n## How it was trained\n\n- {settings}: all runs\n\n## srl_sample" in page
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -322,6 +324,24 @@ def test_a_page_names_the_data_that_its_runs_were_given(whole, tmp_path):
     reproduce.report(tmp_path, "", "")
     page, own = (tmp_path / "results.md").read_text(encoding="utf-8"), SUITES["srl_sample"].data()
     assert f"Data: train `{own['train']}`, dev `data/elsewhere`, `{own['dev']}`, test `{own['test']}`. " in page
+
+
+def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    config = tmp_path / "runs" / "srl_sample-crf-1" / "config.jsonnet"
+    config.write_text(config.read_text(encoding="utf-8").replace("epochs: 3", "epochs: 4"))
+    reproduce.report(tmp_path, "", "")
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    told = "which may explain a difference in scores: epochs 4 instead of 3."
+    assert f"- crf on srl_sample: trained with other settings than cross_entropy, {told}\n" in page
+    shared = "fraction=0.02, validation_dataset_reader.fraction=0.05`"
+    lines = [f"- `epochs=3, {shared}: cross_entropy on srl_sample", f"- `epochs=4, {shared}: crf on srl_sample"]
+    assert "## How it was trained\n\n" + "\n".join(lines) + "\n\n" in page
+    # A folder that has lost it breaks no page.
+    config.unlink()
+    reproduce.report(tmp_path, "", "")
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "\n- unknown (no config.jsonnet): crf on srl_sample\n" in page and "instead of" not in page
 
 
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
