@@ -29,8 +29,9 @@ each example of a split adds to the scores.
 Started again after whatever end, the same command goes on where it stopped; more seeds, methods, data sets or
 splits may be asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
 (OUT/results_multilabel.png of that suite). A split that is asked for later is scored without training again.
-The page names the commits of its runs, and the runs that today's defaults would train otherwise; a run that
-was stopped midway is not continued with other defaults.
+The page names the settings and the commits of its runs, the methods that were not given the settings of the
+baseline, and the runs that today's defaults would train otherwise; a run that was stopped midway is not
+continued with other defaults.
 
 examples:
   python scripts/reproduce.py --suite srl_sample --seeds 3 --out results/srl_sample
@@ -145,8 +146,8 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
                 config = f"// {suite.name}: {name}, seed {seed}. Written by scripts/reproduce.py.\n"
                 config += suite.methods[name].write(settings)
                 config = configs.with_overrides(config, configs.overrides_of(name, overrides))
-                splits = splits_of(suite, arguments)
-                runs.append(Run(suite, name, seed, folder, config, epochs, splits))
+                splits, own = splits_of(suite, arguments), configs.own_names(name, more, overrides)
+                runs.append(Run(suite, name, seed, folder, config, epochs, splits, own))
     for run in runs:
         run.check_settings()
     return runs
@@ -265,14 +266,14 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
 
 def report(out: Path, label: str, command: str) -> None:
     """Writes table, page and figure from what lies in `out`."""
-    from scripts.measure import family_plots, machine, plots, results, tables
+    from scripts.measure import family_plots, how_trained, machine, plots, results, tables
 
     suites: Dict[str, Suite] = {name: results.with_data(out, suite) for name, suite in all_suites().items()}
     families = list(all_families().values())
     table = results.collect(out)
     results.write_csv(table, out / "results.csv")
-    finished = results.finished(out)
-    comparisons, warnings = {}, provenance.changes(finished)
+    finished, trained = results.finished(out), how_trained.trained_runs(out, suites, table)
+    comparisons, warnings = {}, provenance.changes(finished) + how_trained.warnings(suites, trained)
     for name, suite in suites.items():
         comparisons[name], unlike = results.compare(out, suite, table[table["suite"] == name])
         warnings += unlike
@@ -281,7 +282,8 @@ def report(out: Path, label: str, command: str) -> None:
         "this page": f"commit {machine.commit()}, torch {machine.torch_version()}, {machine.machine()}",
         "command of this page": f"`{command}`",
     }
-    page = tables.page(suites, table, comparisons, results.failures(out), facts, label, families, warnings)
+    settings, failed = how_trained.lines(trained), results.failures(out)
+    page = tables.page(suites, table, comparisons, failed, facts, label, families, warnings, settings)
     write_text(out / "results.md", page)
     single = {name: suite for name, suite in suites.items() if suite.family is None}
     plots.draw_results(single, table, out / "results.png", label)
@@ -291,6 +293,8 @@ def report(out: Path, label: str, command: str) -> None:
 
 def run(arguments: argparse.Namespace, command: str) -> int:
     """The status: 1 where a run failed."""
+    # Scoring leaves the working directory that a relative path is meant from.
+    arguments.out = arguments.out.absolute()
     runs = plan(arguments)
     for sentence in provenance.changes([run.folder for run in runs if run.trained]):
         print(f"warning: {sentence}", file=sys.stderr)

@@ -85,6 +85,12 @@ def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
     return chosen
 
 
+def own_names(method: str, *options: Dict[str, Any]) -> Tuple[str, ...]:
+    """What options of `parse_settings` and `parse_overrides` set for `method` alone."""
+    keys = [key.rpartition(":") for option in options for key in option]
+    return tuple(name for owner, _, name in keys if owner == method)
+
+
 def with_overrides(config: str, overrides: Dict[str, Any]) -> str:
     """The config with each dotted path of `overrides` set, everything beside it kept."""
     if not overrides:

@@ -8,7 +8,7 @@ import threading
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import _jsonnet
 
@@ -25,12 +25,12 @@ NAMED = 5
 _noting = threading.Lock()
 
 
-def note_training(folder: Path, recover: bool) -> None:
+def note_training(folder: Path, recover: bool, own: Sequence[str] = ()) -> None:
     """
-    Notes in the run's folder what its training begins with. A training that goes on after a kill is one more
-    in the list: the commit may be another, and its clock starts again.
+    Notes in the run's folder what its training begins with, and the names of the settings that are `own`, of its method
+    alone. A training that goes on after a kill is one more in the list: the commit may be another, and its clock starts
+    again.
     """
-    path = folder / "run.json"
     # An empty one stands for the training that goes on, if that noted nothing.
     before = (trainings(folder) or [{}]) if recover else []
     with _noting:
@@ -41,7 +41,7 @@ def note_training(folder: Path, recover: bool) -> None:
             "begun": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "first_epoch": _first_epoch(folder / "model") if recover else 0,
         }
-    write_json(path, {"trainings": [*before, now]})
+    write_json(folder / "run.json", {"own_settings": list(own), "trainings": [*before, now]})
 
 
 def _first_epoch(model: Path) -> int:
@@ -55,8 +55,17 @@ def _first_epoch(model: Path) -> int:
 
 def trainings(folder: Path) -> List[Dict[str, Any]]:
     """What was noted of each training of a run; nothing of a run that is older than these notes."""
+    return _noted(folder).get("trainings", [])
+
+
+def own_settings(folder: Path) -> Optional[List[str]]:
+    """The names of the settings that a run was given for its method alone; `None` where it did not note them."""
+    return _noted(folder).get("own_settings")
+
+
+def _noted(folder: Path) -> Dict[str, Any]:
     path = folder / "run.json"
-    return read_json(path)["trainings"] if path.is_file() else []
+    return read_json(path) if path.is_file() else {}
 
 
 def facts(folders: Sequence[Path]) -> Dict[str, str]:

@@ -26,12 +26,12 @@ class Failure(NamedTuple):
 
 
 def finished(out: Path) -> List[Path]:
-    """The folders of the runs of `out` that have ended well."""
+    """The folders of the runs of `out` that were scored, on one split at least."""
     return sorted(path.parent for path in (out / "runs").glob("*/result.json"))
 
 
 def collect(out: Path) -> pandas.DataFrame:
-    """A row a number, of all runs of `out` that have ended well."""
+    """A row a number, of all runs of `out` that were scored."""
     rows: List[Dict[str, Any]] = []
     for folder in finished(out):
         result = read_json(folder / "result.json")

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -13,7 +14,7 @@ from typing import Any, Collection, Dict, List, Optional, Set, Tuple
 from scripts.measure import provenance
 from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
-from scripts.measure.suite import ROOT, Suite, UserError
+from scripts.measure.suite import ROOT, Scores, Suite, UserError
 
 
 class RunFailed(Exception):
@@ -33,6 +34,8 @@ class Run:
         At most; for the progress bar.
     splits : `Tuple[str, ...]`
         Those that are to be scored, the one for validation among them.
+    own : `Tuple[str, ...]`, optional (default = `()`)
+        The names of the settings and overrides in its config that are for its method alone.
     """
 
     suite: Suite
@@ -42,7 +45,12 @@ class Run:
     config: str
     epochs: int
     splits: Tuple[str, ...]
+    own: Tuple[str, ...] = ()
     state: str = "waiting"
+
+    def __post_init__(self) -> None:
+        # Now: while a run is scored, the whole process is in another working directory.
+        self.shown_log = os.path.relpath(self.log)
 
     @property
     def name(self) -> str:
@@ -162,7 +170,7 @@ class Runner:
                 recovered = False
                 status = self._train(run, lock, recover=False)
             if status != 0:
-                raise RunFailed(f"{_reason(run.log)} (exit status {status}; see {os.path.relpath(run.log)})")
+                raise RunFailed(f"{_reason(run.log)} (exit status {status}; see {run.shown_log})")
             write_json(run.folder / "trained.json", {"recovered": recovered})
         recovered = read_json(run.folder / "trained.json")["recovered"]
         try:
@@ -183,7 +191,7 @@ class Runner:
             command += ["--include-package", package]
         if not recover:
             shutil.rmtree(run.model, ignore_errors=True)
-        provenance.note_training(run.folder, recover)
+        provenance.note_training(run.folder, recover, run.own)
         with open(run.log, "wb") as log:
             process = subprocess.Popen(
                 command,
@@ -213,51 +221,69 @@ class Runner:
         return process.returncode
 
     def _score(self, run: Run) -> None:
-        epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
-        before, validation = run.metrics(), run.suite.validation
-        paths = run.suite.splits()
+        """
+        A split at a time, and the validation split first: it tells whether the model is the one trained. The scores of
+        a split are kept, whatever comes of the next.
+        """
         config = read_json(run.model / "config.json")
+        validation = run.suite.validation
+        paths = run.suite.splits()
         # A config may point elsewhere (--overrides).
         paths[validation] = config["validation_data_path"]
-        splits = {split: paths[split] for split in run.missing_splits()}
+        epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
+        training = {
+            "seconds_per_epoch": median(epoch_seconds(epochs, first_epochs(run.folder))),
+            "epochs": len(epochs),
+            "best_epoch": epochs[-1]["best_epoch"] + 1,
+        }
+        for split in sorted(run.missing_splits(), key=lambda split: split != validation):
+            scores, facts = self._split_scores(run, split, paths[split])
+            if split == validation:
+                reported = epochs[-1][f"best_validation_{run.suite.selection}"]
+                _check_score(run, scores.metrics[run.suite.selection], reported, tolerance(config))
+            write_gzip(run.folder / f"frames_{split}.csv.gz", scores.examples.to_csv(index=False))
+            # Facts of the model stay those of the first time.
+            metrics = {"train": {**training, **facts}, **run.metrics(), split: scores.metrics}
+            # In the suite's order, whichever was scored first.
+            ordered = {name: metrics[name] for name in [*paths, "train"] if name in metrics}
+            write_json(run.folder / "result.json", {**_identity(run), "metrics": ordered})
+        # The way back that a finished run needs no more is most of its size.
+        for path in [*run.model.glob("model_state_*.th"), *run.model.glob("training_state_*.th")]:
+            path.unlink()
+
+    def _split_scores(self, run: Run, split: str, path: str) -> Tuple[Scores, Dict[str, float]]:
+        """With the facts of the model. An error is the model's only where its weights cannot be read."""
         run.state = "waiting for its scores"
         with self._scoring:
             if self._stopped.is_set():
                 raise Stopped()
             run.state = "scoring"
             try:
-                scores, facts = _score(run, splits, self._threads)
+                scores, facts = _score(run, {split: path}, self._threads)
             except Exception as error:
-                raise _BadModel(f"scoring it failed: {type(error).__name__}: {error}") from error
-        selection = run.suite.selection
-        reported = epochs[-1][f"best_validation_{selection}"]
-        if validation in scores:
-            found = scores[validation].metrics[selection]
-            if abs(reported - found) > tolerance(config):
-                raise _BadModel(
-                    f"its best model scores {found:.2f} on {validation}, and its training reported "
-                    f"{reported:.2f}"
-                )
-        for split, result in scores.items():
-            write_gzip(run.folder / f"frames_{split}.csv.gz", result.examples.to_csv(index=False))
-        training = {
-            "seconds_per_epoch": median(epoch_seconds(epochs, first_epochs(run.folder))),
-            "epochs": len(epochs),
-            "best_epoch": epochs[-1]["best_epoch"] + 1,
-            **facts,
-        }
-        # In the suite's order, whichever was scored first; facts of the model stay those of the first time.
-        metrics = {**{split: result.metrics for split, result in scores.items()}, **before}
-        ordered = {split: metrics[split] for split in paths if split in metrics}
-        ordered["train"] = before.get("train", training)
-        write_json(run.folder / "result.json", {**_identity(run), "metrics": ordered})
-        # The way back that a finished run needs no more is most of its size.
-        for path in [*run.model.glob("model_state_*.th"), *run.model.glob("training_state_*.th")]:
-            path.unlink()
+                failure = _BadModel if _is_torn(run.model / "best.th") else RunFailed
+                raise failure(f"scoring it on {split} failed: {type(error).__name__}: {error}") from error
+        return scores[split], facts
 
 
 class _BadModel(Exception):
-    """The best model cannot be scored, or is not the one that training reported on."""
+    """The best model cannot be read, or is not the one that training reported on."""
+
+
+def _is_torn(weights: Path) -> bool:
+    """Whether it is not, or no more, the whole zip archive that `torch.save` writes."""
+    try:
+        with zipfile.ZipFile(weights) as archive:
+            return archive.testzip() is not None
+    except (FileNotFoundError, zipfile.BadZipFile):
+        return True
+
+
+def _check_score(run: Run, found: float, reported: float, allowed: float) -> None:
+    if abs(reported - found) > allowed:
+        raise _BadModel(
+            f"its best model scores {found:.2f} on {run.suite.validation}, and its training reported {reported:.2f}"
+        )
 
 
 def tolerance(config: Dict[str, Any]) -> float:
@@ -268,7 +294,7 @@ def tolerance(config: Dict[str, Any]) -> float:
     return 5.0 if config["model"].get("inference", {}).get("start") == "random" else 0.02
 
 
-def _score(run: Run, splits: Dict[str, str], threads: int) -> Any:
+def _score(run: Run, splits: Dict[str, str], threads: int) -> Tuple[Dict[str, Scores], Dict[str, float]]:
     import torch
 
     torch.set_num_threads(threads)

@@ -105,6 +105,7 @@ def page(
     label: str = "",
     families: Sequence[Family] = (),
     warnings: Sequence[str] = (),
+    settings: Sequence[str] = (),
 ) -> str:
     """
     # Parameters
@@ -112,12 +113,15 @@ def page(
     comparisons : by suite.
     facts : what the numbers were measured on, a line each.
     warnings : sentences to be read before the numbers.
+    settings : those of the runs, a line each.
     """
     from scripts.measure import family_tables  # Not above: it takes its cells from this module.
 
     parts = [f"# {label or 'Results'}", "\n".join(f"- {name}: {fact}" for name, fact in facts.items())]
     if warnings:
         parts += ["## Beware", "\n".join(f"- {sentence}" for sentence in warnings)]
+    if settings:
+        parts += ["## How it was trained", "\n".join(f"- {line}" for line in settings)]
     for name, suite in suites.items():
         ours = table[table["suite"] == name]
         if ours.empty or suite.family is not None:
@@ -154,6 +158,7 @@ def page(
 
 
 NOTES = """\
+- How it was trained: with the defaults of `training_configs/lib` for all that is not named there.
 - The epoch with the best score on dev (or valid) is the one that is measured; dev was seen in choosing it.
 - p: paired bootstrap over the examples of the split, {resamples} draws, two-sided, the counts of all seeds
   pooled; it speaks of other examples like these, not of other seeds. {mark}: p < {level}, not corrected for

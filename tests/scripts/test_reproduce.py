@@ -235,6 +235,8 @@ def test_results_of_a_suite(whole):
     folders = list((whole / "runs").iterdir())
     (commit,) = {training["commit"] for folder in folders for training in provenance.trainings(folder)}
     assert f"- commits of the runs: {commit}, 2 runs\n" in page and "## Beware" not in page
+    settings = "`epochs=3, fraction=0.02, validation_dataset_reader.fraction=0.05`"
+    assert f"\n\n## How it was trained\n\n- {settings}: all runs\n\n## srl_sample" in page
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -324,6 +326,24 @@ def test_a_page_names_the_data_that_its_runs_were_given(whole, tmp_path):
     assert f"Data: train `{own['train']}`, dev `data/elsewhere`, `{own['dev']}`, test `{own['test']}`. " in page
 
 
+def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    config = tmp_path / "runs" / "srl_sample-crf-1" / "config.jsonnet"
+    config.write_text(config.read_text(encoding="utf-8").replace("epochs: 3", "epochs: 4"))
+    reproduce.report(tmp_path, "", "")
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    told = "which may explain a difference in scores: epochs 4 instead of 3."
+    assert f"- crf on srl_sample: trained with other settings than cross_entropy, {told}\n" in page
+    shared = "fraction=0.02, validation_dataset_reader.fraction=0.05`"
+    lines = [f"- `epochs=3, {shared}: cross_entropy on srl_sample", f"- `epochs=4, {shared}: crf on srl_sample"]
+    assert "## How it was trained\n\n" + "\n".join(lines) + "\n\n" in page
+    # A folder that has lost it breaks no page.
+    config.unlink()
+    reproduce.report(tmp_path, "", "")
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "\n- unknown (no config.jsonnet): crf on srl_sample\n" in page and "instead of" not in page
+
+
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     arguments = [*TINY, "--methods", "crf", "--out", str(tmp_path)]
     process = subprocess.Popen(
@@ -366,6 +386,25 @@ def test_a_failed_run_is_named_and_the_others_are_kept(whole, tmp_path, capsys, 
     assert "srl_sample-broken-1 failed" in message and "train.log" in message
     page = (whole / "results.md").read_text(encoding="utf-8")
     assert "broken, seed 1: set the model (exit status 3; see " in page and "| CRF | 1 |" in page
+
+
+def test_a_relative_folder_is_meant_from_where_the_command_was_given(tmp_path, monkeypatch, capsys):
+    """While a run is scored, the process is in the repository's folder."""
+    start, elsewhere = tmp_path / "start", tmp_path / "elsewhere"
+    start.mkdir(), elsewhere.mkdir()
+    monkeypatch.chdir(start)
+
+    def train(self, run, lock, recover):
+        write_text(run.log, "error: set the model\n")
+        os.chdir(elsewhere)
+        return 3
+
+    monkeypatch.setattr(runs.Runner, "_train", train)
+    assert reproduce.main([*TINY, "--methods", "crf", "--out", "out"]) == 1
+    log = "out/runs/srl_sample-crf-1/train.log"
+    assert f"srl_sample-crf-1 failed: set the model (exit status 3; see {log})\n" in capsys.readouterr().err
+    assert (start / log).is_file() and (start / "out" / "results.md").is_file()
+    assert not list(elsewhere.iterdir())
 
 
 def wait_for(condition, process, seconds=120):

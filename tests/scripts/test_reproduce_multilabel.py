@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from scripts import reproduce
-from scripts.measure import configs, family_plots, family_tables, results, runs, significance, tables
+from scripts.measure import configs, family_plots, family_tables, provenance, results, runs, significance, tables
 from scripts.measure.files import read_json, write_json
 from scripts.measure.multilabel_scores import example_f1
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
@@ -323,6 +323,15 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
     monkeypatch.setattr(runs.Runner, "finish", no_training)
     assert reproduce.main([*TINY, "--out", str(whole)]) == 0
     assert "test" in set(pandas.read_csv(whole / "results.csv")["split"])
+
+
+def test_what_one_method_was_given_for_itself_is_no_reason_to_beware(whole):
+    names = ("cross_entropy", "nce")
+    own = [provenance.own_settings(whole / "runs" / f"multilabel_sample-{name}-1") for name in names]
+    assert own == [[], ["num_samples"]]
+    page = (whole / "results.md").read_text(encoding="utf-8")
+    assert "\n- `epochs=1, batch_size=64, num_samples=3`: nce on multilabel_sample\n" in page
+    assert "## Beware" not in page
 
 
 def test_scores_are_those_of_the_saved_rows_and_of_training(whole):

@@ -1,0 +1,148 @@
+"""The part of a page that says with which settings its runs were trained, and where the methods' are not the same."""
+
+from pathlib import Path
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import pandas
+
+from scripts.measure import provenance
+from scripts.measure.results import seeds_of
+from scripts.measure.runs import run_name
+from scripts.measure.stored_configs import given
+from scripts.measure.suite import Method, Suite
+from scripts.measure.tables import present_methods
+
+FOR_ALL = ("epochs", "fraction", "encoder")
+"""What cannot be given for one method alone."""
+DEFAULT = "the default"
+WIDTH = 80
+"""Of a value; a longer one is cut."""
+
+
+class Trained(NamedTuple):
+    """
+    # Parameters
+
+    settings : `Dict[str, str]`, optional
+        What it was given; `None` where its config is not there.
+    own : `List[str]`, optional
+        The names among them that were given for its method alone; `None` where it is older than that note.
+    """
+
+    suite: str
+    method: str
+    seed: int
+    settings: Optional[Dict[str, str]]
+    own: Optional[List[str]]
+
+
+def trained_runs(out: Path, suites: Dict[str, Suite], table: pandas.DataFrame) -> List[Trained]:
+    """The runs of the table, in the order of its suites and methods."""
+    found: List[Trained] = []
+    for name, suite in suites.items():
+        ours = table[table["suite"] == name]
+        for method in present_methods(suite, ours):
+            for seed in seeds_of(ours, method):
+                folder = out / "runs" / run_name(name, method, seed)
+                settings = _settings(suite.methods[method], folder / "config.jsonnet")
+                found.append(Trained(name, method, seed, settings, provenance.own_settings(folder)))
+    return found
+
+
+def _settings(method: Method, config: Path) -> Optional[Dict[str, str]]:
+    return given(method, config.read_text(encoding="utf-8")) if config.is_file() else None
+
+
+def lines(runs: Sequence[Trained]) -> List[str]:
+    """The settings that there are, and whose they are."""
+    groups: Dict[Optional[FrozenSet[Tuple[str, str]]], List[Trained]] = {}
+    for run in runs:
+        # The order in which they were given says nothing.
+        key = None if run.settings is None else frozenset(run.settings.items())
+        groups.setdefault(key, []).append(run)
+    return [f"{_shown(members[0].settings)}: {_whose(members, runs)}" for members in groups.values()]
+
+
+def warnings(suites: Dict[str, Suite], runs: Sequence[Trained]) -> List[str]:
+    """A sentence for those methods whose settings, but for a method's own, are not those of the baseline."""
+    methods: Dict[Tuple[str, str], List[Trained]] = {}
+    for run in runs:
+        methods.setdefault((run.suite, run.method), []).append(run)
+    told: Dict[str, List[Trained]] = {}
+    for (suite, _), ours in methods.items():
+        baseline = suites[suite].baseline
+        difference = _difference(ours, methods.get((suite, baseline), []))
+        if difference:
+            told.setdefault(f"{baseline}, which may explain a difference in scores: {difference}", []).extend(ours)
+    return [f"{_whose(ours, runs)}: trained with other settings than {rest}." for rest, ours in told.items()]
+
+
+def _difference(ours: Sequence[Trained], base: Sequence[Trained]) -> str:
+    """How our settings are not those of the baseline; nothing where they are, or where one of the two is unknown."""
+    found, wanted = _values(ours), _values(base)
+    if not (found and wanted):
+        return ""
+    own = _own(ours, wanted) | _own(base, wanted)
+    pairs = {name: (found.get(name, {DEFAULT}), wanted.get(name, {DEFAULT})) for name in {**wanted, **found}}
+    return ", ".join(
+        f"{name} {_either(values)} instead of {_either(others)}"
+        for name, (values, others) in pairs.items()
+        if name not in own and values != others
+    )
+
+
+def _either(values: Set[str]) -> str:
+    """One, unless the seeds differ."""
+    return " or ".join(map(_cut, sorted(values)))
+
+
+def _values(runs: Sequence[Trained]) -> Dict[str, Set[str]]:
+    """Of each setting, over the runs."""
+    known = [run.settings for run in runs if run.settings is not None]
+    names = dict.fromkeys(name for settings in known for name in settings)
+    return {name: {settings.get(name, DEFAULT) for settings in known} for name in names}
+
+
+def _own(runs: Sequence[Trained], wanted: Dict[str, Set[str]]) -> Set[str]:
+    """
+    The settings that were given for the method alone. Of a run that did not note it: those that the baseline has not.
+    """
+    found: Set[str] = set()
+    for run in runs:
+        assumed = {*(run.settings or ())} - {*wanted, *FOR_ALL}
+        found |= assumed if run.own is None else {*run.own}
+    return found
+
+
+def _shown(settings: Optional[Dict[str, str]]) -> str:
+    if settings is None:
+        return "unknown (no config.jsonnet)"
+    first = sorted(settings.items(), key=lambda item: item[0] != "epochs")
+    return "`" + ", ".join(f"{name}={_cut(value)}" for name, value in first) + "`"
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= WIDTH else f"{value[:WIDTH]}…"
+
+
+def _whose(members: Sequence[Trained], runs: Sequence[Trained]) -> str:
+    """The methods and suites of the members; seeds only where not all that a method has are among them."""
+    if len(members) == len(runs):
+        return "all runs"
+    suites: Dict[str, List[str]] = {}
+    for suite in dict.fromkeys(run.suite for run in members):
+        inside = [run for run in members if run.suite == suite]
+        beside = [run for run in runs if run.suite == suite]
+        methods = "all methods" if len(inside) == len(beside) else ", ".join(_methods(inside, beside))
+        suites.setdefault(methods, []).append(suite)
+    return "; ".join(f"{methods} on {', '.join(names)}" for methods, names in suites.items())
+
+
+def _methods(members: Sequence[Trained], runs: Sequence[Trained]) -> List[str]:
+    """Of one suite."""
+    named = []
+    for method in dict.fromkeys(run.method for run in members):
+        seeds = [run.seed for run in members if run.method == method]
+        part = len(seeds) < len([run for run in runs if run.method == method])
+        named.append(f"{method} (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if part else method)
+    return named
