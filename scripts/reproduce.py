@@ -146,8 +146,9 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
                 config = f"// {suite.name}: {name}, seed {seed}. Written by scripts/reproduce.py.\n"
                 config += suite.methods[name].write(settings)
                 config = configs.with_overrides(config, configs.overrides_of(name, overrides))
-                splits, own = splits_of(suite, arguments), configs.own_names(name, more, overrides)
-                runs.append(Run(suite, name, seed, folder, config, epochs, splits, own))
+                given = configs.given_of(name, settings, overrides)
+                own = configs.own_names(name, more, overrides)
+                runs.append(Run(suite, name, seed, folder, config, epochs, splits_of(suite, arguments), given, own))
     for run in runs:
         run.check_settings()
     return runs

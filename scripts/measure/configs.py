@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 
 import _jsonnet
 
-from scripts.measure.suite import ROOT, UserError
+from scripts.measure.suite import ROOT, Settings, UserError
 
 
 def text(value: str) -> str:
@@ -83,6 +83,17 @@ def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
         if not colon or name == method:
             chosen[path] = value
     return chosen
+
+
+def given_of(method: str, settings: Settings, overrides: Dict[str, Any]) -> Dict[str, str]:
+    """Whatever of a run's config a command has said, by name; values are jsonnet."""
+    given = {"epochs": str(settings.epochs)}
+    if settings.fraction != 1:
+        given["fraction"] = str(settings.fraction)
+    if settings.encoder is not None:
+        given["encoder"] = text(settings.encoder)
+    own = overrides_of(method, overrides)
+    return {**given, **dict(settings.more), **{path: json.dumps(value) for path, value in own.items()}}
 
 
 def own_names(method: str, *options: Dict[str, Any]) -> Tuple[str, ...]:

@@ -8,12 +8,9 @@ import pandas
 from scripts.measure import provenance
 from scripts.measure.results import seeds_of
 from scripts.measure.runs import run_name
-from scripts.measure.stored_configs import given
-from scripts.measure.suite import Method, Suite
+from scripts.measure.suite import Suite
 from scripts.measure.tables import present_methods
 
-FOR_ALL = ("epochs", "fraction", "encoder")
-"""What cannot be given for one method alone."""
 DEFAULT = "the default"
 WIDTH = 80
 """Of a value; a longer one is cut."""
@@ -24,16 +21,16 @@ class Trained(NamedTuple):
     # Parameters
 
     settings : `Dict[str, str]`, optional
-        What it was given; `None` where its config is not there.
-    own : `List[str]`, optional
-        The names among them that were given for its method alone; `None` where it is older than that note.
+        What it was given; `None` of a run that is older than that note.
+    own : `List[str]`
+        The names among them that were given for its method alone.
     """
 
     suite: str
     method: str
     seed: int
     settings: Optional[Dict[str, str]]
-    own: Optional[List[str]]
+    own: List[str]
 
 
 def trained_runs(out: Path, suites: Dict[str, Suite], table: pandas.DataFrame) -> List[Trained]:
@@ -44,13 +41,8 @@ def trained_runs(out: Path, suites: Dict[str, Suite], table: pandas.DataFrame) -
         for method in present_methods(suite, ours):
             for seed in seeds_of(ours, method):
                 folder = out / "runs" / run_name(name, method, seed)
-                settings = _settings(suite.methods[method], folder / "config.jsonnet")
-                found.append(Trained(name, method, seed, settings, provenance.own_settings(folder)))
+                found.append(Trained(name, method, seed, *provenance.given(folder)))
     return found
-
-
-def _settings(method: Method, config: Path) -> Optional[Dict[str, str]]:
-    return given(method, config.read_text(encoding="utf-8")) if config.is_file() else None
 
 
 def lines(runs: Sequence[Trained]) -> List[str]:
@@ -82,7 +74,7 @@ def _difference(ours: Sequence[Trained], base: Sequence[Trained]) -> str:
     found, wanted = _values(ours), _values(base)
     if not (found and wanted):
         return ""
-    own = _own(ours, wanted) | _own(base, wanted)
+    own = {name for run in (*ours, *base) for name in run.own}
     pairs = {name: (found.get(name, {DEFAULT}), wanted.get(name, {DEFAULT})) for name in {**wanted, **found}}
     return ", ".join(
         f"{name} {_either(values)} instead of {_either(others)}"
@@ -103,20 +95,9 @@ def _values(runs: Sequence[Trained]) -> Dict[str, Set[str]]:
     return {name: {settings.get(name, DEFAULT) for settings in known} for name in names}
 
 
-def _own(runs: Sequence[Trained], wanted: Dict[str, Set[str]]) -> Set[str]:
-    """
-    The settings that were given for the method alone. Of a run that did not note it: those that the baseline has not.
-    """
-    found: Set[str] = set()
-    for run in runs:
-        assumed = {*(run.settings or ())} - {*wanted, *FOR_ALL}
-        found |= assumed if run.own is None else {*run.own}
-    return found
-
-
 def _shown(settings: Optional[Dict[str, str]]) -> str:
     if settings is None:
-        return "unknown (no config.jsonnet)"
+        return "unknown, of runs from before they were noted"
     first = sorted(settings.items(), key=lambda item: item[0] != "epochs")
     return "`" + ", ".join(f"{name}={_cut(value)}" for name, value in first) + "`"
 

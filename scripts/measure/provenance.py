@@ -8,7 +8,7 @@ import threading
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import _jsonnet
 
@@ -25,11 +25,13 @@ NAMED = 5
 _noting = threading.Lock()
 
 
-def note_training(folder: Path, recover: bool, own: Sequence[str] = ()) -> None:
+def note_training(
+    folder: Path, recover: bool, given: Optional[Dict[str, str]] = None, own: Sequence[str] = ()
+) -> None:
     """
-    Notes in the run's folder what its training begins with, and the names of the settings that are `own`, of its method
-    alone. A training that goes on after a kill is one more in the list: the commit may be another, and its clock starts
-    again.
+    Notes in the run's folder what its training begins with, the settings it was `given`, and which of them are its
+    method's `own`. A training that goes on after a kill is one more in the list: the commit may be another, and its
+    clock starts again.
     """
     # An empty one stands for the training that goes on, if that noted nothing.
     before = (trainings(folder) or [{}]) if recover else []
@@ -41,7 +43,7 @@ def note_training(folder: Path, recover: bool, own: Sequence[str] = ()) -> None:
             "begun": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "first_epoch": _first_epoch(folder / "model") if recover else 0,
         }
-    write_json(folder / "run.json", {"own_settings": list(own), "trainings": [*before, now]})
+    write_json(folder / "run.json", {"given": given or {}, "own": list(own), "trainings": [*before, now]})
 
 
 def _first_epoch(model: Path) -> int:
@@ -58,9 +60,10 @@ def trainings(folder: Path) -> List[Dict[str, Any]]:
     return _noted(folder).get("trainings", [])
 
 
-def own_settings(folder: Path) -> Optional[List[str]]:
-    """The names of the settings that a run was given for its method alone; `None` where it did not note them."""
-    return _noted(folder).get("own_settings")
+def given(folder: Path) -> Tuple[Optional[Dict[str, str]], List[str]]:
+    """The settings that a run was given, `None` where it did not note them, and the names of its method's own."""
+    noted = _noted(folder)
+    return noted.get("given"), noted.get("own", [])
 
 
 def _noted(folder: Path) -> Dict[str, Any]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, Collection, Dict, List, Optional, Set, Tuple
@@ -34,8 +34,10 @@ class Run:
         At most; for the progress bar.
     splits : `Tuple[str, ...]`
         Those that are to be scored, the one for validation among them.
+    given : `Dict[str, str]`, optional (default = `{}`)
+        What the command says of it beside its method and seed: names and jsonnet values.
     own : `Tuple[str, ...]`, optional (default = `()`)
-        The names of the settings and overrides in its config that are for its method alone.
+        The names among these that are for its method alone.
     """
 
     suite: Suite
@@ -45,6 +47,7 @@ class Run:
     config: str
     epochs: int
     splits: Tuple[str, ...]
+    given: Dict[str, str] = field(default_factory=dict)
     own: Tuple[str, ...] = ()
     state: str = "waiting"
 
@@ -191,7 +194,7 @@ class Runner:
             command += ["--include-package", package]
         if not recover:
             shutil.rmtree(run.model, ignore_errors=True)
-        provenance.note_training(run.folder, recover, run.own)
+        provenance.note_training(run.folder, recover, run.given, run.own)
         with open(run.log, "wb") as log:
             process = subprocess.Popen(
                 command,

@@ -328,8 +328,9 @@ def test_a_page_names_the_data_that_its_runs_were_given(whole, tmp_path):
 
 def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path):
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
-    config = tmp_path / "runs" / "srl_sample-crf-1" / "config.jsonnet"
-    config.write_text(config.read_text(encoding="utf-8").replace("epochs: 3", "epochs: 4"))
+    noted = tmp_path / "runs" / "srl_sample-crf-1" / "run.json"
+    content = read_json(noted)
+    write_json(noted, {**content, "given": {**content["given"], "epochs": "4"}})
     reproduce.report(tmp_path, "", "")
     page = (tmp_path / "results.md").read_text(encoding="utf-8")
     told = "which may explain a difference in scores: epochs 4 instead of 3."
@@ -337,11 +338,11 @@ def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path
     shared = "fraction=0.02, validation_dataset_reader.fraction=0.05`"
     lines = [f"- `epochs=3, {shared}: cross_entropy on srl_sample", f"- `epochs=4, {shared}: crf on srl_sample"]
     assert "## How it was trained\n\n" + "\n".join(lines) + "\n\n" in page
-    # A folder that has lost it breaks no page.
-    config.unlink()
+    # A run from before there was such a note breaks no page.
+    write_json(noted, {"trainings": content["trainings"]})
     reproduce.report(tmp_path, "", "")
     page = (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert "\n- unknown (no config.jsonnet): crf on srl_sample\n" in page and "instead of" not in page
+    assert "\n- unknown, of runs from before they were noted: crf on srl_sample\n" in page and "instead of" not in page
 
 
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):

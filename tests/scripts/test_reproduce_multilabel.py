@@ -327,7 +327,7 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
 
 def test_what_one_method_was_given_for_itself_is_no_reason_to_beware(whole):
     names = ("cross_entropy", "nce")
-    own = [provenance.own_settings(whole / "runs" / f"multilabel_sample-{name}-1") for name in names]
+    own = [provenance.given(whole / "runs" / f"multilabel_sample-{name}-1")[1] for name in names]
     assert own == [[], ["num_samples"]]
     page = (whole / "results.md").read_text(encoding="utf-8")
     assert "\n- `epochs=1, batch_size=64, num_samples=3`: nce on multilabel_sample\n" in page
