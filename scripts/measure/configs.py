@@ -9,6 +9,17 @@ import _jsonnet
 from scripts.measure.suite import ROOT, Settings, UserError
 
 
+#: As the configs call them.
+LIBRARIES = {
+    "srl": "srl.libsonnet",
+    "tagging": "tagging.libsonnet",
+    "citations": "citation_tagging.libsonnet",
+    "text": "text.libsonnet",
+    "multilabel": "multilabel.libsonnet",
+    "segmentation": "segmentation.libsonnet",
+}
+
+
 def text(value: str) -> str:
     """A string as jsonnet writes it."""
     return json.dumps(value, ensure_ascii=False)
@@ -45,6 +56,21 @@ def listed(sign: str, values: Dict[str, Any]) -> str:
     return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
 
+def setting_value(expression: str) -> Any:
+    """
+    Of a value of `--settings`, which may name the library of its suite: `tagging.energies(tagging.whole.ge_b)`.
+
+    # Raises
+
+    `RuntimeError` if it is none.
+    """
+    folder = ROOT / "training_configs" / "lib"
+    names = "".join(
+        f"local {name} = import {text((folder / file).as_posix())}; " for name, file in LIBRARIES.items()
+    )
+    return json.loads(_jsonnet.evaluate_snippet("--settings", names + expression))
+
+
 def parse_settings(source: str) -> Dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,
@@ -60,7 +86,7 @@ def parse_settings(source: str) -> Dict[str, str]:
         if key in settings:
             raise UserError(f"--settings: '{key}' is set twice.")
         try:
-            _jsonnet.evaluate_snippet("--settings", value)
+            setting_value(value)
         except RuntimeError as error:
             reason = str(error).splitlines()[0].rpartition(": ")[2]
             raise UserError(f"--settings: '{value}' is not a jsonnet value ({reason}).") from error

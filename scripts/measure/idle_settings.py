@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 
 import _jsonnet
 
-from scripts.measure.configs import settings_of
+from scripts.measure.configs import setting_value, settings_of
 
 #: Asks for our settings where there are some; it may find none.
 MAY_BE_IDLE = ("tuned",)
@@ -36,7 +36,7 @@ def idle_setting(given: Dict[str, str], writers: Iterable[Dict[str, Write]]) -> 
 
 def changes(write: Write, name: str, settings: Dict[str, str]) -> bool:
     """Whether the config is another one for another value of a setting."""
-    other = another(json.loads(_jsonnet.evaluate_snippet("--settings", settings[name])))
+    other = another(setting_value(settings[name]))
     if other is None:
         return True
     try:
