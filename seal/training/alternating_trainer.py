@@ -73,7 +73,7 @@ class AlternatingTrainer(PhasedTrainer):
     use_amp : `bool`, optional (default = `False`)
         Mixed precision: on a GPU as in AllenNLP; on a CPU matrix products and convolutions in bfloat16, which is faster
         where the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, energies and losses have full
-        precision.
+        precision, and so has all of validation.
     num_gradient_accumulation_steps : `int`, optional (default = `1`)
         Batches that make one update. Both players see all of them before the second moves. Each counts alike, as in
         AllenNLP: where they are of one size the update is that of one large batch.
@@ -103,9 +103,13 @@ class AlternatingTrainer(PhasedTrainer):
     # The step.
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
+        if not for_training:
+            # As a trained model is evaluated and predicts.
+            with torch.autocast(self.cuda_device.type, enabled=False):
+                return super().batch_outputs(batch, for_training=False)
         # AllenNLP's own autocast knows GPUs alone.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._cpu_autocast):
-            return super().batch_outputs(batch, for_training)
+            return super().batch_outputs(batch, for_training=True)
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
         group = micro_batches(batch)

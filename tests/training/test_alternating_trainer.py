@@ -597,6 +597,11 @@ def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group):
         types[mixed] = products.types
         assert {parameter.dtype for parameter in trainer.model.parameters()} == {torch.float}
     assert types == {False: {torch.float}, True: {torch.float, torch.bfloat16}}
+    # A trained model is validated as it predicts.
+    loader = trainer._validation_data_loader
+    with Products() as products, torch.no_grad():
+        trainer.batch_outputs(next(iter(loader)), for_training=False)
+    assert products.types == {torch.float}
     names = [name for name in metrics[False] if "loss" in name or name.startswith("training_grad_norm")]
     assert {"training_grad_norm_loss_net", "training_grad_norm_task_net", "validation_loss"} <= set(names)
     for name in names:
