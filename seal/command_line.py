@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from allennlp.commands import evaluate, predict
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from seal.compat import replace_once
@@ -56,8 +57,13 @@ def _check_files_and_batch_size(
 ) -> None:
     if batch_size is not None and batch_size < 1:
         raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
+    option_of: Dict[str, str] = {}
     for option, paths in outputs.items():
-        for path in paths:
+        for path in filter(None, paths):
+            other = option_of.setdefault(os.path.realpath(path), option)
+            if other != option or paths.count(path) > 1:
+                named = option if other == option else f"{other}, {option}"
+                raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
             if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
                 raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
             if not os.path.isdir(os.path.dirname(path) or "."):
@@ -99,8 +105,9 @@ def check_options_of_predict_and_evaluate() -> None:
     """
     Mends: `allennlp.commands.predict._PredictManager.__init__` and `allennlp.commands.evaluate.evaluate_from_archive`.
 
-    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has; one whose
-    folder is not there is missed when all is evaluated. With `--batch-size 0` nothing is predicted, and one below 0
+    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has, and so is
+    that of an earlier run where the input is not there; one whose folder is not there is missed when all is evaluated,
+    and one that is named twice keeps one result of two. With `--batch-size 0` nothing is predicted, and one below 0
     ends in a traceback; so does another number of output files than of inputs. `evaluate --batch-size` of a model that
     was trained with a `batch_sampler` is answered as if the config had both.
 
@@ -108,9 +115,13 @@ def check_options_of_predict_and_evaluate() -> None:
     """
 
     def make_manager(original: Callable) -> Callable:
-        def __init__(self, predictor, input_file, output_file, batch_size, *args, **kwargs):
+        def __init__(self, predictor, input_file, output_file, batch_size, to_console, has_reader, *args, **kwargs):
             _check_files_and_batch_size(batch_size, [input_file], {"--output-file": [output_file or ""]})
-            original(self, predictor, input_file, output_file, batch_size, *args, **kwargs)
+            if has_reader and input_file == "-":
+                raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
+            if not has_reader and input_file != "-":
+                cached_path(input_file)  # What is not there is told before the output file is emptied.
+            original(self, predictor, input_file, output_file, batch_size, to_console, has_reader, *args, **kwargs)
 
         return __init__
 
@@ -128,7 +139,7 @@ def check_options_of_predict_and_evaluate() -> None:
                 "--predictions-output-file": _names(predictions_output_file),
             }
             inputs = str(input_file).split(",")
-            _check_files_and_batch_size(batch_size, inputs, outputs)
+            _check_files_and_batch_size(batch_size, [*inputs, str(archive_file)], outputs)
             if "{" not in str(input_file):  # Else it is JSON, which has commas of its own.
                 _check_names(inputs, outputs, kwargs.get("auto_names", "NONE"))
             with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):

@@ -129,7 +129,10 @@ def describe(error: BaseException) -> Optional[str]:
     frames = list(_frames(error))
     if isinstance(error, ARCHIVE_ERRORS):
         archives = [v["archive_file"] for _, name, v in frames if name == "load_archive"]
-        return f"{archives[0]} is not a model archive (.tar.gz): {_one_line(error)}" if archives else None
+        if archives:
+            return f"{archives[0]} is not a model archive (.tar.gz): {_one_line(error)}"
+        inputs = [v["self"]._input_file for _, name, v in frames if name == "_get_json_data" and "self" in v]
+        return f"{inputs[0]}: the file cannot be read ({_one_line(error)})" if inputs else None
     if isinstance(error, ModuleNotFoundError):
         named = [v["package_name"] for _, name, v in frames if name == "import_module_and_submodules"]
         return f"--include-package {error.name}: there is no such package" if error.name in named else None

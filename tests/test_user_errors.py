@@ -208,6 +208,38 @@ def test_the_input_is_not_written_over(command, archive, tmp_path, name, option)
     assert data.read_text() == before
 
 
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (("typo.txt",), "file typo.txt not found"),
+        (("-", "--use-dataset-reader"), "--use-dataset-reader: name a file; a reader does not read standard input."),
+    ],
+)
+def test_an_earlier_output_outlives_a_mistake_in_the_input(command, archive, tmp_path, given, message):
+    before = tmp_path / "results.jsonl"
+    before.write_text("all of it\n")
+    told = command("predict", str(archive), *given, "--predictor", "plain", "--output-file", str(before))
+    assert told == f"error: {message}\n" and before.read_text() == "all of it\n"
+
+
+def test_a_damaged_input(command, archive, tmp_path):
+    path = tmp_path / "lines.txt.gz"
+    path.write_bytes(b"no archive")
+    told = command("predict", str(archive), str(path), "--predictor", "plain")
+    assert told.startswith(f"error: {path}: the file cannot be read (") and told.count("\n") == 1
+
+
+def test_no_two_results_in_one_file(command, archive, tmp_path):
+    data, one = str(tmp_path / "train.tsv"), str(tmp_path / "one.json")
+    told = command("evaluate", str(archive), data, "--output-file", one, "--predictions-output-file", one)
+    both = "--output-file, --predictions-output-file"
+    assert told == f"error: {both}: '{one}' is named twice, and would hold one result; name another.\n"
+    told = command("evaluate", str(archive), f"{data},{data}", "--output-file", f"{one},{one}")
+    assert told.startswith(f"error: --output-file: '{one}' is named twice") and not (tmp_path / "one.json").exists()
+    told = command("evaluate", str(archive), data, "--output-file", str(archive))
+    assert told.startswith(f"error: --output-file: '{archive}' is the input")
+
+
 @pytest.mark.parametrize("option, auto", [("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")])
 def test_outputs_of_an_evaluation(command, archive, tmp_path, option, auto):
     data = str(tmp_path / "train.tsv")

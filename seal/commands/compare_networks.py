@@ -53,13 +53,13 @@ def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
         raise ConfigurationError(
             f"{args.archive_file}: 'compare-networks' is for 'seal_tagging' models with a cost_augmented_net."
         )
+    os.makedirs(args.output, exist_ok=True)
     confusions, right = _count(tagger)
     metrics = model.get_metrics(reset=True)
     differences = [
         (name, metrics[name], theirs, metrics[name] - theirs)
         for name, theirs in ((key[len(_PREFIX) :], metrics[key]) for key in metrics if key.startswith(_PREFIX))
     ]
-    os.makedirs(args.output, exist_ok=True)
     rows = ranked(confusions)
     write_table(
         os.path.join(args.output, "metrics.csv"), ["metric", "task_net", "cost_augmented", "difference"], differences

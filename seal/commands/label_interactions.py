@@ -112,6 +112,7 @@ class _Interactions:
         self._reader: DatasetReader = archive.validation_dataset_reader
         self._names: List[str] = self._model.output_space.labels
         self._args = args
+        self._related_asked, self._unrelated_asked = self._asked(args.related), self._asked(args.unrelated)
         self._known_taxonomy: Optional[Taxonomy] = None
         self._loader = loader_of(archive, args.input_file, in_order=True)
 
@@ -170,10 +171,10 @@ class _Interactions:
 
     def _pairs(self, data: _Data) -> Dict[str, List[str]]:
         """Writes the gradients at the pairs, and tells which they are."""
-        related = self._asked(self._args.related) or self._related(data.gold)
+        related = self._related_asked or self._related(data.gold)
         if related is None:
             return {}
-        unrelated = self._asked(self._args.unrelated) or self._unrelated(data.gold, related)
+        unrelated = self._unrelated_asked or self._unrelated(data.gold, related)
         pairs = {"related": related, **({} if unrelated is None else {"unrelated": unrelated})}
         grid = numpy.linspace(0, 1, self._args.grid)
         clipped = numpy.clip(grid, _EDGE, 1)

@@ -64,10 +64,10 @@ def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     tagger = Tagger(args, "tag-interactions")
     if tagger.model.loss_net is None:
         raise ConfigurationError(f"{args.archive_file}: the model has no loss-net, and so no energy of tags.")
+    os.makedirs(args.output, exist_ok=True)
     negative, pairs, counts = _collect(tagger, args.every)
     if pairs == 0:
         raise ConfigurationError(f"{args.input_file}: no word has a neighbour.")
-    os.makedirs(args.output, exist_ok=True)
     information = tag_pairs.pointwise_mutual_information(counts)
     tables = {"negative_cross_hessian": negative, "bigrams": counts, "pointwise_mutual_information": information}
     for name, table in tables.items():

@@ -33,3 +33,20 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
         raise ConfigurationError(
             f"{path}:{number + 1}: the file cannot be read from here on ({error})."
         ) from error
+
+
+def column_lines(path: str) -> Iterator[Tuple[int, str]]:
+    """
+    As `text_lines`, of a format whose lines hold columns.
+
+    # Raises
+
+    `ConfigurationError`, too, at a carriage return inside a line, which would count as a blank: with line ends of old
+    Macs all of the file is one line.
+    """
+    for number, line in text_lines(path):
+        if "\r" in line.rstrip("\r\n"):
+            raise ConfigurationError(
+                f"{path}:{number}: a carriage return inside the line; save the file with line ends of Unix or Windows."
+            )
+        yield number, line

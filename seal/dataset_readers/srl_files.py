@@ -15,7 +15,7 @@ from seal.common.bio import first_illegal
 from seal.common.file_parts import not_empty, one_path
 from seal.common.names import check_name
 from seal.common.strict_json import read_json
-from seal.common.text_lines import text_lines
+from seal.common.text_lines import column_lines
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
@@ -99,7 +99,7 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
     """
     for file_path in srl_data_files(path):
         parse = parse_json_lines if file_path.endswith(_JSON_ENDINGS) else parse_conll2012
-        sentences = parse(file_path, text_lines(file_path))
+        sentences = parse(file_path, column_lines(file_path))
         yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
 
 

@@ -13,7 +13,7 @@ from typing import Dict, Iterator, List, Optional, Union
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.file_parts import not_empty
-from seal.common.text_lines import text_lines
+from seal.common.text_lines import column_lines
 
 Column = Union[int, str]
 """A column by its place, counted from 0 or, below 0, from the last; or by its name."""
@@ -149,7 +149,7 @@ class TagColumns:
         ids = 0 if self._id is None and self._names is None and path.endswith(_CONLL_U) else self._id
         comment = "#" if self._comment is None and ids == 0 else self._comment
         sentence, checked = self._start(path), False
-        for number, line in text_lines(path):
+        for number, line in column_lines(path):
             if comment is not None and line.startswith(comment):
                 continue
             text = line.strip(_BLANKS)

@@ -164,3 +164,8 @@ def wrong_line(number: int, error: Exception) -> JsonDict:
 def finite(value: float) -> Optional[float]:
     """The value, or `None` where it is no number, which strict JSON cannot hold."""
     return value if math.isfinite(value) else None
+
+
+def without(instance: Instance, field: str) -> Instance:
+    """The instance without one of its fields."""
+    return Instance({name: value for name, value in instance.fields.items() if name != field})

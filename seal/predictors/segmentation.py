@@ -25,6 +25,8 @@ from seal.predictors.lines import decodable
 
 #: The colour of the foreground in an overlay, and how much of it.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5
+#: Bytes of an image's name in the names of its files: file systems take 255 with all that follows.
+LONGEST_NAME = 200
 
 
 class Picture(NamedTuple):
@@ -147,6 +149,13 @@ class SegmentationPredictor(LinePredictor):
         if not isinstance(path, str) or not path:
             name = "images" if file is None else "image"
             raise ConfigurationError(f"'{name}' must be the path of a file, found {short(path)}.")
+        home = os.path.dirname(path) or "."
+        if self._folder is not None and os.path.isdir(self._folder) and os.path.exists(home):
+            if os.path.samefile(self._folder, home):
+                raise ConfigurationError(
+                    f"{path}: it lies in the folder for masks and overlays, where files may have their names; name "
+                    "another folder."
+                )
         if file is None:
             name, image = f"{path}:{inputs.get('row')}", Image.fromarray(_row(path, inputs.get("row")))
         else:
@@ -208,7 +217,8 @@ class SegmentationPredictor(LinePredictor):
         """Both files, under a name that no earlier image of this predictor has."""
         file, _, row = picture.name.rpartition(":")
         stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
-        name = os.path.splitext(os.path.basename(stem))[0] + row
+        name = os.path.splitext(os.path.basename(stem))[0]
+        name = os.fsdecode(os.fsencode(name)[:LONGEST_NAME]) + row
         asked = name
         # `p.2` may be the second `p`, or an image's own name.
         while name in self._written:

@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.models.tagging import TaggingModel
-from seal.predictors.line_predictor import LinePredictor, check_request, finite
+from seal.predictors.line_predictor import LinePredictor, check_request, finite, without
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.srl import describe
 from seal.predictors.words import WordSequence, WordSplitter, join_words
@@ -118,7 +118,8 @@ class TaggingPredictor(LinePredictor):
         return [self._record(sequence, output) for (sequence, _), output in zip(prepared, outputs)]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`)."""
+        """The records of a reader's instances (`--use-dataset-reader`), whose tags are not looked at."""
+        instances = [without(instance, "tags") for instance in instances]
         sequences = [
             join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
         ]

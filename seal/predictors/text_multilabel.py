@@ -14,6 +14,7 @@ from seal.common.quoting import short
 from seal.common.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
 from seal.predictors.label_sets import LabelSetPredictor, id_of
+from seal.predictors.line_predictor import without
 from seal.predictors.lines import decodable
 
 
@@ -101,7 +102,8 @@ class TextMultilabelPredictor(LabelSetPredictor):
         return [{**found, **record} for (found, _), record in zip(prepared, labelled)]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`)."""
+        """The records of a reader's instances (`--use-dataset-reader`), whose labels are not looked at."""
+        instances = [without(instance, "labels") for instance in instances]
         records: List[JsonDict] = []
         good: List[int] = []
         for place, instance in enumerate(instances):

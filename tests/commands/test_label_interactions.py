@@ -103,6 +103,8 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     for option in ("--related", "--unrelated"):
         with pytest.raises(ConfigurationError, match="a pair is of two labels, not of 'bins' twice"):
             run(monkeypatch, archive, few, "--output", tmp_path / "bad", option, "bins", "bins")
+    # It is told before anything is computed.
+    assert not list((tmp_path / "bad").iterdir())
     with pytest.raises(ConfigurationError, match="--grid must be at least 2, not 1"):
         run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--grid", 1)
 

@@ -3,7 +3,7 @@ import gzip
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.text_lines import text_lines
+from seal.common.text_lines import column_lines, text_lines
 
 TEXT = "first\n\nthird\u2028still third\r\nlast, without an end"
 LINES = [(1, "first\n"), (2, "\n"), (3, "third\u2028still third\r\n"), (4, "last, without an end")]
@@ -39,3 +39,12 @@ def test_a_broken_archive(tmp_path):
     path.write_bytes(b"no archive")
     with pytest.raises(ConfigurationError, match=r"a.gz:1: the file cannot be read"):
         list(text_lines(str(path)))
+
+
+def test_line_ends_of_old_macs(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"Rose O\r\nsells O\r\n")
+    assert list(column_lines(str(path))) == [(1, "Rose O\r\n"), (2, "sells O\r\n")]
+    path.write_bytes(b"Rose O\nsells O\rginger O\r")
+    with pytest.raises(ConfigurationError, match="a.txt:2: a carriage return inside the line; save the file with line"):
+        list(column_lines(str(path)))

@@ -50,6 +50,23 @@ def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     assert by_reader[3] == {key: value for key, value in records[0].items() if not key.endswith("_file")}
 
 
+def test_files_beside_the_image_are_not_written_over(tmp_path):
+    for name in ("p.png", "p.mask.png"):
+        Image.fromarray(arrays()["images"][0]).save(tmp_path / name)
+    before = (tmp_path / "p.mask.png").read_bytes()
+    ours = predictor(folder=str(tmp_path))
+    (record,) = ours.predict_batch_json([ours.load_line(json.dumps({"image": str(tmp_path / "p.png")}))])
+    assert "it lies in the folder for masks and overlays" in record["error"] and set(record) == {"error"}
+    assert (tmp_path / "p.mask.png").read_bytes() == before
+
+
+def test_a_name_too_long_for_more_is_cut(tmp_path):
+    path = tmp_path / f"{'ä' * 120}.png"
+    Image.fromarray(arrays()["images"][0]).save(path)
+    record = predictor(folder=str(tmp_path / "out")).predict(str(path))
+    assert record["mask_file"].endswith("/" + "ä" * 100 + ".mask.png") and record["image"] == str(path)
+
+
 def test_a_name_that_is_anothers_with_a_number_is_not_written_over(tmp_path):
     paths = ["p.png", "other/p.png", "p.2.png", "p.2.jpg", "more/p.png"]
     for number, path in enumerate(paths):

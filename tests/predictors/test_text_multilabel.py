@@ -84,7 +84,7 @@ def test_a_text_alone_is_as_in_a_batch():
 def test_instances_of_the_reader():
     predictor = predictor_of()
     reader = predictor._dataset_reader
-    instance = reader.text_to_instance("red kite", ["toy"], "a:1")
+    instance = reader.text_to_instance("red kite", ["a label that the model does not know"], "a:1")
     reader.apply_token_indexers(instance)
     (record,) = predictor.predict_batch_instance([instance])
     assert record["id"] == "a:1" and list(record["labels"]) == ["toy"]
