@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
 
 # Where AllenNLP reads a config: a built-in error raised in these modules is about the config's text.
-_CONFIG_MODULES = ("allennlp.common.params", "allennlp.common.from_params", "_jsonnet")
+_CONFIG_MODULES = ("allennlp.common.params", "allennlp.common.from_params", "_jsonnet", "seal.config_keys")
 
 
 def _frames(error: BaseException) -> Iterator[Tuple[str, str, dict]]:
@@ -159,7 +159,8 @@ def describe(error: BaseException) -> Optional[str]:
     if innermost in _CONFIG_MODULES and isinstance(error, (RuntimeError, TypeError, ValueError)):
         return _jsonnet(str(error)) if "ERROR: " in str(error)[:20] else _one_line(error)
     if innermost in _CONFIG_MODULES and isinstance(error, KeyError):
-        return f"config key {error} is missing"
+        place = getattr(frames[-1][2].get("self"), "history", "")
+        return f'config key "{place}{error.args[0]}" is missing'
     return None
 
 

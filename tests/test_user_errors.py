@@ -83,6 +83,9 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
+        ('{"trainer": []}', 'config key "trainer" of TrainModel must be an object, found []'),
+        ("[1]", "--overrides must be an object, found [1]"),
+        ("5", "--overrides must be an object, found 5"),
     ],
 )
 def test_train(command, config, tmp_path, overrides, sentence):
@@ -162,6 +165,29 @@ def test_a_defect_below_a_constructor_keeps_its_traceback(command, config, tmp_p
 def archive(config, tmp_path, allennlp_logging) -> Path:
     train_model_from_file(config, str(tmp_path / "trained"))
     return tmp_path / "trained" / "model.tar.gz"
+
+
+def test_a_config_that_is_a_folder_or_no_object(command, tmp_path):
+    told = command("train", str(tmp_path), "-s", str(tmp_path / "run"))
+    assert told == f"error: {tmp_path}: a config is a file, and this is a folder\n"
+    path = tmp_path / "list.jsonnet"
+    path.write_text("[1]", encoding="utf-8")
+    told = command("train", str(path), "-s", str(tmp_path / "run"), "-o", '{"a": 1}')
+    assert told == f"error: {path}: a config must be an object, found [1]\n"
+
+
+@pytest.mark.parametrize(
+    "overrides, sentence",
+    [
+        ('{"model": {"x": 1}}', 'config key "model.type" is missing'),
+        ('{"model": 5}', 'config key "model" must be an object, found 5'),
+        ('{"dataset_reader": null}', 'config key "dataset_reader" must be an object, found null'),
+        ('{"validation_data_loader": [1]}', 'config key "validation_data_loader" must be an object, found [1]'),
+    ],
+)
+def test_overrides_of_a_trained_model(command, archive, tmp_path, overrides, sentence):
+    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "-o", overrides)
+    assert told == f"error: {sentence}\n"
 
 
 @pytest.mark.parametrize("size, change", [(200, None), (None, 60)])
