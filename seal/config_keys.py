@@ -27,7 +27,7 @@ from allennlp.training.trainer import Trainer
 from seal.compat import replace_once
 
 
-def _suggest(wrong: str, known: Iterable[str]) -> str:
+def suggest(wrong: str, known: Iterable[str]) -> str:
     """`; did you mean "x"?`, or the known names where none is close and they are few."""
     known = sorted(map(str, known))
     close = difflib.get_close_matches(str(wrong), known, n=1)
@@ -78,7 +78,7 @@ def refuse_unknown_config_keys() -> None:
                 key = unknown[0]
                 raise ConfigurationError(
                     f'config key "{params.history}{key}" is unknown to {cls.__name__}'
-                    + _suggest(key, known - set(extras) | (_READ_BEFORE if "train_data_path" in known else set()))
+                    + suggest(key, known - set(extras) | (_READ_BEFORE if "train_data_path" in known else set()))
                 )
             for key, value in params.params.items():
                 if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
@@ -197,7 +197,7 @@ def shorten_unknown_type_message() -> None:
                     raise
                 raise ConfigurationError(
                     f'config key "{self.history}{key}": "{value}" is not a registered name'
-                    + _suggest(value, choices)
+                    + suggest(value, choices)
                 ) from None
 
         return pop_choice
@@ -221,7 +221,7 @@ def name_missing_validation_metric() -> None:
                 if name not in metrics:
                     raise ConfigurationError(
                         f'config key "trainer.validation_metric": the model did not report "{name}"'
-                        + _suggest(name, metrics)
+                        + suggest(name, metrics)
                     )
             return original(self, metrics)
 

@@ -1,5 +1,6 @@
 """A user's mistake in the `allennlp` command: one sentence on standard error, exit status 1, no traceback."""
 
+import io
 import json
 import logging
 import os
@@ -188,6 +189,45 @@ def test_a_config_that_is_a_folder_or_no_object(command, tmp_path):
 def test_overrides_of_a_trained_model(command, archive, tmp_path, overrides, sentence):
     told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "-o", overrides)
     assert told == f"error: {sentence}\n"
+
+
+def test_weights_that_are_none_or_do_not_fit(command, archive, tmp_path):
+    data = str(tmp_path / "train.tsv")
+    told = command("evaluate", str(archive), data, "--weights-file", data)
+    assert told == f"error: {data} is not a file of weights\n"
+    start = "error: the weights do not fit the config (see --overrides and --weights-file): "
+    told = command("evaluate", str(archive), data, "-o", '{"model.encoder.num_layers": 2}')
+    assert told.startswith(f'{start}4 missing, 0 unexpected, "encoder._module.weight_ih_l1" the first')
+    told = command("evaluate", str(archive), data, "-o", '{"model.encoder.hidden_size": 6}')
+    assert told.startswith(f"{start}size mismatch for encoder._module.") and told.count("\n") == 1
+
+
+def test_predictors_that_cannot_be(command, archive):
+    told = command("predict", str(archive), "x", "--predictor", "sentence_taggr")
+    assert told == 'error: --predictor: "sentence_taggr" is not a registered name; did you mean "sentence_tagger"?\n'
+    told = command("predict", str(archive), "x", "--predictor", "zzz")
+    assert told.startswith('error: --predictor: "zzz" is not a registered name; choose from: seal_')
+    told = command("predict", str(archive), "x", "--predictor", "plain", "--predictor-args", '{"model": 1}')
+    assert told == "error: --predictor-args: 'model' is given already; leave it out\n"
+
+
+def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def fileno(self):
+            return spare
+
+    with open(tmp_path / "spare", "w") as file:
+        spare = file.fileno()
+        data = str(tmp_path / "train.tsv")
+        arguments = ["allennlp", "predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain"]
+        monkeypatch.setattr(sys, "argv", arguments)
+        monkeypatch.setattr(sys, "stdout", Closed())
+        with pytest.raises(BrokenPipeError) as error:
+            main(prog="allennlp")
+        assert user_errors._tell(error.type, error.value, error.tb)
 
 
 @pytest.mark.parametrize("size, change", [(200, None), (None, 60)])
