@@ -316,7 +316,7 @@ def check_overrides_of_trained_models() -> None:
     Mends: `allennlp.models.archival._load_dataset_readers`.
 
     Symptom: overrides of a trained model that put a list, a number or `null` in the place of a part end in a
-    traceback, or in a sentence without the part's key.
+    traceback, or in a sentence without the part's key. A misspelt key of theirs is ignored.
 
     Can go: when AllenNLP reads the config of a trained model as it reads that of a training.
     """
@@ -327,6 +327,12 @@ def check_overrides_of_trained_models() -> None:
                 found = config.params.get(key)
                 if key in config and not isinstance(found, kinds):
                     raise ConfigurationError(f'config key "{key}" must be an object, found {json.dumps(found)}')
+            with open(os.path.join(serialization_dir, archival.CONFIG_NAME), encoding="utf-8") as trained:
+                added = set(config.params) - set(json.load(trained))
+            known = set(inspect.signature(train.TrainModel.from_partial_objects).parameters)
+            known = known - {"serialization_dir", "local_rank"} | _READ_BEFORE | {"type", "evaluation"}
+            for key in sorted(added - known):
+                raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
             return original(config, serialization_dir)
 
         return _load_dataset_readers

@@ -12,6 +12,7 @@ import pytest
 from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
 
@@ -181,6 +182,7 @@ def test_a_config_that_is_a_folder_or_no_object(command, tmp_path):
     "overrides, sentence",
     [
         ('{"model": {"x": 1}}', 'config key "model.type" is missing'),
+        ('{"data_loadr": {}}', 'config key "data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
         ('{"model": 5}', 'config key "model" must be an object, found 5'),
         ('{"dataset_reader": null}', 'config key "dataset_reader" must be an object, found null'),
         ('{"validation_data_loader": [1]}', 'config key "validation_data_loader" must be an object, found [1]'),
@@ -189,6 +191,10 @@ def test_a_config_that_is_a_folder_or_no_object(command, tmp_path):
 def test_overrides_of_a_trained_model(command, archive, tmp_path, overrides, sentence):
     told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "-o", overrides)
     assert told == f"error: {sentence}\n"
+
+
+def test_an_override_that_only_an_evaluation_reads(archive, tmp_path):
+    assert load_archive(str(archive), overrides='{"evaluation": {"type": "simple"}}').config["evaluation"] is not None
 
 
 def test_weights_that_are_none_or_do_not_fit(command, archive, tmp_path):
