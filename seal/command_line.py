@@ -16,8 +16,10 @@ from allennlp.commands import evaluate, predict
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.predictors import Predictor
 
 from seal.compat import replace_once
+from seal.config_keys import suggest
 
 
 def keep_undecodable_input_lines() -> None:
@@ -153,6 +155,31 @@ def check_options_of_predict_and_evaluate() -> None:
     replace_once(evaluate, "evaluate_from_archive", make_evaluate)
 
 
+def name_unknown_predictors() -> None:
+    """
+    Mends: `allennlp.commands.predict._get_predictor`.
+
+    Symptom: an unknown `--predictor` is answered, when the model is loaded, in five lines about packages.
+
+    Can go: when AllenNLP names the predictors to choose from.
+    """
+
+    def make(original: Callable) -> Callable:
+        def _get_predictor(args):
+            name = args.predictor
+            known = Predictor.list_available()
+            if name and "." not in name and name not in known:
+                ours = [other for other in known if Predictor.by_name(other).__module__.startswith("seal.")]
+                raise ConfigurationError(
+                    f'--predictor: "{name}" is not a registered name' + (suggest(name, known) or suggest(name, ours))
+                )
+            return original(args)
+
+        return _get_predictor
+
+    replace_once(predict, "_get_predictor", make)
+
+
 def end_data_workers_quietly() -> None:
     """
     Mends: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
@@ -177,4 +204,9 @@ def end_data_workers_quietly() -> None:
     replace_once(MultiProcessDataLoader, "_batch_worker", make)
 
 
-MENDS = (keep_undecodable_input_lines, check_options_of_predict_and_evaluate, end_data_workers_quietly)
+MENDS = (
+    keep_undecodable_input_lines,
+    check_options_of_predict_and_evaluate,
+    name_unknown_predictors,
+    end_data_workers_quietly,
+)

@@ -9,13 +9,17 @@ docstring has the upstream name, the symptom without it and the condition under 
 import difflib
 import inspect
 import itertools
+import json
+import os
 import re
-from typing import Any, Callable, Iterable, get_args, get_origin
+from types import UnionType
+from typing import Any, Callable, Iterable, Union, get_args, get_origin
 
 from allennlp.commands import train
-from allennlp.common import Lazy, from_params
+from allennlp.common import Lazy, from_params, params as allennlp_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
@@ -23,7 +27,7 @@ from allennlp.training.trainer import Trainer
 from seal.compat import replace_once
 
 
-def _suggest(wrong: str, known: Iterable[str]) -> str:
+def suggest(wrong: str, known: Iterable[str]) -> str:
     """`; did you mean "x"?`, or the known names where none is close and they are few."""
     known = sorted(map(str, known))
     close = difflib.get_close_matches(str(wrong), known, n=1)
@@ -74,7 +78,7 @@ def refuse_unknown_config_keys() -> None:
                 key = unknown[0]
                 raise ConfigurationError(
                     f'config key "{params.history}{key}" is unknown to {cls.__name__}'
-                    + _suggest(key, known - set(extras) | (_READ_BEFORE if "train_data_path" in known else set()))
+                    + suggest(key, known - set(extras) | (_READ_BEFORE if "train_data_path" in known else set()))
                 )
             for key, value in params.params.items():
                 if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
@@ -96,6 +100,14 @@ _KINDS = {"a int": "a whole number", "a bool": "true or false", "numeric": "a nu
 _FROM_ONE = ("batch_size", "keep_most_recent_by_count", "num_epochs", "num_gradient_accumulation_steps")
 
 
+def _is_built(annotation: Any) -> bool:
+    """Whether AllenNLP makes this kind, and no other one than null, of an object of the config."""
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+        return len(kinds) == 1 and _is_built(kinds[0])
+    return get_origin(annotation) is Lazy or hasattr(annotation, "from_params")
+
+
 def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
     """What AllenNLP makes the same of as of `found`, and tells the place of where it is wrong."""
     if name in _FROM_ONE and type(found) is int and found < 1:
@@ -112,9 +124,12 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
             # Words alone: AllenNLP's optimizers say a list where they mean the object of a parameter group.
             if isinstance(item, str) and get_origin(kind) is list:
                 raise ConfigurationError(f"{place} must be a list, found {item!r}")
-    # A name alone has no place.
-    if isinstance(found, str) and (get_origin(annotation) is Lazy or hasattr(annotation, "from_params")):
-        return {"type": found}
+    if _is_built(annotation):
+        if isinstance(found, (list, int, float)):
+            raise ConfigurationError(f"{place} must be an object, found {found!r}")
+        # A name alone has no place.
+        if isinstance(found, str):
+            return {"type": found}
     # Jsonnet writes 1e300 with all its zeros, a whole number that torch cannot take.
     return float(found) if annotation is float and type(found) is int else found
 
@@ -126,7 +141,8 @@ def name_wrong_config_values() -> None:
     Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
     found; and `true` for a whole number is 1. A word in the place of a list is taken letter by letter, a name
     in a list that is not registered is said to be at `type`, and what counts from 1 may be 0. Of a list that is too
-    long (`betas`) the rest is dropped; one that is too short is handed on.
+    long (`betas`) the rest is dropped; one that is too short is handed on. An empty list in the place of an object is
+    an empty object; a number there is answered without its key.
 
     Can go: when AllenNLP's message says both, and it refuses that.
     """
@@ -181,7 +197,7 @@ def shorten_unknown_type_message() -> None:
                     raise
                 raise ConfigurationError(
                     f'config key "{self.history}{key}": "{value}" is not a registered name'
-                    + _suggest(value, choices)
+                    + suggest(value, choices)
                 ) from None
 
         return pop_choice
@@ -205,7 +221,7 @@ def name_missing_validation_metric() -> None:
                 if name not in metrics:
                     raise ConfigurationError(
                         f'config key "trainer.validation_metric": the model did not report "{name}"'
-                        + _suggest(name, metrics)
+                        + suggest(name, metrics)
                     )
             return original(self, metrics)
 
@@ -249,6 +265,81 @@ def check_settings_read_before() -> None:
     replace_once(train, "train_model", make)
 
 
+def check_that_configs_are_objects() -> None:
+    """
+    Mends: `allennlp.common.params.evaluate_file` and `parse_overrides`.
+
+    Symptom: a folder in the place of a config ends the process at once. A config or overrides that are no object end
+    in a traceback, in a sentence about Python's types, or are ignored where they are empty.
+
+    Can go: when AllenNLP checks what it reads.
+    """
+
+    def make_file(original: Callable) -> Callable:
+        def evaluate_file(filename, *args, **kwargs):
+            if os.path.isdir(filename):
+                raise ConfigurationError(f"{filename}: a config is a file, and this is a folder")
+            text = original(filename, *args, **kwargs)
+            found = json.loads(text)
+            if not isinstance(found, dict):
+                raise ConfigurationError(f"{filename}: a config must be an object, found {found!r}")
+            return text
+
+        return evaluate_file
+
+    def make_overrides(original: Callable) -> Callable:
+        def parse_overrides(*args, **kwargs):
+            found = original(*args, **kwargs)
+            if not isinstance(found, dict):
+                raise ConfigurationError(f"--overrides must be an object, found {found!r}")
+            return found
+
+        return parse_overrides
+
+    replace_once(allennlp_params, "evaluate_file", make_file)
+    replace_once(allennlp_params, "parse_overrides", make_overrides)
+
+
+# What loading a trained model reads of its config, and what each may be.
+_PARTS = {
+    "dataset_reader": dict,
+    "validation_dataset_reader": (dict, str, type(None)),
+    "vocabulary": dict,
+    "model": (dict, str),
+    "data_loader": (dict, str),
+    "validation_data_loader": (dict, str, type(None)),
+}
+
+
+def check_overrides_of_trained_models() -> None:
+    """
+    Mends: `allennlp.models.archival._load_dataset_readers`.
+
+    Symptom: overrides of a trained model that put a list, a number or `null` in the place of a part end in a
+    traceback, or in a sentence without the part's key. A misspelt key of theirs is ignored.
+
+    Can go: when AllenNLP reads the config of a trained model as it reads that of a training.
+    """
+
+    def make(original: Callable) -> Callable:
+        def _load_dataset_readers(config, serialization_dir):
+            for key, kinds in _PARTS.items():
+                found = config.params.get(key)
+                if key in config and not isinstance(found, kinds):
+                    raise ConfigurationError(f'config key "{key}" must be an object, found {json.dumps(found)}')
+            with open(os.path.join(serialization_dir, archival.CONFIG_NAME), encoding="utf-8") as trained:
+                added = set(config.params) - set(json.load(trained))
+            known = set(inspect.signature(train.TrainModel.from_partial_objects).parameters)
+            known = known - {"serialization_dir", "local_rank"} | _READ_BEFORE | {"type", "evaluation"}
+            for key in sorted(added - known):
+                raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
+            return original(config, serialization_dir)
+
+        return _load_dataset_readers
+
+    replace_once(archival, "_load_dataset_readers", make)
+
+
 def name_wrong_size_of_vectors() -> None:
     """
     Mends: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
@@ -283,5 +374,7 @@ MENDS = (
     shorten_unknown_type_message,
     name_missing_validation_metric,
     check_settings_read_before,
+    check_that_configs_are_objects,
+    check_overrides_of_trained_models,
     name_wrong_size_of_vectors,
 )

@@ -14,8 +14,9 @@ import sys
 import textwrap
 import traceback
 from types import TracebackType
-from typing import Iterator, Optional, Tuple, Type
+from typing import Iterator, List, Optional, Tuple, Type
 
+import torch
 from allennlp.common import logging as allennlp_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
@@ -28,7 +29,10 @@ logger = logging.getLogger(__name__)
 TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
 
 # Where AllenNLP reads a config: a built-in error raised in these modules is about the config's text.
-_CONFIG_MODULES = ("allennlp.common.params", "allennlp.common.from_params", "_jsonnet")
+_CONFIG_MODULES = ("allennlp.common.params", "allennlp.common.from_params", "_jsonnet", "seal.config_keys")
+
+# Where weights are none, torch raises nearly anything; these say that it is not the weights.
+_NOT_OF_WEIGHTS = (OSError, MemoryError, KeyboardInterrupt, SystemExit, torch.cuda.OutOfMemoryError)
 
 
 def _frames(error: BaseException) -> Iterator[Tuple[str, str, dict]]:
@@ -105,6 +109,22 @@ def _from_worker(text: str) -> Optional[str]:
     return None
 
 
+def _weights(error: BaseException, frames: List[Tuple[str, str, dict]]) -> Optional[str]:
+    """What is wrong with the weights of a trained model."""
+    for module, name, variables in frames:
+        if module == "allennlp.nn.util" and name == "read_state_dict":
+            return f"{variables['path']} is not a file of weights"
+        if module == "allennlp.models.model" and name == "_load" and "loading state" in str(error):
+            missing, unexpected = (variables.get(f"{kind}_keys", []) for kind in ("missing", "unexpected"))
+            first = [*missing, *unexpected, ""][0]
+            found = f'{len(missing)} missing, {len(unexpected)} unexpected, "{first}" the first'
+            # Where a size differs, torch itself has raised.
+            sizes = re.search(r"size mismatch for .*", str(error))
+            told = sizes[0].rstrip(".") if sizes else found
+            return f"the weights do not fit the config (see --overrides and --weights-file): {told}"
+    return None
+
+
 def describe(error: BaseException) -> Optional[str]:
     """
     The sentence for a mistake that the user can mend: in a config, a file's name or place, or an archive.
@@ -127,6 +147,10 @@ def describe(error: BaseException) -> Optional[str]:
     if isinstance(error, WorkerError):
         return _from_worker(textwrap.dedent(str(error).partition("\n\n")[2]))
     frames = list(_frames(error))
+    if not isinstance(error, _NOT_OF_WEIGHTS):
+        sentence = _weights(error, frames)
+        if sentence is not None:
+            return sentence
     if isinstance(error, ARCHIVE_ERRORS):
         archives = [v["archive_file"] for _, name, v in frames if name == "load_archive"]
         if archives:
@@ -140,6 +164,8 @@ def describe(error: BaseException) -> Optional[str]:
     given = [v["predictor_args"] for _, name, v in frames if name == "_get_predictor" and "predictor_args" in v]
     if isinstance(error, (TypeError, ValueError)) and given and not isinstance(given[0], dict):
         return f"--predictor-args is not a JSON object ({_one_line(error)})"
+    if isinstance(error, TypeError) and given and "got multiple values for argument" in str(error):
+        return f"--predictor-args: {str(error).split()[-1]} is given already; leave it out"
     if isinstance(error, OSError):
         if error.filename is not None:
             return f"{error.filename}: {error.strerror or _one_line(error)}"
@@ -162,7 +188,8 @@ def describe(error: BaseException) -> Optional[str]:
     if innermost in _CONFIG_MODULES and isinstance(error, (RuntimeError, TypeError, ValueError)):
         return _jsonnet(str(error)) if "ERROR: " in str(error)[:20] else _one_line(error)
     if innermost in _CONFIG_MODULES and isinstance(error, KeyError):
-        return f"config key {error} is missing"
+        place = getattr(frames[-1][2].get("self"), "history", "")
+        return f'config key "{place}{error.args[0]}" is missing'
     return None
 
 
@@ -174,6 +201,11 @@ def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[Trace
     """Prints the sentence for a user's mistake. `False` where there is none and the traceback is due."""
     if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
         return False
+    printing = any(name == "_maybe_print_to_console_and_file" for _, name, _ in _frames(error))
+    if isinstance(error, BrokenPipeError) and printing:
+        # The reader of the output, such as `head`, has enough; Python would flush the rest of it when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
     sentence = describe(error) if _in_allennlp_command(error) else None
     if sentence is None:
         return False

@@ -56,6 +56,7 @@ class Whole(FromParams):
         later: Lazy[Part] = None,
         later_parts: List[Lazy[Part]] = None,
         names: List[str] = None,
+        other: Optional[Lazy[Part]] = None,
     ) -> None:
         self.part = part
         self.parts = parts
@@ -126,6 +127,14 @@ def test_a_word_is_no_list_of_letters():
     assert Whole.from_params(Params({"part": "counting", "names": ["ab"]})).names == ["ab"]
     with pytest.raises(ConfigurationError, match="\"names\" of Whole must be a list, found 'ab'"):
         Whole.from_params(Params({"part": "counting", "names": "ab"}))
+
+
+@pytest.mark.parametrize("key", ["part", "later", "other"])
+@pytest.mark.parametrize("found", [[], [1], 5, 0.5, False])
+def test_an_object_is_no_list_and_no_number(key, found):
+    with pytest.raises(ConfigurationError) as error:
+        Whole.from_params(Params({"part": "counting", key: found}))
+    assert str(error.value) == f'config key "{key}" of Whole must be an object, found {found!r}'
 
 
 def test_null_where_there_may_be_none():

@@ -1,5 +1,6 @@
 """A user's mistake in the `allennlp` command: one sentence on standard error, exit status 1, no traceback."""
 
+import io
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ import pytest
 from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
 
@@ -83,6 +85,9 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
+        ('{"trainer": []}', 'config key "trainer" of TrainModel must be an object, found []'),
+        ("[1]", "--overrides must be an object, found [1]"),
+        ("5", "--overrides must be an object, found 5"),
     ],
 )
 def test_train(command, config, tmp_path, overrides, sentence):
@@ -162,6 +167,73 @@ def test_a_defect_below_a_constructor_keeps_its_traceback(command, config, tmp_p
 def archive(config, tmp_path, allennlp_logging) -> Path:
     train_model_from_file(config, str(tmp_path / "trained"))
     return tmp_path / "trained" / "model.tar.gz"
+
+
+def test_a_config_that_is_a_folder_or_no_object(command, tmp_path):
+    told = command("train", str(tmp_path), "-s", str(tmp_path / "run"))
+    assert told == f"error: {tmp_path}: a config is a file, and this is a folder\n"
+    path = tmp_path / "list.jsonnet"
+    path.write_text("[1]", encoding="utf-8")
+    told = command("train", str(path), "-s", str(tmp_path / "run"), "-o", '{"a": 1}')
+    assert told == f"error: {path}: a config must be an object, found [1]\n"
+
+
+@pytest.mark.parametrize(
+    "overrides, sentence",
+    [
+        ('{"model": {"x": 1}}', 'config key "model.type" is missing'),
+        ('{"data_loadr": {}}', 'config key "data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
+        ('{"model": 5}', 'config key "model" must be an object, found 5'),
+        ('{"dataset_reader": null}', 'config key "dataset_reader" must be an object, found null'),
+        ('{"validation_data_loader": [1]}', 'config key "validation_data_loader" must be an object, found [1]'),
+    ],
+)
+def test_overrides_of_a_trained_model(command, archive, tmp_path, overrides, sentence):
+    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "-o", overrides)
+    assert told == f"error: {sentence}\n"
+
+
+def test_an_override_that_only_an_evaluation_reads(archive, tmp_path):
+    assert load_archive(str(archive), overrides='{"evaluation": {"type": "simple"}}').config["evaluation"] is not None
+
+
+def test_weights_that_are_none_or_do_not_fit(command, archive, tmp_path):
+    data = str(tmp_path / "train.tsv")
+    told = command("evaluate", str(archive), data, "--weights-file", data)
+    assert told == f"error: {data} is not a file of weights\n"
+    start = "error: the weights do not fit the config (see --overrides and --weights-file): "
+    told = command("evaluate", str(archive), data, "-o", '{"model.encoder.num_layers": 2}')
+    assert told.startswith(f'{start}4 missing, 0 unexpected, "encoder._module.weight_ih_l1" the first')
+    told = command("evaluate", str(archive), data, "-o", '{"model.encoder.hidden_size": 6}')
+    assert told.startswith(f"{start}size mismatch for encoder._module.") and told.count("\n") == 1
+
+
+def test_predictors_that_cannot_be(command, archive):
+    told = command("predict", str(archive), "x", "--predictor", "sentence_taggr")
+    assert told == 'error: --predictor: "sentence_taggr" is not a registered name; did you mean "sentence_tagger"?\n'
+    told = command("predict", str(archive), "x", "--predictor", "zzz")
+    assert told.startswith('error: --predictor: "zzz" is not a registered name; choose from: seal_')
+    told = command("predict", str(archive), "x", "--predictor", "plain", "--predictor-args", '{"model": 1}')
+    assert told == "error: --predictor-args: 'model' is given already; leave it out\n"
+
+
+def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def fileno(self):
+            return spare
+
+    with open(tmp_path / "spare", "w") as file:
+        spare = file.fileno()
+        data = str(tmp_path / "train.tsv")
+        arguments = ["allennlp", "predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain"]
+        monkeypatch.setattr(sys, "argv", arguments)
+        monkeypatch.setattr(sys, "stdout", Closed())
+        with pytest.raises(BrokenPipeError) as error:
+            main(prog="allennlp")
+        assert user_errors._tell(error.type, error.value, error.tb)
 
 
 @pytest.mark.parametrize("size, change", [(200, None), (None, 60)])
