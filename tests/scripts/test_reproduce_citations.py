@@ -13,6 +13,10 @@ SUITES = {name: suite for name, suite in all_suites().items() if suite.family ==
 #: A value for each argument that a number does not fit.
 VALUES = {"weights": "{ once: 2 }", "last_layer": "true"}
 
+needs_cora = pytest.mark.skipif(
+    not (ROOT / "data" / "cora_citation").exists(), reason="data/cora_citation is not here"
+)
+
 
 def settings_of(suite, *more):
     return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, more=more)
@@ -54,7 +58,7 @@ def test_configs_are_those_of_training_configs(name, method, config):
     assert evaluated(suite.methods[method].write(settings_of(suite))) == evaluated(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.skipif(not (ROOT / "data" / "cora_citation").exists(), reason="data/cora_citation is not here")
+@needs_cora
 def test_a_run_and_its_scores(tmp_path):
     out = tmp_path / "out"
     argv = ["--suite", "citations", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,rewarded_cd"]
@@ -67,3 +71,10 @@ def test_a_run_and_its_scores(tmp_path):
             assert len(rows) == references
             assert told[split]["accuracy"] == pytest.approx(100 * rows["right"].sum() / rows["tokens"].sum())
     assert "### test: Accuracy of tokens" in (out / "results.md").read_text(encoding="utf-8")
+
+
+@needs_cora
+def test_a_setting_that_changes_nothing(tmp_path, capsys):
+    assert reproduce.main(["--suite", "citations", "--settings", "batch_size=64", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error: --settings: 'batch_size' changes nothing")
+    assert not list(tmp_path.iterdir())

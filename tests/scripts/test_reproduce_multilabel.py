@@ -271,7 +271,6 @@ def test_an_earlier_run_that_a_method_would_not_look_at_is_refused(method, setti
         (["--settings", "nse:energy_weight=1"], ["nse", "nce"]),
         (["--settings", "margin:num_samples=5"], ["'margin:num_samples' changes nothing"]),
         (["--settings", "noise=2", "--methods", "margin,nce"], ["'noise' changes nothing", "(margin, nce)"]),
-        (["--suite", "citations", "--settings", "batch_size=64"], ["'batch_size' changes nothing"]),
         (["--suite", "srl_sample", "--datasets", "bibtex"], ["--datasets", "srl_sample"]),
         (["--suite", "srl_sample", "--settings", "epochs=1"], ["--settings", "--overrides"]),
         (["--suite", "multilabel_bibtex"], ["multilabel_bibtex", "multilabel"]),
