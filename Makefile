@@ -45,8 +45,9 @@ demo: env
 	@$(BIN)/python -c "import json, sys; [print(' '.join(r['words']), *('  ' + f['description'] for f in \
 		r['frames']), sep='\n') for r in map(json.loads, open(sys.argv[1], encoding='utf-8'))]" $(RUN)/frames.jsonl
 
+# Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share.
 test: env
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 clean:
 	rm -rf $(RUN) .pytest_cache .hypothesis build
