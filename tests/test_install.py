@@ -130,7 +130,7 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
     )
     told = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr

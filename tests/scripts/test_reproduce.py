@@ -297,7 +297,7 @@ def test_a_stop_ends_the_wait_for_another_process(tmp_path):
         assert not future.done()
         runner.stop()
         with pytest.raises(runs.Stopped):
-            future.result(timeout=20)
+            future.result(timeout=300)
 
 
 def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch, capsys):
@@ -408,7 +408,7 @@ def test_a_relative_folder_is_meant_from_where_the_command_was_given(tmp_path, m
     assert not list(elsewhere.iterdir())
 
 
-def wait_for(condition, process, seconds=120):
+def wait_for(condition, process, seconds=900):
     end = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, "the run ended before it could be killed"

@@ -253,8 +253,8 @@ def test_sigkill_of_the_command(tmp_path, more):
     file, killed = tmp_path / "config.json", tmp_path / "killed"
     file.write_text(json.dumps(built), encoding="utf-8")
     run = command(killed, file)
-    deadline = time.time() + 60
-    while run.poll() is None and time.time() < deadline:
+    # It ends by itself, however busy the machine is.
+    while run.poll() is None:
         if list(killed.glob("model_state_e[1-5]_b[1-4].th")):
             run.send_signal(signal.SIGKILL)
             break

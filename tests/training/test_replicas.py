@@ -227,7 +227,7 @@ def test_the_command(tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     metrics = comparable(json.loads((folder / "metrics.json").read_text()))
