@@ -46,6 +46,6 @@ class LabelInteractionEnergy(Energy):
     def forward(
         self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        # Gold may be integer.
-        outputs = outputs.to(self.patterns.weight.dtype)
-        return in_full_precision(self.weights, F.softplus(self.patterns(outputs))).squeeze(-1)
+        # What one label changes among hundreds is too little for half precision.
+        hidden = F.softplus(in_full_precision(self.patterns, outputs))
+        return in_full_precision(self.weights, hidden).squeeze(-1)

@@ -35,6 +35,11 @@ class LinearChainEnergy(Energy):
     def forward(
         self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
+        # What few tags change among many is too little for half precision.
+        with torch.autocast(outputs.device.type, enabled=False):
+            return self._energy(outputs, mask)
+
+    def _energy(self, outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         before, after = outputs[:, :, :-1], outputs[:, :, 1:]
         if outputs.is_floating_point():
             pairs = ((before @ self.transitions) * after).sum(dim=-1)

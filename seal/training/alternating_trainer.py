@@ -72,8 +72,8 @@ class AlternatingTrainer(PhasedTrainer):
         "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart: true}]`.
     use_amp : `bool`, optional (default = `False`)
         Mixed precision: on a GPU as in AllenNLP; on a CPU matrix products and convolutions in bfloat16, which is faster
-        where the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, energies and losses have full
-        precision, and so has all of validation.
+        where the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses and at least the last
+        layer of each energy have full precision, and so has all of validation.
     num_gradient_accumulation_steps : `int`, optional (default = `1`)
         Batches that make one update. Both players see all of them before the second moves. Each counts alike, as in
         AllenNLP: where they are of one size the update is that of one large batch.
