@@ -218,7 +218,9 @@ class SegmentationPredictor(LinePredictor):
         file, _, row = picture.name.rpartition(":")
         stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
         name = os.path.splitext(os.path.basename(stem))[0]
-        name = os.fsdecode(os.fsencode(name)[:LONGEST_NAME]) + row
+        while len(os.fsencode(name)) > LONGEST_NAME:
+            name = name[:-1]
+        name += row
         asked = name
         # `p.2` may be the second `p`, or an image's own name.
         while name in self._written:

@@ -60,11 +60,12 @@ def test_files_beside_the_image_are_not_written_over(tmp_path):
     assert (tmp_path / "p.mask.png").read_bytes() == before
 
 
-def test_a_name_too_long_for_more_is_cut(tmp_path):
-    path = tmp_path / f"{'ä' * 120}.png"
+@pytest.mark.parametrize("start, character, given, kept", [("", "ä", 120, 100), ("x", "ä", 110, 99), ("", "馬", 80, 66)])
+def test_a_name_too_long_for_more_is_cut_between_characters(tmp_path, start, character, given, kept):
+    path = tmp_path / f"{start}{character * given}.png"
     Image.fromarray(arrays()["images"][0]).save(path)
     record = predictor(folder=str(tmp_path / "out")).predict(str(path))
-    assert record["mask_file"].endswith("/" + "ä" * 100 + ".mask.png") and record["image"] == str(path)
+    assert record["mask_file"].endswith(f"/{start}{character * kept}.mask.png") and record["image"] == str(path)
 
 
 def test_a_name_that_is_anothers_with_a_number_is_not_written_over(tmp_path):
