@@ -5,11 +5,13 @@ Each docstring has the upstream name, the symptom without the mend and the condi
 `seal/compat.py`.
 """
 
+import json
 import multiprocessing
 import os
 import signal
 import sys
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from allennlp.commands import evaluate, predict
@@ -60,29 +62,49 @@ def _check_files_and_batch_size(
     if batch_size is not None and batch_size < 1:
         raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
     option_of: Dict[str, str] = {}
-    for option, paths in outputs.items():
-        for path in filter(None, paths):
-            other = option_of.setdefault(os.path.realpath(path), option)
-            if other != option or paths.count(path) > 1:
-                named = option if other == option else f"{other}, {option}"
-                raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
-            if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
-                raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
-            if not os.path.isdir(os.path.dirname(path) or "."):
-                raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
+    for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # A pipe or `/dev/null` may be named twice: it holds no result.
+        real = os.path.realpath(path)
+        if real in option_of:
+            named = ", ".join(dict.fromkeys((option_of[real], option)))
+            raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
+        option_of[real] = option
+        if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
+            raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
 
 
-def _names(files: Optional[str]) -> List[str]:
-    return files.split(",") if files else []
+def _inputs_of_evaluation(text: str) -> List[str]:
+    """The files that `evaluate` reads; none where the text is JSON objects, which some readers take."""
+    try:
+        inputs = json.loads(f"[{text}]")
+    except json.JSONDecodeError:
+        return text.split(",")
+    return inputs if all(isinstance(path, str) for path in inputs) else []
 
 
-def _check_names(inputs: List[str], outputs: Dict[str, List[str]], auto_names: str) -> None:
-    for option, auto in (("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")):
-        if auto_names not in (auto, "ALL") and outputs[option] and len(outputs[option]) != len(inputs):
-            raise ConfigurationError(
-                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
-                f"--auto-names {auto}; found {len(outputs[option])}."
-            )
+def _outputs_of_evaluation(
+    inputs: List[str], metrics: Optional[str], predictions: Optional[str], auto_names: str
+) -> Dict[str, List[str]]:
+    """The files that `evaluate` writes, by the option that names them; `inputs` is empty where they are not files."""
+    outputs: Dict[str, List[str]] = {}
+    for option, names, auto, ending in (
+        ("--output-file", metrics, "METRICS", ".outputs"),
+        ("--predictions-output-file", predictions, "PREDS", ".preds"),
+    ):
+        if names and auto_names in (auto, "ALL"):
+            made = [str(path.parent / f"{path.stem}{ending}") for path in map(Path, inputs)]
+            outputs["--auto-names"] = outputs.get("--auto-names", []) + made
+        elif names:
+            outputs[option] = names.split(",")
+            if inputs and len(outputs[option]) != len(inputs):
+                raise ConfigurationError(
+                    f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
+                    f"--auto-names {auto}; found {len(outputs[option])}."
+                )
+    return outputs
 
 
 @contextmanager
@@ -109,7 +131,7 @@ def check_options_of_predict_and_evaluate() -> None:
 
     Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has, and so is
     that of an earlier run where the input is not there; one whose folder is not there is missed when all is evaluated,
-    and one that is named twice keeps one result of two. With `--batch-size 0` nothing is predicted, and one below 0
+    and one that is named twice, or that `--auto-names` makes of two, keeps one result of two. With `--batch-size 0` nothing is predicted, and one below 0
     ends in a traceback; so does another number of output files than of inputs. `evaluate --batch-size` of a model that
     was trained with a `batch_sampler` is answered as if the config had both.
 
@@ -136,14 +158,11 @@ def check_options_of_predict_and_evaluate() -> None:
             batch_size=None,
             **kwargs,
         ):
-            outputs = {
-                "--output-file": _names(metrics_output_file),
-                "--predictions-output-file": _names(predictions_output_file),
-            }
-            inputs = str(input_file).split(",")
+            inputs = _inputs_of_evaluation(str(input_file))
+            outputs = _outputs_of_evaluation(
+                inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
+            )
             _check_files_and_batch_size(batch_size, [*inputs, str(archive_file)], outputs)
-            if "{" not in str(input_file):  # Else it is JSON, which has commas of its own.
-                _check_names(inputs, outputs, kwargs.get("auto_names", "NONE"))
             with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
                 return original(
                     archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs

@@ -310,6 +310,23 @@ def test_no_two_results_in_one_file(command, archive, tmp_path):
     assert told.startswith(f"error: --output-file: '{one}' is named twice") and not (tmp_path / "one.json").exists()
     told = command("evaluate", str(archive), data, "--output-file", str(archive))
     assert told.startswith(f"error: --output-file: '{archive}' is the input")
+    same = f"{tmp_path}/./one.json"
+    told = command("evaluate", str(archive), f"{data},{data}", "--output-file", f"{one},{same}")
+    assert told.startswith(f"error: --output-file: '{same}' is named twice")
+
+
+def test_no_two_results_in_one_file_that_auto_names_makes(command, archive, tmp_path):
+    data, other = tmp_path / "train.tsv", tmp_path / "train.txt"
+    other.write_text(data.read_text())
+    both, made = f"{data},{other}", str(tmp_path / "train.outputs")
+    told = command("evaluate", str(archive), both, "--output-file", "x", "--auto-names", "METRICS")
+    assert told == f"error: --auto-names: '{made}' is named twice, and would hold one result; name another.\n"
+    more = ("--output-file", "x", "--predictions-output-file", made, "--auto-names", "METRICS")
+    told = command("evaluate", str(archive), str(data), *more)
+    assert told.startswith(f"error: --auto-names, --predictions-output-file: '{made}' is named twice")
+    other.rename(made)
+    told = command("evaluate", str(archive), made, "--output-file", "x", "--auto-names", "METRICS")
+    assert told.startswith(f"error: --auto-names: '{made}' is the input")
 
 
 @pytest.mark.parametrize("option, auto", [("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")])
