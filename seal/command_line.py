@@ -12,11 +12,10 @@ import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO
 
 from allennlp.commands import evaluate, predict
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
@@ -125,31 +124,98 @@ def _no_batch_sampler(module: Any) -> Iterator[None]:
         module.load_archive = original
 
 
-def check_options_of_predict_and_evaluate() -> None:
+def check_options_of_predict() -> None:
     """
-    Mends: `allennlp.commands.predict._PredictManager.__init__` and `allennlp.commands.evaluate.evaluate_from_archive`.
+    Mends: `allennlp.commands.predict._get_predictor`.
 
-    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has, and so is
-    that of an earlier run where the input is not there; one whose folder is not there is missed when all is evaluated,
-    and one that is named twice, or that `--auto-names` makes of two, keeps one result of two. With `--batch-size 0` nothing is predicted, and one below 0
-    ends in a traceback; so does another number of output files than of inputs. `evaluate --batch-size` of a model that
-    was trained with a `batch_sampler` is answered as if the config had both.
+    Symptom: an output file that is the input or the model is emptied. With `--batch-size 0` nothing is predicted, and
+    one below 0 ends in a traceback. An unknown `--predictor` is answered, when the model is loaded, in five lines about
+    packages.
+
+    Can go: when AllenNLP checks its arguments, and names the predictors to choose from.
+    """
+
+    def make(original: Callable) -> Callable:
+        def _get_predictor(args):
+            _check_predictor(args.predictor)
+            inputs, outputs = [args.input_file, args.archive_file], {"--output-file": [args.output_file or ""]}
+            _check_files_and_batch_size(args.batch_size, inputs, outputs)
+            if args.use_dataset_reader and args.input_file == "-":
+                raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
+            return original(args)
+
+        return _get_predictor
+
+    replace_once(predict, "_get_predictor", make)
+
+
+def _check_predictor(name: Optional[str]) -> None:
+    known = Predictor.list_available()
+    if name and "." not in name and name not in known:
+        ours = [other for other in known if Predictor.by_name(other).__module__.startswith("seal.")]
+        raise ConfigurationError(
+            f'--predictor: "{name}" is not a registered name' + (suggest(name, known) or suggest(name, ours))
+        )
+
+
+class _OutputFile:
+    """The file of `--output-file`, opened for the first record, or at the end where there is none."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: Optional[TextIO] = None
+
+    def write(self, record: str) -> None:
+        with self._opened() as file:
+            file.write(record)
+
+    def close(self) -> None:
+        with self._opened() as file:
+            file.close()
+
+    @contextmanager
+    def _opened(self) -> Iterator[TextIO]:
+        try:
+            self._file = self._file or open(self._path, "w")
+            yield self._file
+        except OSError as error:
+            raise ConfigurationError(
+                f"--output-file: '{self._path}' cannot be written ({error.strerror}); predictions are missing."
+            ) from error
+
+
+def open_the_output_of_predict_late() -> None:
+    """
+    Mends: `allennlp.commands.predict._PredictManager.__init__`.
+
+    Symptom: a mistake in the input empties the output file of an earlier run.
+
+    Can go: when AllenNLP opens the file for the first record.
+    """
+
+    def make(original: Callable) -> Callable:
+        def __init__(self, predictor, input_file, output_file, *args, **kwargs):
+            original(self, predictor, input_file, None, *args, **kwargs)
+            self._output_file = None if output_file is None else _OutputFile(output_file)
+
+        return __init__
+
+    replace_once(predict._PredictManager, "__init__", make)
+
+
+def check_options_of_evaluate() -> None:
+    """
+    Mends: `allennlp.commands.evaluate.evaluate_from_archive`.
+
+    Symptom: an output file that is the input is emptied; one whose folder is not there is missed when all is evaluated;
+    one that is named twice, or that `--auto-names` makes of two inputs, keeps one result of two. A `--batch-size` below
+    1 ends in a traceback, and so does another number of output files than of inputs. `--batch-size` of a model that was
+    trained with a `batch_sampler` is answered as if the config had both.
 
     Can go: when AllenNLP checks its arguments.
     """
 
-    def make_manager(original: Callable) -> Callable:
-        def __init__(self, predictor, input_file, output_file, batch_size, to_console, has_reader, *args, **kwargs):
-            _check_files_and_batch_size(batch_size, [input_file], {"--output-file": [output_file or ""]})
-            if has_reader and input_file == "-":
-                raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
-            if not has_reader and input_file != "-":
-                cached_path(input_file)  # What is not there is told before the output file is emptied.
-            original(self, predictor, input_file, output_file, batch_size, to_console, has_reader, *args, **kwargs)
-
-        return __init__
-
-    def make_evaluate(original: Callable) -> Callable:
+    def make(original: Callable) -> Callable:
         def evaluate_from_archive(
             archive_file,
             input_file,
@@ -170,33 +236,7 @@ def check_options_of_predict_and_evaluate() -> None:
 
         return evaluate_from_archive
 
-    replace_once(predict._PredictManager, "__init__", make_manager)
-    replace_once(evaluate, "evaluate_from_archive", make_evaluate)
-
-
-def name_unknown_predictors() -> None:
-    """
-    Mends: `allennlp.commands.predict._get_predictor`.
-
-    Symptom: an unknown `--predictor` is answered, when the model is loaded, in five lines about packages.
-
-    Can go: when AllenNLP names the predictors to choose from.
-    """
-
-    def make(original: Callable) -> Callable:
-        def _get_predictor(args):
-            name = args.predictor
-            known = Predictor.list_available()
-            if name and "." not in name and name not in known:
-                ours = [other for other in known if Predictor.by_name(other).__module__.startswith("seal.")]
-                raise ConfigurationError(
-                    f'--predictor: "{name}" is not a registered name' + (suggest(name, known) or suggest(name, ours))
-                )
-            return original(args)
-
-        return _get_predictor
-
-    replace_once(predict, "_get_predictor", make)
+    replace_once(evaluate, "evaluate_from_archive", make)
 
 
 def end_data_workers_quietly() -> None:
@@ -225,7 +265,8 @@ def end_data_workers_quietly() -> None:
 
 MENDS = (
     keep_undecodable_input_lines,
-    check_options_of_predict_and_evaluate,
-    name_unknown_predictors,
+    check_options_of_predict,
+    open_the_output_of_predict_late,
+    check_options_of_evaluate,
     end_data_workers_quietly,
 )

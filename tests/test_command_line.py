@@ -58,6 +58,16 @@ def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatc
     assert predictor.lines[2] == '{"sentence": "café"}\n'
 
 
+def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_path):
+    (tmp_path / "input.jsonl").write_text("\n")
+    output = tmp_path / "output.jsonl"
+    output.write_text("all of it\n")
+    manager = _PredictManager(_LineKeeper(), str(tmp_path / "input.jsonl"), str(output), 1, False, False)
+    assert output.read_text() == "all of it\n"
+    manager.run()
+    assert output.read_text() == ""
+
+
 def _handler_in_a_worker(queue):
     # What AllenNLP's command installs, and a worker inherits.
     signal.signal(signal.SIGTERM, lambda *_: None)

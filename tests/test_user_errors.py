@@ -284,6 +284,7 @@ def test_the_input_is_not_written_over(command, archive, tmp_path, name, option)
     "given, message",
     [
         (("typo.txt",), "file typo.txt not found"),
+        (("typo.txt", "--use-dataset-reader"), "file typo.txt not found"),
         (("-", "--use-dataset-reader"), "--use-dataset-reader: name a file; a reader does not read standard input."),
     ],
 )
@@ -292,6 +293,16 @@ def test_an_earlier_output_outlives_a_mistake_in_the_input(command, archive, tmp
     before.write_text("all of it\n")
     told = command("predict", str(archive), *given, "--predictor", "plain", "--output-file", str(before))
     assert told == f"error: {message}\n" and before.read_text() == "all of it\n"
+
+
+@pytest.mark.parametrize("path, reason", [("/dev/full", "No space left on device"), (".", "Is a directory")])
+def test_an_output_that_cannot_be_written(command, archive, tmp_path, path, reason):
+    if not os.path.exists(path):
+        pytest.skip(f"{path} is not here")
+    data = str(tmp_path / "train.tsv")
+    arguments = ("--use-dataset-reader", "--predictor", "plain", "--output-file", path)
+    told = command("predict", str(archive), data, *arguments)
+    assert told == f"error: --output-file: '{path}' cannot be written ({reason}); predictions are missing.\n"
 
 
 def test_a_damaged_input(command, archive, tmp_path):
@@ -308,8 +319,9 @@ def test_no_two_results_in_one_file(command, archive, tmp_path):
     assert told == f"error: {both}: '{one}' is named twice, and would hold one result; name another.\n"
     told = command("evaluate", str(archive), f"{data},{data}", "--output-file", f"{one},{one}")
     assert told.startswith(f"error: --output-file: '{one}' is named twice") and not (tmp_path / "one.json").exists()
-    told = command("evaluate", str(archive), data, "--output-file", str(archive))
-    assert told.startswith(f"error: --output-file: '{archive}' is the input")
+    for name in ("evaluate", "predict"):
+        told = command(name, str(archive), data, "--output-file", str(archive))
+        assert told.startswith(f"error: --output-file: '{archive}' is the input")
     same = f"{tmp_path}/./one.json"
     told = command("evaluate", str(archive), f"{data},{data}", "--output-file", f"{one},{same}")
     assert told.startswith(f"error: --output-file: '{same}' is named twice")
