@@ -21,6 +21,7 @@ from allennlp.predictors import Predictor
 
 from seal.compat import replace_once
 from seal.config_keys import suggest
+from seal.user_errors import discard_standard_output
 
 
 def keep_undecodable_input_lines() -> None:
@@ -203,6 +204,31 @@ def open_the_output_of_predict_late() -> None:
     replace_once(predict._PredictManager, "__init__", make)
 
 
+def write_the_output_of_predict_to_its_end() -> None:
+    """
+    Mends: `allennlp.commands.predict._PredictManager._maybe_print_to_console_and_file`.
+
+    Symptom: where the reader of standard output, such as `head`, has enough, the output file ends there, too.
+
+    Can go: when AllenNLP goes on with the file.
+    """
+
+    def make(original: Callable) -> Callable:
+        def _maybe_print_to_console_and_file(self, *args, **kwargs):
+            try:
+                original(self, *args, **kwargs)
+            except BrokenPipeError:
+                if self._output_file is None:
+                    raise
+                discard_standard_output()
+                self._print_to_console = False
+                original(self, *args, **kwargs)
+
+        return _maybe_print_to_console_and_file
+
+    replace_once(predict._PredictManager, "_maybe_print_to_console_and_file", make)
+
+
 def check_options_of_evaluate() -> None:
     """
     Mends: `allennlp.commands.evaluate.evaluate_from_archive`.
@@ -267,6 +293,7 @@ MENDS = (
     keep_undecodable_input_lines,
     check_options_of_predict,
     open_the_output_of_predict_late,
+    write_the_output_of_predict_to_its_end,
     check_options_of_evaluate,
     end_data_workers_quietly,
 )

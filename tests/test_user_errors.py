@@ -217,7 +217,8 @@ def test_predictors_that_cannot_be(command, archive):
     assert told == "error: --predictor-args: 'model' is given already; leave it out\n"
 
 
-def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monkeypatch):
+@pytest.mark.parametrize("output", [None, "output.jsonl"])
+def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monkeypatch, output):
     class Closed(io.StringIO):
         def write(self, text):
             raise BrokenPipeError(32, "Broken pipe")
@@ -231,9 +232,15 @@ def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monk
         arguments = ["allennlp", "predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain"]
         monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.setattr(sys, "stdout", Closed())
-        with pytest.raises(BrokenPipeError) as error:
+        if output is None:
+            with pytest.raises(BrokenPipeError) as error:
+                main(prog="allennlp")
+            assert user_errors._tell(error.type, error.value, error.tb)
+        else:
+            # The file has all.
+            arguments += ["--output-file", str(tmp_path / output)]
             main(prog="allennlp")
-        assert user_errors._tell(error.type, error.value, error.tb)
+            assert len((tmp_path / output).read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize("size, change", [(200, None), (None, 60)])
