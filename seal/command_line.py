@@ -5,21 +5,23 @@ Each docstring has the upstream name, the symptom without the mend and the condi
 `seal/compat.py`.
 """
 
+import json
 import multiprocessing
 import os
 import signal
 import sys
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO
 
 from allennlp.commands import evaluate, predict
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
 from seal.compat import replace_once
 from seal.config_keys import suggest
+from seal.user_errors import discard_standard_output
 
 
 def keep_undecodable_input_lines() -> None:
@@ -60,29 +62,49 @@ def _check_files_and_batch_size(
     if batch_size is not None and batch_size < 1:
         raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
     option_of: Dict[str, str] = {}
-    for option, paths in outputs.items():
-        for path in filter(None, paths):
-            other = option_of.setdefault(os.path.realpath(path), option)
-            if other != option or paths.count(path) > 1:
-                named = option if other == option else f"{other}, {option}"
-                raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
-            if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
-                raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
-            if not os.path.isdir(os.path.dirname(path) or "."):
-                raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
+    for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # A pipe or `/dev/null` may be named twice: it holds no result.
+        real = os.path.realpath(path)
+        if real in option_of:
+            named = ", ".join(dict.fromkeys((option_of[real], option)))
+            raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
+        option_of[real] = option
+        if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
+            raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
 
 
-def _names(files: Optional[str]) -> List[str]:
-    return files.split(",") if files else []
+def _inputs_of_evaluation(text: str) -> List[str]:
+    """The files that `evaluate` reads; none where the text is JSON objects, which some readers take."""
+    try:
+        inputs = json.loads(f"[{text}]")
+    except json.JSONDecodeError:
+        return text.split(",")
+    return inputs if all(isinstance(path, str) for path in inputs) else []
 
 
-def _check_names(inputs: List[str], outputs: Dict[str, List[str]], auto_names: str) -> None:
-    for option, auto in (("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")):
-        if auto_names not in (auto, "ALL") and outputs[option] and len(outputs[option]) != len(inputs):
-            raise ConfigurationError(
-                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
-                f"--auto-names {auto}; found {len(outputs[option])}."
-            )
+def _outputs_of_evaluation(
+    inputs: List[str], metrics: Optional[str], predictions: Optional[str], auto_names: str
+) -> Dict[str, List[str]]:
+    """The files that `evaluate` writes, by the option that names them; `inputs` is empty where they are not files."""
+    outputs: Dict[str, List[str]] = {}
+    for option, names, auto, ending in (
+        ("--output-file", metrics, "METRICS", ".outputs"),
+        ("--predictions-output-file", predictions, "PREDS", ".preds"),
+    ):
+        if names and auto_names in (auto, "ALL"):
+            made = [str(path.parent / f"{path.stem}{ending}") for path in map(Path, inputs)]
+            outputs["--auto-names"] = outputs.get("--auto-names", []) + made
+        elif names:
+            outputs[option] = names.split(",")
+            if inputs and len(outputs[option]) != len(inputs):
+                raise ConfigurationError(
+                    f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
+                    f"--auto-names {auto}; found {len(outputs[option])}."
+                )
+    return outputs
 
 
 @contextmanager
@@ -103,31 +125,123 @@ def _no_batch_sampler(module: Any) -> Iterator[None]:
         module.load_archive = original
 
 
-def check_options_of_predict_and_evaluate() -> None:
+def check_options_of_predict() -> None:
     """
-    Mends: `allennlp.commands.predict._PredictManager.__init__` and `allennlp.commands.evaluate.evaluate_from_archive`.
+    Mends: `allennlp.commands.predict._get_predictor`.
 
-    Symptom: an output file that is the input is emptied, before `predict` reads it or after `evaluate` has, and so is
-    that of an earlier run where the input is not there; one whose folder is not there is missed when all is evaluated,
-    and one that is named twice keeps one result of two. With `--batch-size 0` nothing is predicted, and one below 0
-    ends in a traceback; so does another number of output files than of inputs. `evaluate --batch-size` of a model that
-    was trained with a `batch_sampler` is answered as if the config had both.
+    Symptom: an output file that is the input or the model is emptied. With `--batch-size 0` nothing is predicted, and
+    one below 0 ends in a traceback. An unknown `--predictor` is answered, when the model is loaded, in five lines about
+    packages.
+
+    Can go: when AllenNLP checks its arguments, and names the predictors to choose from.
+    """
+
+    def make(original: Callable) -> Callable:
+        def _get_predictor(args):
+            _check_predictor(args.predictor)
+            inputs, outputs = [args.input_file, args.archive_file], {"--output-file": [args.output_file or ""]}
+            _check_files_and_batch_size(args.batch_size, inputs, outputs)
+            if args.use_dataset_reader and args.input_file == "-":
+                raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
+            return original(args)
+
+        return _get_predictor
+
+    replace_once(predict, "_get_predictor", make)
+
+
+def _check_predictor(name: Optional[str]) -> None:
+    known = Predictor.list_available()
+    if name and "." not in name and name not in known:
+        ours = [other for other in known if Predictor.by_name(other).__module__.startswith("seal.")]
+        raise ConfigurationError(
+            f'--predictor: "{name}" is not a registered name' + (suggest(name, known) or suggest(name, ours))
+        )
+
+
+class _OutputFile:
+    """The file of `--output-file`, opened for the first record, or at the end where there is none."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: Optional[TextIO] = None
+
+    def write(self, record: str) -> None:
+        with self._opened() as file:
+            file.write(record)
+
+    def close(self) -> None:
+        with self._opened() as file:
+            file.close()
+
+    @contextmanager
+    def _opened(self) -> Iterator[TextIO]:
+        try:
+            self._file = self._file or open(self._path, "w")
+            yield self._file
+        except OSError as error:
+            raise ConfigurationError(
+                f"--output-file: '{self._path}' cannot be written ({error.strerror}); predictions are missing."
+            ) from error
+
+
+def open_the_output_of_predict_late() -> None:
+    """
+    Mends: `allennlp.commands.predict._PredictManager.__init__`.
+
+    Symptom: a mistake in the input empties the output file of an earlier run.
+
+    Can go: when AllenNLP opens the file for the first record.
+    """
+
+    def make(original: Callable) -> Callable:
+        def __init__(self, predictor, input_file, output_file, *args, **kwargs):
+            original(self, predictor, input_file, None, *args, **kwargs)
+            self._output_file = None if output_file is None else _OutputFile(output_file)
+
+        return __init__
+
+    replace_once(predict._PredictManager, "__init__", make)
+
+
+def write_the_output_of_predict_to_its_end() -> None:
+    """
+    Mends: `allennlp.commands.predict._PredictManager._maybe_print_to_console_and_file`.
+
+    Symptom: where the reader of standard output, such as `head`, has enough, the output file ends there, too.
+
+    Can go: when AllenNLP goes on with the file.
+    """
+
+    def make(original: Callable) -> Callable:
+        def _maybe_print_to_console_and_file(self, *args, **kwargs):
+            try:
+                original(self, *args, **kwargs)
+            except BrokenPipeError:
+                if self._output_file is None:
+                    raise
+                discard_standard_output()
+                self._print_to_console = False
+                original(self, *args, **kwargs)
+
+        return _maybe_print_to_console_and_file
+
+    replace_once(predict._PredictManager, "_maybe_print_to_console_and_file", make)
+
+
+def check_options_of_evaluate() -> None:
+    """
+    Mends: `allennlp.commands.evaluate.evaluate_from_archive`.
+
+    Symptom: an output file that is the input is emptied; one whose folder is not there is missed when all is evaluated;
+    one that is named twice, or that `--auto-names` makes of two inputs, keeps one result of two. A `--batch-size` below
+    1 ends in a traceback, and so does another number of output files than of inputs. `--batch-size` of a model that was
+    trained with a `batch_sampler` is answered as if the config had both.
 
     Can go: when AllenNLP checks its arguments.
     """
 
-    def make_manager(original: Callable) -> Callable:
-        def __init__(self, predictor, input_file, output_file, batch_size, to_console, has_reader, *args, **kwargs):
-            _check_files_and_batch_size(batch_size, [input_file], {"--output-file": [output_file or ""]})
-            if has_reader and input_file == "-":
-                raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
-            if not has_reader and input_file != "-":
-                cached_path(input_file)  # What is not there is told before the output file is emptied.
-            original(self, predictor, input_file, output_file, batch_size, to_console, has_reader, *args, **kwargs)
-
-        return __init__
-
-    def make_evaluate(original: Callable) -> Callable:
+    def make(original: Callable) -> Callable:
         def evaluate_from_archive(
             archive_file,
             input_file,
@@ -136,14 +250,11 @@ def check_options_of_predict_and_evaluate() -> None:
             batch_size=None,
             **kwargs,
         ):
-            outputs = {
-                "--output-file": _names(metrics_output_file),
-                "--predictions-output-file": _names(predictions_output_file),
-            }
-            inputs = str(input_file).split(",")
+            inputs = _inputs_of_evaluation(str(input_file))
+            outputs = _outputs_of_evaluation(
+                inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
+            )
             _check_files_and_batch_size(batch_size, [*inputs, str(archive_file)], outputs)
-            if "{" not in str(input_file):  # Else it is JSON, which has commas of its own.
-                _check_names(inputs, outputs, kwargs.get("auto_names", "NONE"))
             with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
                 return original(
                     archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
@@ -151,33 +262,7 @@ def check_options_of_predict_and_evaluate() -> None:
 
         return evaluate_from_archive
 
-    replace_once(predict._PredictManager, "__init__", make_manager)
-    replace_once(evaluate, "evaluate_from_archive", make_evaluate)
-
-
-def name_unknown_predictors() -> None:
-    """
-    Mends: `allennlp.commands.predict._get_predictor`.
-
-    Symptom: an unknown `--predictor` is answered, when the model is loaded, in five lines about packages.
-
-    Can go: when AllenNLP names the predictors to choose from.
-    """
-
-    def make(original: Callable) -> Callable:
-        def _get_predictor(args):
-            name = args.predictor
-            known = Predictor.list_available()
-            if name and "." not in name and name not in known:
-                ours = [other for other in known if Predictor.by_name(other).__module__.startswith("seal.")]
-                raise ConfigurationError(
-                    f'--predictor: "{name}" is not a registered name' + (suggest(name, known) or suggest(name, ours))
-                )
-            return original(args)
-
-        return _get_predictor
-
-    replace_once(predict, "_get_predictor", make)
+    replace_once(evaluate, "evaluate_from_archive", make)
 
 
 def end_data_workers_quietly() -> None:
@@ -206,7 +291,9 @@ def end_data_workers_quietly() -> None:
 
 MENDS = (
     keep_undecodable_input_lines,
-    check_options_of_predict_and_evaluate,
-    name_unknown_predictors,
+    check_options_of_predict,
+    open_the_output_of_predict_late,
+    write_the_output_of_predict_to_its_end,
+    check_options_of_evaluate,
     end_data_workers_quietly,
 )

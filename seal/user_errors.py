@@ -197,14 +197,18 @@ def _in_allennlp_command(error: BaseException) -> bool:
     return any(module == "allennlp.commands" and name == "main" for module, name, _ in _frames(error))
 
 
+def discard_standard_output() -> None:
+    """For a reader, such as `head`, that has enough: Python would flush the rest of the output when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> bool:
     """Prints the sentence for a user's mistake. `False` where there is none and the traceback is due."""
     if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
         return False
     printing = any(name == "_maybe_print_to_console_and_file" for _, name, _ in _frames(error))
     if isinstance(error, BrokenPipeError) and printing:
-        # The reader of the output, such as `head`, has enough; Python would flush the rest of it when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_standard_output()
         return True
     sentence = describe(error) if _in_allennlp_command(error) else None
     if sentence is None:

@@ -4,6 +4,7 @@ sentence.
 """
 
 import io
+import os
 import signal
 import sys
 
@@ -57,6 +58,16 @@ def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatc
     assert predictor.lines[2] == '{"sentence": "café"}\n'
 
 
+def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_path):
+    (tmp_path / "input.jsonl").write_text("\n")
+    output = tmp_path / "output.jsonl"
+    output.write_text("all of it\n")
+    manager = _PredictManager(_LineKeeper(), str(tmp_path / "input.jsonl"), str(output), 1, False, False)
+    assert output.read_text() == "all of it\n"
+    manager.run()
+    assert output.read_text() == ""
+
+
 def _handler_in_a_worker(queue):
     # What AllenNLP's command installs, and a worker inherits.
     signal.signal(signal.SIGTERM, lambda *_: None)
@@ -103,3 +114,14 @@ def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
         sizes.clear()
         evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
         assert sorted(sizes) == wanted
+
+
+def test_names_that_lose_no_result_of_an_evaluation(tmp_path, allennlp_logging):
+    tagged = tmp_path / "train.tsv"
+    tagged.write_text(TAGGED, encoding="utf-8")
+    train_model(experiment(tagged), str(tmp_path / "run"))
+    run, data = str(tmp_path / "run"), str(tagged)
+    # The given names are not looked at; and AllenNLP reads those of the input as JSON, if it can.
+    evaluate.evaluate_from_archive(run, f'"{data}"', "x", "x", auto_names="ALL")
+    assert (tmp_path / "train.outputs").is_file() and (tmp_path / "train.preds").is_file()
+    evaluate.evaluate_from_archive(run, data, os.devnull, os.devnull)

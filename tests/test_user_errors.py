@@ -217,7 +217,8 @@ def test_predictors_that_cannot_be(command, archive):
     assert told == "error: --predictor-args: 'model' is given already; leave it out\n"
 
 
-def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monkeypatch):
+@pytest.mark.parametrize("output", [None, "output.jsonl"])
+def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monkeypatch, output):
     class Closed(io.StringIO):
         def write(self, text):
             raise BrokenPipeError(32, "Broken pipe")
@@ -231,9 +232,15 @@ def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monk
         arguments = ["allennlp", "predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain"]
         monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.setattr(sys, "stdout", Closed())
-        with pytest.raises(BrokenPipeError) as error:
+        if output is None:
+            with pytest.raises(BrokenPipeError) as error:
+                main(prog="allennlp")
+            assert user_errors._tell(error.type, error.value, error.tb)
+        else:
+            # The file has all.
+            arguments += ["--output-file", str(tmp_path / output)]
             main(prog="allennlp")
-        assert user_errors._tell(error.type, error.value, error.tb)
+            assert len((tmp_path / output).read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize("size, change", [(200, None), (None, 60)])
@@ -284,6 +291,7 @@ def test_the_input_is_not_written_over(command, archive, tmp_path, name, option)
     "given, message",
     [
         (("typo.txt",), "file typo.txt not found"),
+        (("typo.txt", "--use-dataset-reader"), "file typo.txt not found"),
         (("-", "--use-dataset-reader"), "--use-dataset-reader: name a file; a reader does not read standard input."),
     ],
 )
@@ -292,6 +300,16 @@ def test_an_earlier_output_outlives_a_mistake_in_the_input(command, archive, tmp
     before.write_text("all of it\n")
     told = command("predict", str(archive), *given, "--predictor", "plain", "--output-file", str(before))
     assert told == f"error: {message}\n" and before.read_text() == "all of it\n"
+
+
+@pytest.mark.parametrize("path, reason", [("/dev/full", "No space left on device"), (".", "Is a directory")])
+def test_an_output_that_cannot_be_written(command, archive, tmp_path, path, reason):
+    if not os.path.exists(path):
+        pytest.skip(f"{path} is not here")
+    data = str(tmp_path / "train.tsv")
+    arguments = ("--use-dataset-reader", "--predictor", "plain", "--output-file", path)
+    told = command("predict", str(archive), data, *arguments)
+    assert told == f"error: --output-file: '{path}' cannot be written ({reason}); predictions are missing.\n"
 
 
 def test_a_damaged_input(command, archive, tmp_path):
@@ -308,8 +326,26 @@ def test_no_two_results_in_one_file(command, archive, tmp_path):
     assert told == f"error: {both}: '{one}' is named twice, and would hold one result; name another.\n"
     told = command("evaluate", str(archive), f"{data},{data}", "--output-file", f"{one},{one}")
     assert told.startswith(f"error: --output-file: '{one}' is named twice") and not (tmp_path / "one.json").exists()
-    told = command("evaluate", str(archive), data, "--output-file", str(archive))
-    assert told.startswith(f"error: --output-file: '{archive}' is the input")
+    for name in ("evaluate", "predict"):
+        told = command(name, str(archive), data, "--output-file", str(archive))
+        assert told.startswith(f"error: --output-file: '{archive}' is the input")
+    same = f"{tmp_path}/./one.json"
+    told = command("evaluate", str(archive), f"{data},{data}", "--output-file", f"{one},{same}")
+    assert told.startswith(f"error: --output-file: '{same}' is named twice")
+
+
+def test_no_two_results_in_one_file_that_auto_names_makes(command, archive, tmp_path):
+    data, other = tmp_path / "train.tsv", tmp_path / "train.txt"
+    other.write_text(data.read_text())
+    both, made = f"{data},{other}", str(tmp_path / "train.outputs")
+    told = command("evaluate", str(archive), both, "--output-file", "x", "--auto-names", "METRICS")
+    assert told == f"error: --auto-names: '{made}' is named twice, and would hold one result; name another.\n"
+    more = ("--output-file", "x", "--predictions-output-file", made, "--auto-names", "METRICS")
+    told = command("evaluate", str(archive), str(data), *more)
+    assert told.startswith(f"error: --auto-names, --predictions-output-file: '{made}' is named twice")
+    other.rename(made)
+    told = command("evaluate", str(archive), made, "--output-file", "x", "--auto-names", "METRICS")
+    assert told.startswith(f"error: --auto-names: '{made}' is the input")
 
 
 @pytest.mark.parametrize("option, auto", [("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")])

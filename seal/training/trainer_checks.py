@@ -24,7 +24,7 @@ def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
 
 
 def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
-    # Without a word from the config AllenNLP trains on a GPU where it finds one.
+    """Without a word from the config AllenNLP trains on a GPU where it finds one."""
     return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
 
 
@@ -56,6 +56,22 @@ def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:
 
 
 def check_found(pattern: str, names: Iterable[str], key: str, whose: str) -> None:
+    """
+    # Parameters
+
+    pattern : `str`
+        A regular expression.
+    names : `Iterable[str]`
+        Of the parameters it is looked for in.
+    key : `str`
+        Of the config, with the pattern; for the message.
+    whose : `str`
+        The parameters with these names, as `"of the model"`; for the message.
+
+    # Raises
+
+    `ConfigurationError` if it is no regular expression, or in none of the names.
+    """
     try:
         found = any(re.search(pattern, name) for name in names)
     except re.error as error:

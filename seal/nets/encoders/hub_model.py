@@ -24,7 +24,14 @@ def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) ->
 def set_gradient_checkpointing(transformer: torch.nn.Module, wanted: Optional[bool]) -> None:
     """
     AllenNLP notes it in the model's configuration, where a built model no longer looks for it. `None`: as it is.
+
+    # Raises
+
+    `ConfigurationError` if it is wanted of a transformer that has none.
     """
+    if wanted and not transformer.supports_gradient_checkpointing:
+        kind = type(transformer).__name__
+        raise ConfigurationError(f"encoder.gradient_checkpointing: {kind} has none; leave it out.")
     if wanted:
         # The reentrant form has no second derivatives, and no gradient where the first layers are frozen.
         transformer.gradient_checkpointing_enable({"use_reentrant": False})

@@ -35,8 +35,8 @@ class TextTransformer(Encoder):
 
     # Raises
 
-    `ConfigurationError` if there is no such transformer or pooling, `adapters` are put into what is to stay as it is,
-    or a text is longer than the transformer has positions.
+    `ConfigurationError` if there is no such transformer or pooling, it has no gradient checkpointing, `adapters` are
+    put into what is to stay as it is, or a text is longer than the transformer has positions.
     """
 
     def __init__(

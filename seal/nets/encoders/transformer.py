@@ -34,8 +34,8 @@ class TransformerWordEncoder(Encoder):
 
     # Raises
 
-    `ConfigurationError` if there is no such transformer, it has no token types to mark a predicate with, a predicate
-    is given that it does not mark, or the indexer's `max_length` is another.
+    `ConfigurationError` if there is no such transformer, it has no gradient checkpointing or no token types to mark a
+    predicate with, a predicate is given that it does not mark, or the indexer's `max_length` is another.
     """
 
     def __init__(

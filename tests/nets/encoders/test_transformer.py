@@ -6,9 +6,9 @@ from allennlp.data.fields import SequenceLabelField, TextField
 from allennlp.data.instance import Instance
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from transformers import BertConfig, BertModel, BertTokenizerFast, DistilBertConfig, DistilBertModel
-from transformers import RobertaConfig, RobertaModel
+from transformers import MPNetConfig, MPNetModel, RobertaConfig, RobertaModel
 
-from seal.nets.encoders import TransformerWordEncoder
+from seal.nets.encoders import TextTransformer, TransformerWordEncoder
 
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] a b the chef cut ##ting ##s was it slow ##ly".split()
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, pad_token_id=0)
@@ -174,6 +174,16 @@ def test_a_frozen_one_has_no_dropout_and_checkpoints_are_set(bert):
     for wanted in (None, False, True):
         encoder = TransformerWordEncoder(bert, gradient_checkpointing=wanted)
         assert encoder._embedder._matched_embedder.transformer_model.is_gradient_checkpointing is bool(wanted)
+
+
+def test_a_transformer_without_gradient_checkpointing(tmp_path):
+    config = MPNetConfig(vocab_size=len(PIECES), **{**SIZES, "pad_token_id": 1})
+    name = save_model(tmp_path / "mpnet", MPNetModel(config))
+    message = "encoder.gradient_checkpointing: MPNetModel has none; leave it out."
+    for kind in (TransformerWordEncoder, TextTransformer):
+        with pytest.raises(ConfigurationError, match=message):
+            kind(name, gradient_checkpointing=True)
+    assert TextTransformer(name, gradient_checkpointing=False).get_output_dim() == 16
 
 
 def test_no_token_types(tmp_path):
