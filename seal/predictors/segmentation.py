@@ -81,8 +81,7 @@ class SegmentationPredictor(LinePredictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     folder : `str`, optional (default = `None`)
-        Where masks and overlays are written; made where it is missing. `None`: nowhere. No file that is there is
-        written over: a name that is taken gets a number, as `horse.2.mask.png`.
+        Where masks and overlays are written; made where it is missing. `None`: nowhere.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
 
@@ -109,8 +108,8 @@ class SegmentationPredictor(LinePredictor):
         super().__init__(model, dataset_reader, frozen)
         self._folder = folder
         self._energy = energy
-        # How often a name has been asked for, of those that are taken.
-        self._taken: Dict[str, int] = {}
+        # How often a name has been asked for, of those that have been written.
+        self._written: Dict[str, int] = {}
 
     def predict(self, image: str) -> JsonDict:
         """
@@ -150,6 +149,13 @@ class SegmentationPredictor(LinePredictor):
         if not isinstance(path, str) or not path:
             name = "images" if file is None else "image"
             raise ConfigurationError(f"'{name}' must be the path of a file, found {short(path)}.")
+        home = os.path.dirname(path) or "."
+        if self._folder is not None and os.path.isdir(self._folder) and os.path.exists(home):
+            if os.path.samefile(self._folder, home):
+                raise ConfigurationError(
+                    f"{path}: it lies in the folder for masks and overlays, where files may have their names; name "
+                    "another folder."
+                )
         if file is None:
             name, image = f"{path}:{inputs.get('row')}", Image.fromarray(_row(path, inputs.get("row")))
         else:
@@ -208,7 +214,7 @@ class SegmentationPredictor(LinePredictor):
         return record
 
     def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
-        """Both files, under a name that neither an earlier image of this predictor nor a file has."""
+        """Both files, under a name that no earlier image of this predictor has."""
         file, _, row = picture.name.rpartition(":")
         stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
         name = os.path.splitext(os.path.basename(stem))[0]
@@ -216,21 +222,20 @@ class SegmentationPredictor(LinePredictor):
             name = name[:-1]
         name += row
         asked = name
-        # `p.2` may be the second `p`, or an image's own name; and a file that is there may be an image of a later line.
-        while name in self._taken or any(map(os.path.exists, self._files(name).values())):
-            self._taken[asked] = self._taken.get(asked, 1) + 1
-            name = f"{asked}.{self._taken[asked]}"
-        self._taken[name] = 1
+        # `p.2` may be the second `p`, or an image's own name.
+        while name in self._written:
+            self._written[asked] += 1
+            name = f"{asked}.{self._written[asked]}"
+        self._written[name] = 1
         os.makedirs(self._folder, exist_ok=True)
         overlay = picture.pixels.copy()
         overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
-        files = self._files(name)
+        files = {
+            kind: os.path.join(self._folder, f"{name}.{kind[:-5]}.png") for kind in ("mask_file", "overlay_file")
+        }
         Image.fromarray(mask.astype(numpy.uint8) * 255).save(files["mask_file"])
         Image.fromarray(overlay).save(files["overlay_file"])
         return files
-
-    def _files(self, name: str) -> Dict[str, str]:
-        return {f"{kind}_file": os.path.join(self._folder, f"{name}.{kind}.png") for kind in ("mask", "overlay")}
 
 
 def _check_object(inputs: Any) -> None:

@@ -53,17 +53,11 @@ def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
 def test_files_beside_the_image_are_not_written_over(tmp_path):
     for name in ("p.png", "p.mask.png"):
         Image.fromarray(arrays()["images"][0]).save(tmp_path / name)
-    before = {name: (tmp_path / name).read_bytes() for name in ("p.png", "p.mask.png")}
+    before = (tmp_path / "p.mask.png").read_bytes()
     ours = predictor(folder=str(tmp_path))
-    records = [ours.predict(str(tmp_path / name)) for name in (*before, "p.png")]
-    names = [record["mask_file"].rpartition("/")[2] for record in records]
-    assert names == ["p.2.mask.png", "p.mask.mask.png", "p.3.mask.png"]
-    assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
-    # Nor is what an earlier predictor wrote, from wherever the image comes.
-    other = write_npz(tmp_path)
-    for name in ("data_1.mask.png", "data_1.2.mask.png"):
-        record = predictor(folder=str(tmp_path)).predict_json({"images": other, "row": 1})
-        assert record["mask_file"] == str(tmp_path / name)
+    (record,) = ours.predict_batch_json([ours.load_line(json.dumps({"image": str(tmp_path / "p.png")}))])
+    assert "it lies in the folder for masks and overlays" in record["error"] and set(record) == {"error"}
+    assert (tmp_path / "p.mask.png").read_bytes() == before
 
 
 @pytest.mark.parametrize("start, character, given, kept", [("", "ä", 120, 100), ("x", "ä", 110, 99), ("", "馬", 80, 66)])
