@@ -237,6 +237,9 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
     failed: Dict[str, str] = {}
     runner = Runner(threads)
     todo = [run for run in runs if not run.finished]
+    for run in runs:
+        if run.finished:
+            run.tidy()  # An error may have been of a split that is not asked for now.
     bar = tqdm(total=len(runs), initial=len(runs) - len(todo), desc="runs", unit="run", dynamic_ncols=True)
     pool = ThreadPoolExecutor(jobs)
     shown = ""
