@@ -120,6 +120,19 @@ def test_a_model_that_is_not_the_one_reported_is_trained_again(tmp_path, trained
     assert run.metrics() == {}
 
 
+def test_a_failure_that_another_process_takes_away_is_none(tmp_path, monkeypatch):
+    for seed in (1, 2):
+        failure = {"suite": "made_up", "method": "nce", "seed": seed, "error": "it broke"}
+        write_json(tmp_path / "runs" / f"made_up-nce-{seed}" / "failed.json", failure)
+
+    def read(path):
+        (tmp_path / "runs" / "made_up-nce-1" / "failed.json").unlink(missing_ok=True)
+        return read_json(path)
+
+    monkeypatch.setattr(results, "read_json", read)
+    assert [failure.seed for failure in results.failures(tmp_path)] == [2]
+
+
 @pytest.mark.parametrize("meanwhile", [False, True])
 def test_a_run_that_lacks_a_split_nobody_asks_for_has_not_failed(meanwhile, tmp_path):
     run = recovered(tmp_path / "runs", Scorer(test=ValueError("line 7 is malformed")))
