@@ -337,6 +337,9 @@ def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, mon
     "more, word",
     [
         (["--settings", "energy=1"], "--settings: no setting 'energy'"),
+        (["--settings", "num_samples=tagging.whole"], "is not a jsonnet value (Unknown variable: tagging)"),
+        (["--settings", "loss_net_from='x'"], "'loss_net_from' is of the static methods, not of 'nce'"),
+        (["--method", "static_nce", "--settings", "loss_net_epochs='a'"], "epochs of a phase must be a whole number"),
         (["--trials", "0"], "--trials"),
         (["--timeout", "0"], "--timeout"),
         (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),
