@@ -44,7 +44,7 @@ def idle_setting(
 
 
 def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[str] = None) -> bool:
-    """Whether the config is another one for another value of a setting."""
+    """Whether the config is another one without a setting, or for another value of it."""
     try:
         given = _jsonnet.evaluate_snippet("config", write(settings))
     except RuntimeError as error:
@@ -52,8 +52,9 @@ def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[
     other = another(setting_value(settings[name], family))
     if other is None:
         return True
+    rest = {key: value for key, value in settings.items() if key != name}
     try:
-        return given != _jsonnet.evaluate_snippet("config", write({**settings, name: other}))
+        return any(given != _jsonnet.evaluate_snippet("config", write(more)) for more in (rest, {**rest, name: other}))
     except RuntimeError:
         return True  # The library reads it: it refuses the other one.
 

@@ -18,6 +18,14 @@ def test_a_setting_is_idle_if_no_other_value_would_make_a_difference():
     assert another({"a": 1}) is None and changes(write, "weights", {"weights": "{ a: 1 }"})
 
 
+def test_a_setting_is_not_idle_if_the_default_is_something_else():
+    def threshold(given):
+        return f"{{ start: if {given.get('restarts', 3)} > 1 then 'random' else 'zeros' }}"
+
+    for value in ("0", "2", "4"):
+        assert changes(threshold, "restarts", {"restarts": value}) == (value == "0")
+
+
 def test_a_config_that_is_none_with_the_settings_is_told():
     with pytest.raises(UserError, match=r"--settings: the config cannot be evaluated with them \(Assertion failed"):
         changes(write, "steps", {"steps": "11"})
