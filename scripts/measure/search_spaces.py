@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from scripts.measure.configs import library_value, listed, reason, text
 from scripts.measure.files import locked, replacing
@@ -216,10 +216,10 @@ def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
 # The trials.
 
 
-def open_study(path: Path, about: Dict[str, Any], trials: int) -> Any:
+def open_study(path: Path, about: Dict[str, Any], trials: int, defaults: Sequence[str] = ()) -> Any:
     """
     The search in the SQLite file; begun, with as many of the `first_trials` as there are to be `trials`, if there
-    is none.
+    is none. The `defaults` are what it is about where the file does not say otherwise.
 
     # Raises
 
@@ -253,6 +253,7 @@ def open_study(path: Path, about: Dict[str, Any], trials: int) -> Any:
             pruner=optuna.pruners.MedianPruner(WARMUP_TRIALS, WARMUP_EPOCHS),
         )
         before = study.user_attrs
+        about.update({name: before[name] for name in defaults if name in before})
         for name, value in about.items():
             if before.get(name, value) != value:
                 raise UserError(
