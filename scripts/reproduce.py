@@ -123,7 +123,7 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
     if not 0 < arguments.fraction <= 1:
         raise UserError(f"--fraction must be above 0 and at most 1, not {arguments.fraction}.")
     overrides = configs.parse_overrides(arguments.overrides)
-    more = configs.parse_settings(arguments.settings)
+    more = configs.parse_settings(arguments.settings, suites[0].family)
     for suite in suites:
         check(suite, arguments, overrides, more)
     refuse_idle_settings(suites, arguments, more)
@@ -218,7 +218,7 @@ def refuse_idle_settings(suites: List[Suite], arguments: argparse.Namespace, mor
         )
 
     writers = [{method: writer(suite, method) for method in methods_of(suite, arguments)} for suite in suites]
-    idle = idle_setting(more, writers) if more else None
+    idle = idle_setting(more, writers, suites[0].family) if more else None
     if idle is not None:
         trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
         raise UserError(f"--settings: '{idle}' changes nothing in what is trained here ({trained}); leave it out.")
@@ -237,6 +237,9 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
     failed: Dict[str, str] = {}
     runner = Runner(threads)
     todo = [run for run in runs if not run.finished]
+    for run in runs:
+        if run.finished:
+            run.tidy()  # An error may have been of a split that is not asked for now.
     bar = tqdm(total=len(runs), initial=len(runs) - len(todo), desc="runs", unit="run", dynamic_ncols=True)
     pool = ThreadPoolExecutor(jobs)
     shown = ""

@@ -53,7 +53,8 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--epochs",
         type=int,
-        help=f"of a trial, at most: patience may end it (default: {EPOCHS}, and those of phases before its last one)",
+        help=f"of a trial, at most: patience may end it (default: {EPOCHS}, and those of phases before its last "
+        "one; the storage's, where it has a search)",
     )
     add(
         "--metric",
@@ -258,13 +259,15 @@ def main(argv: Optional[List[str]] = None) -> int:
         raise KeyboardInterrupt  # Optuna notes it in the storage, as it does not an exit.
 
     def tune() -> None:
+        defaults = ("epochs",) if arguments.epochs is None else ()
         check(arguments)
         import optuna
 
         optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
         about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
         about["settings"] = dict(arguments.held)
-        study = search_spaces.open_study(storage_path(arguments), about, arguments.trials)
+        study = search_spaces.open_study(storage_path(arguments), about, arguments.trials, defaults)
+        arguments.epochs = study.user_attrs["epochs"]
         search(arguments, study)
         report(arguments, study)
 

@@ -20,6 +20,7 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
         if rows["ratio"].notna().any()
     ]
     if not groups:
+        path.unlink(missing_ok=True)  # One of an earlier table would not be this one's.
         return
     columns = min(3, len(groups))
     lines = -(-len(groups) // columns)

@@ -2,16 +2,15 @@
 
 import json
 import re
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import _jsonnet
 
 from scripts.measure.suite import ROOT, Settings, UserError
 
 
-#: As the configs call them.
+#: By the family of suites, which is what the configs call them.
 LIBRARIES = {
-    "srl": "srl.libsonnet",
     "tagging": "tagging.libsonnet",
     "citations": "citation_tagging.libsonnet",
     "text": "text.libsonnet",
@@ -56,25 +55,31 @@ def listed(sign: str, values: Dict[str, Any]) -> str:
     return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
 
-def setting_value(expression: str) -> Any:
+def setting_value(expression: str, family: Optional[str] = None) -> Any:
     """
-    Of a value of `--settings`, which may name the library of its suite: `tagging.energies(tagging.whole.ge_b)`.
+    Of a value of `--settings`, which may name the library of its suite's `family`, as the config does:
+    `tagging.energies(tagging.whole.ge_b)`.
 
     # Raises
 
     `RuntimeError` if it is none.
     """
-    folder = ROOT / "training_configs" / "lib"
-    names = "".join(
-        f"local {name} = import {text((folder / file).as_posix())}; " for name, file in LIBRARIES.items()
-    )
-    return json.loads(_jsonnet.evaluate_snippet("--settings", names + expression))
+    library = ""
+    if family is not None:
+        path = ROOT / "training_configs" / "lib" / LIBRARIES[family]
+        library = f"local {family} = import {text(path.as_posix())}; "
+    return json.loads(_jsonnet.evaluate_snippet("--settings", library + expression))
 
 
-def parse_settings(source: str) -> Dict[str, str]:
+def reason(error: RuntimeError) -> str:
+    """What jsonnet finds wrong, without where."""
+    return re.sub(r"^(RUNTIME|STATIC) ERROR: (\S+:[\d:()-]+: )?", "", str(error).splitlines()[0]).rstrip(".")
+
+
+def parse_settings(source: str, family: Optional[str] = None) -> Dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,
-    separated by commas. A value may have commas of its own.
+    separated by commas. A value may have commas of its own, and name the library of the suites' `family`.
     """
     settings: Dict[str, str] = {}
     for part in re.split(r",(?=\s*[A-Za-z_][\w:]*\s*=)", source):
@@ -86,10 +91,9 @@ def parse_settings(source: str) -> Dict[str, str]:
         if key in settings:
             raise UserError(f"--settings: '{key}' is set twice.")
         try:
-            setting_value(value)
+            setting_value(value, family)
         except RuntimeError as error:
-            reason = str(error).splitlines()[0].rpartition(": ")[2]
-            raise UserError(f"--settings: '{value}' is not a jsonnet value ({reason}).") from error
+            raise UserError(f"--settings: '{value}' is not a jsonnet value ({reason(error)}).") from error
         settings[key] = value
     return settings
 

@@ -5,7 +5,8 @@ from typing import Any, Callable, Dict, Iterable, Optional
 
 import _jsonnet
 
-from scripts.measure.configs import setting_value, settings_of
+from scripts.measure.configs import reason, setting_value, settings_of
+from scripts.measure.suite import UserError
 
 #: Asks for our settings where there are some; it may find none.
 MAY_BE_IDLE = ("tuned",)
@@ -13,7 +14,9 @@ MAY_BE_IDLE = ("tuned",)
 Write = Callable[[Dict[str, str]], str]
 
 
-def idle_setting(given: Dict[str, str], writers: Iterable[Dict[str, Write]]) -> Optional[str]:
+def idle_setting(
+    given: Dict[str, str], writers: Iterable[Dict[str, Write]], family: Optional[str] = None
+) -> Optional[str]:
     """
     The first of the settings, as `configs.parse_settings` has them, by which no config changes.
 
@@ -21,11 +24,17 @@ def idle_setting(given: Dict[str, str], writers: Iterable[Dict[str, Write]]) -> 
 
     writers : `Iterable[Dict[str, Write]]`
         Of each data set, by method.
+    family : `str`, optional (default = `None`)
+        That of the suites, whose library a value may name.
+
+    # Raises
+
+    `UserError` if a config cannot be evaluated with them.
     """
     for key in given:
         whose, _, name = key.rpartition(":")
         if name not in MAY_BE_IDLE and not any(
-            changes(write, name, dict(settings_of(method, given)))
+            changes(write, name, dict(settings_of(method, given)), family)
             for methods in writers
             for method, write in methods.items()
             if whose in ("", method)
@@ -34,18 +43,20 @@ def idle_setting(given: Dict[str, str], writers: Iterable[Dict[str, Write]]) -> 
     return None
 
 
-def changes(write: Write, name: str, settings: Dict[str, str]) -> bool:
-    """Whether the config is another one for another value of a setting."""
-    other = another(setting_value(settings[name]))
+def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[str] = None) -> bool:
+    """Whether the config is another one without a setting, or for another value of it."""
+    try:
+        given = _jsonnet.evaluate_snippet("config", write(settings))
+    except RuntimeError as error:
+        raise UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).") from error
+    other = another(setting_value(settings[name], family))
     if other is None:
         return True
+    rest = {key: value for key, value in settings.items() if key != name}
     try:
-        given, changed = (
-            _jsonnet.evaluate_snippet("config", write({**settings, name: value})) for value in (settings[name], other)
-        )
+        return any(given != _jsonnet.evaluate_snippet("config", write(more)) for more in (rest, {**rest, name: other}))
     except RuntimeError:
-        return True  # The library reads it: it refuses one of the two.
-    return given != changed
+        return True  # The library reads it: it refuses the other one.
 
 
 def another(value: Any) -> Optional[str]:

@@ -1,5 +1,6 @@
 """The results of every finished run below a folder, and the comparisons between them."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -46,7 +47,11 @@ def collect(out: Path) -> pandas.DataFrame:
 
 def failures(out: Path) -> List[Failure]:
     """The runs of `out` that ended in an error and have not been run again since."""
-    found = [read_json(path) for path in sorted((out / "runs").glob("*/failed.json"))]
+    found = []
+    for path in sorted((out / "runs").glob("*/failed.json")):
+        # Another process takes it away when it begins the run again.
+        with suppress(FileNotFoundError):
+            found.append(read_json(path))
     return [Failure(item["suite"], item["method"], item["seed"], item["error"]) for item in found]
 
 

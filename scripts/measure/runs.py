@@ -92,6 +92,15 @@ class Run:
         recovers = self.suite.methods[self.method].recovers
         return not self.trained and recovers and any(self.model.glob("training_state_*.th"))
 
+    def tidy(self) -> None:
+        """
+        Removes what a run that has scores needs no more: the note of an error, and the way back, which is most of its
+        size.
+        """
+        states = [*self.model.glob("model_state_*.th"), *self.model.glob("training_state_*.th")]
+        for path in [self.folder / "failed.json", *states]:
+            path.unlink(missing_ok=True)
+
     def check_settings(self) -> None:
         """
         Refuses to mix two experiments in one folder, or in one training. A run that was trained stays as it
@@ -147,9 +156,9 @@ class Runner:
         run.state = "waiting for the process that trains it"
         with locked(run.folder / "lock", self._wait) as lock:
             run.check_settings()
+            (run.folder / "failed.json").unlink(missing_ok=True)
             if run.finished:
                 return
-            (run.folder / "failed.json").unlink(missing_ok=True)
             write_text(run.folder / "config.jsonnet", run.config)
             try:
                 self._train_and_score(run, lock)
@@ -250,9 +259,7 @@ class Runner:
             # In the suite's order, whichever was scored first.
             ordered = {name: metrics[name] for name in [*paths, "train"] if name in metrics}
             write_json(run.folder / "result.json", {**_identity(run), "metrics": ordered})
-        # The way back that a finished run needs no more is most of its size.
-        for path in [*run.model.glob("model_state_*.th"), *run.model.glob("training_state_*.th")]:
-            path.unlink()
+            run.tidy()
 
     def _split_scores(self, run: Run, split: str, path: str) -> Tuple[Scores, Dict[str, float]]:
         """With the facts of the model. An error is the model's only where its weights cannot be read."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from scripts.measure.configs import library_value, listed, text
+from scripts.measure.configs import library_value, listed, reason, text
 from scripts.measure.files import locked, replacing
 from scripts.measure.suite import UserError
 
@@ -181,10 +181,22 @@ def first_trials(dataset: str, method: str, held: Held = ()) -> List[Dict[str, A
 
 @lru_cache(maxsize=None)
 def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
-    """How many epochs a run has before its last phase."""
+    """
+    How many epochs a run has before its last phase.
+
+    # Raises
+
+    `UserError` if there is no such run with what is `held`.
+    """
     experiment = f"lib.experiment({text(dataset)}, {text(method)}, {{ {listed(': ', dict(held))} }})"
-    phases = library_value("multilabel.libsonnet", f"std.get({experiment}.trainer, 'phases', [])")
-    return sum(phase.get("epochs", 0) for phase in phases)
+    try:
+        phases = library_value("multilabel.libsonnet", f"std.get({experiment}.trainer, 'phases', [])")
+    except RuntimeError as error:
+        raise UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).") from error
+    epochs = [phase.get("epochs", 0) for phase in phases]
+    if not all(isinstance(number, int) for number in epochs):
+        raise UserError("--settings: the epochs of a phase must be a whole number.")
+    return sum(epochs)
 
 
 @lru_cache(maxsize=None)
@@ -204,10 +216,10 @@ def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
 # The trials.
 
 
-def open_study(path: Path, about: Dict[str, Any], trials: int) -> Any:
+def open_study(path: Path, about: Dict[str, Any], trials: int, defaults: Sequence[str] = ()) -> Any:
     """
     The search in the SQLite file; begun, with as many of the `first_trials` as there are to be `trials`, if there
-    is none.
+    is none. The `defaults` are what it is about where the file does not say otherwise.
 
     # Raises
 
@@ -241,6 +253,7 @@ def open_study(path: Path, about: Dict[str, Any], trials: int) -> Any:
             pruner=optuna.pruners.MedianPruner(WARMUP_TRIALS, WARMUP_EPOCHS),
         )
         before = study.user_attrs
+        about.update({name: before[name] for name in defaults if name in before})
         for name, value in about.items():
             if before.get(name, value) != value:
                 raise UserError(

@@ -16,6 +16,7 @@ from scripts import benchmark
 from scripts.measure import own_process
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_encoder import VOCABULARY, save_random_bert
+from scripts.measure.bench_plots import draw_benchmark
 from scripts.measure.bench_srl_memory import write_longest
 from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, spread, timed, train_epoch
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
@@ -51,6 +52,15 @@ def test_rounds_are_interleaved_and_the_first_is_not_counted():
     seconds = interleaved(cases, 2)
     assert "".join(calls) == "ababab"
     assert [len(values) for values in seconds.values()] == [2, 2]
+
+
+def test_a_table_without_ratios_has_no_figure_not_even_an_earlier_one(tmp_path):
+    row = {"case": "a", "metric": "seconds", "method": "nce", "ratio": 2.0}
+    path = tmp_path / "benchmark.png"
+    draw_benchmark(pandas.DataFrame([row]), path, "title")
+    assert path.exists()
+    draw_benchmark(pandas.DataFrame([{**row, "ratio": math.nan}]), path, "title")
+    assert not path.exists()
 
 
 def test_median_ratio_is_of_rounds():

@@ -1,4 +1,7 @@
+import pytest
+
 from scripts.measure.idle_settings import another, changes, idle_setting
+from scripts.measure.suite import UserError
 
 
 def write(given):
@@ -13,6 +16,28 @@ def test_a_setting_is_idle_if_no_other_value_would_make_a_difference():
     # A value that the config has anyway is no mistake, nor is one beside which there is none.
     assert changes(write, "steps", {"steps": "1"}) and changes(write, "steps", {"steps": "10"})
     assert another({"a": 1}) is None and changes(write, "weights", {"weights": "{ a: 1 }"})
+
+
+def test_a_setting_is_not_idle_if_the_default_is_something_else():
+    def threshold(given):
+        return f"{{ start: if {given.get('restarts', 3)} > 1 then 'random' else 'zeros' }}"
+
+    for value in ("0", "2", "4"):
+        assert changes(threshold, "restarts", {"restarts": value}) == (value == "0")
+
+
+def test_a_config_that_is_none_with_the_settings_is_told():
+    with pytest.raises(UserError, match=r"--settings: the config cannot be evaluated with them \(Assertion failed"):
+        changes(write, "steps", {"steps": "11"})
+
+
+def test_a_value_may_name_the_library_of_its_suites():
+    rate = {"rate": "tagging.training.sample.task_net_lr"}
+
+    def calls(given):
+        return f"local tagging = {{ training: {{ sample: {{ task_net_lr: 1 }} }} }}; {write(given)}"
+
+    assert idle_setting(rate, [{"nce": calls}], "tagging") is None
 
 
 def test_one_run_that_reads_a_setting_is_enough():

@@ -70,7 +70,7 @@ def test_settings_reach_the_config_and_one_methods_go_first():
     assert config["random_seed"] == 3
     assert configs.parse_settings("a=[1, 2],b=3") == {"a": "[1, 2]", "b": "3"}
     energies = "tagging.energies(tagging.whole.ge_b)"
-    assert configs.parse_settings(f"energies={energies}") == {"energies": energies}
+    assert configs.parse_settings(f"energies={energies}", "tagging") == {"energies": energies}
 
 
 def test_only_scores_of_random_starts_may_differ_from_trainings():

@@ -61,6 +61,7 @@ def test_mistakes_are_told(tmp_path, capsys):
         (["--datasets", "aapd", "--encoder", "x"], "data/aapd/text_train is missing"),
         (["--encoder", "x"], "the suite text takes none"),
         (["--settings", "depth=3"], "has no setting 'depth'"),
+        (["--settings", "task_net_lr=tagging.training.sample.task_net_lr"], "value (Unknown variable: tagging)"),
     ):
         assert reproduce.main(["--suite", "text", *arguments, "--out", str(tmp_path)]) == 2
         assert message in capsys.readouterr().err

@@ -4,7 +4,8 @@ import pandas
 import pytest
 import torch
 
-from scripts.measure import runs
+from scripts import reproduce
+from scripts.measure import results
 from scripts.measure.files import read_json, write_json
 from scripts.measure.runs import Run, Runner, RunFailed
 from scripts.measure.suite import Method, Scores, Suite
@@ -117,3 +118,34 @@ def test_a_model_that_is_not_the_one_reported_is_trained_again(tmp_path, trained
     # Once: the second model was trained from the beginning. Test was not looked at.
     assert trained_again == [run.name] and scorer.seen == [["dev"], ["dev"]]
     assert run.metrics() == {}
+
+
+def test_a_failure_that_another_process_takes_away_is_none(tmp_path, monkeypatch):
+    for seed in (1, 2):
+        failure = {"suite": "made_up", "method": "nce", "seed": seed, "error": "it broke"}
+        write_json(tmp_path / "runs" / f"made_up-nce-{seed}" / "failed.json", failure)
+
+    def read(path):
+        (tmp_path / "runs" / "made_up-nce-1" / "failed.json").unlink(missing_ok=True)
+        return read_json(path)
+
+    monkeypatch.setattr(results, "read_json", read)
+    assert [failure.seed for failure in results.failures(tmp_path)] == [2]
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_run_that_lacks_a_split_nobody_asks_for_has_not_failed(meanwhile, tmp_path):
+    run = recovered(tmp_path / "runs", Scorer(test=ValueError("line 7 is malformed")))
+    states = [run.model / f"{kind}_state_e1_b0.th" for kind in ("model", "training")]
+    for state in states:
+        state.touch()
+    with pytest.raises(RunFailed):
+        Runner(1).finish(run)
+    # With the scores of dev, the model needs no way back.
+    assert len(results.failures(tmp_path)) == 1 and not any(state.exists() for state in states)
+    run.splits = ("dev",)
+    if meanwhile:
+        Runner(1).finish(run)
+    else:
+        assert reproduce.run_all([run], jobs=1, threads=1, tell=lambda: None) == {}
+    assert run.finished and results.failures(tmp_path) == []

@@ -239,10 +239,11 @@ def test_a_search_and_its_next_trial(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def untrained(monkeypatch):
     """Trials that are not trained: the list of their settings, and a plan of what else befalls them."""
-    seen = SimpleNamespace(settings=[], errors={})
+    seen = SimpleNamespace(settings=[], errors={}, epochs=[])
 
     def train(self, trial, settings):
         seen.settings.append(settings)
+        seen.epochs.append(self._arguments.epochs)
         trial.set_user_attr("settings", settings)
         trial.set_user_attr("epochs", 1)
         if len(seen.settings) - 1 in seen.errors:
@@ -273,6 +274,14 @@ def test_a_search_begins_with_the_first_trials_once(tmp_path, untrained):
     assert command(tmp_path, trials=2) == command(tmp_path, trials=5) == 0
     assert len(first) == 3 and untrained.settings[:3] == first
     assert len(untrained.settings) == 5 and not any(settings in first for settings in untrained.settings[3:])
+
+
+def test_a_search_goes_on_with_its_epochs_unless_others_are_given(tmp_path, untrained, capsys):
+    search = ["--dataset", "sample", "--method", "static_margin", "--storage", str(tmp_path / "search.db")]
+    assert tune.main([*search, "--trials", "1", "--epochs", "60"]) == tune.main([*search, "--trials", "2"]) == 0
+    assert untrained.epochs == [60, 60]
+    assert tune.main([*search, "--epochs", "90"]) == 2
+    assert "of a search with another epochs (60, not 90)" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore:Heartbeat of storage")
@@ -337,6 +346,9 @@ def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, mon
     "more, word",
     [
         (["--settings", "energy=1"], "--settings: no setting 'energy'"),
+        (["--settings", "num_samples=tagging.whole"], "is not a jsonnet value (Unknown variable: tagging)"),
+        (["--settings", "loss_net_from='x'"], "'loss_net_from' is of the static methods, not of 'nce'"),
+        (["--method", "static_nce", "--settings", "loss_net_epochs='a'"], "epochs of a phase must be a whole number"),
         (["--trials", "0"], "--trials"),
         (["--timeout", "0"], "--timeout"),
         (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),
