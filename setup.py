@@ -41,7 +41,7 @@ setup(
         "wandb>=0.18",
         "setuptools<81",
     ],
-    extras_require={"dev": ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100"]},
+    extras_require={"dev": ["pytest>=8", "pytest-xdist>=3.6", "pyflakes>=3.2", "hypothesis>=6.100"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",

@@ -1,6 +1,6 @@
 import logging
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Dict, Iterable, List, Optional, Sequence, Union
 
 import numpy
 import torch

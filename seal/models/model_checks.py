@@ -74,6 +74,13 @@ def check_cost_augmented(
         )
 
 
+def check_no_loss_net_parts(sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
+    """Of a model that has no loss-net."""
+    for key, part in (("sampler", sampler), ("energy_loss", energy_loss)):
+        if part is not None:
+            raise ConfigurationError(f"model.{key}: it trains a loss_net, and there is none; leave it out.")
+
+
 def check_loss_net_parts(
     output_space: OutputSpace, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]
 ) -> None:

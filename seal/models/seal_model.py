@@ -3,13 +3,20 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
-from seal.models.model_checks import check_cost_augmented, check_gold, check_loss_net_parts, check_who_predicts
+from seal.models.model_checks import (
+    check_cost_augmented,
+    check_gold,
+    check_loss_net_parts,
+    check_no_loss_net_parts,
+    check_who_predicts,
+)
 from seal.models.pretrained import load_pretrained
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
@@ -107,7 +114,9 @@ class SealModel(Model):
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
-        if loss_net is not None:
+        if loss_net is None:
+            check_no_loss_net_parts(sampler, energy_loss)
+        else:
             check_loss_net_parts(output_space, sampler, energy_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # Nor do the random starts of what trains it move what comes after: further heads, dropout, batches.

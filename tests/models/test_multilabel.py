@@ -179,6 +179,8 @@ def test_task_net_and_loss_net_share_no_parameter():
         ({"task_net": TASK_NET, "empty_f1": 2}, "empty_f1"),
         ({"loss_net": LOSS_NET}, "model.task_net: without one"),
         ({"task_net": TASK_NET, "inference": DESCENT}, "model.inference: .* there is none"),
+        ({"task_net": TASK_NET, "sampler": {"type": "discrete"}}, "model.sampler: .* there is none"),
+        ({"task_net": TASK_NET, "energy_loss": "margin"}, "model.energy_loss: it trains a loss_net"),
         (seal_parts(inference={"type": "discrete"}), "model.inference: DiscreteSampler as set does not predict"),
         (seal_parts(inference={**DESCENT, "start": "gold"}), "does not predict"),
         (seal_parts(inference={**DESCENT, "keep": "last", "start": "random", "restarts": 2}), "does not predict"),

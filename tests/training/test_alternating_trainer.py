@@ -349,6 +349,18 @@ def test_equals_allennlps_own_trainer_without_a_loss_net(tmp_path):
     assert distance(weights(ours.model), weights(theirs.model)) < 1e-9
 
 
+def test_allennlps_own_trainer_is_refused_with_a_loss_net(tmp_path):
+    """It would train the task-net by cross-entropy alone."""
+    settings = config("nce")
+    player = settings["trainer"].pop("task_net")
+    settings["trainer"].pop("loss_net")
+    settings["trainer"].update(player, type="gradient_descent")
+    trainer = build(settings, tmp_path)
+    assert type(trainer) is GradientDescentTrainer
+    with pytest.raises(ConfigurationError, match="trainer.type: AllenNLP's own trainer would leave the loss-net out"):
+        trainer.train()
+
+
 # Logging.
 
 
