@@ -146,16 +146,18 @@ class SrlPredictor(LinePredictor):
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
         The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate
-        or, of a sentence instance, of the predicates that are found.
+        or, of a sentence instance, of the predicates that are found. Which of the two, `predicates` says
+        (`"given"` or `"found"`), and `id` says where the sentence is from.
         """
-        inputs = []
+        inputs, sources = [], []
         for instance in instances:
             metadata = instance["metadata"].metadata  # type: ignore[attr-defined]
             predicate = metadata["predicate"]
             inputs.append(
                 {"words": metadata["words"], "predicates": None if predicate is None else [predicate]}
             )
-        return self.predict_batch_json(inputs)
+            sources.append({"id": metadata["source"], "predicates": "found" if predicate is None else "given"})
+        return [{**source, **record} for source, record in zip(sources, self.predict_batch_json(inputs))]
 
     def _frames(
         self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]

@@ -188,11 +188,14 @@ def test_a_model_in_training_mode_still_predicts(archive, predictor):
 def test_instances_of_the_reader_get_the_same_records(predictor):
     reader = predictor._dataset_reader
     words = COOK[:-1].split() + ["."]
-    instances = [reader.text_to_instance(words=words, predicate=8), reader.text_to_instance(words=words)]
+    instances = [
+        reader.text_to_instance(words=words, predicate=8, source="file:1"),
+        reader.text_to_instance(words=words, source="file:1"),
+    ]
     one, all_frames = predictor.predict_batch_instance(instances)
-    expected = predictor.predict_json({"words": words})
-    assert_same([all_frames], [expected])
-    assert_same([one], [{**expected, "frames": expected["frames"][1:]}])
+    expected = {"id": "file:1", **predictor.predict_json({"words": words})}
+    assert_same([all_frames], [{**expected, "predicates": "found"}])
+    assert_same([one], [{**expected, "predicates": "given", "frames": expected["frames"][1:]}])
     assert_same([predictor.predict_instance(instances[0])], [one])
 
 
