@@ -232,7 +232,8 @@ def _read_folder(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
         if pixels[-1].shape != pixels[0].shape:
             raise ConfigurationError(
                 f"{file}: an image of {_size_of(image)} pixels after others of "
-                f"{pixels[0].shape[1]} x {pixels[0].shape[0]}; set dataset_reader.resize to bring all to one size."
+                f"{pixels[0].shape[1]} x {pixels[0].shape[0]}; set dataset_reader.resize, and "
+                "validation_dataset_reader.resize, to bring all to one size."
             )
     return MaskedImages(numpy.stack(pixels), numpy.stack(of_masks), [file for file, _ in pairs])
 

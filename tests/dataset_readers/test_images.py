@@ -149,7 +149,8 @@ def test_folders_that_are_wrong(tmp_path):
     save(arrays()["images"][0][:8], folder / "images" / "2.png")
     wrong(folder, "masks/2.png: the mask is of 12 x 10 pixels, and its image of 12 x 8")
     save(arrays()["masks"][0][:8], folder / "masks" / "2.png")
-    wrong(folder, "images/2.png: an image of 12 x 8 pixels after others of 12 x 10; set dataset_reader.resize")
+    keys = "dataset_reader.resize, and validation_dataset_reader.resize"
+    wrong(folder, f"images/2.png: an image of 12 x 8 pixels after others of 12 x 10; set {keys}, to bring all to one")
     assert read_masked_images(str(folder), (9, 9)).masks.shape == (2, 9, 9)
     save(arrays()["images"][0], folder / "images" / "0.jpg")
     wrong(folder, "images/0.png: 0.jpg has the same name but for its ending")

@@ -39,7 +39,8 @@ local words = import 'words.libsonnet';
     },
   },
 
-  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder.
+  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder; `max_length` is no more than the
+  // wordpieces that it takes at once.
   transformer(model_name, max_length=512): {
     indexers: {
       tokens: {

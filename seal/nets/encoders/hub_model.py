@@ -21,6 +21,18 @@ def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) ->
         ) from error
 
 
+def positions_of(transformer: torch.nn.Module) -> Optional[int]:
+    """How many pieces a transformer takes at once; `None` where positions are relative, without a limit."""
+    positions = getattr(transformer.config, "max_position_embeddings", None)
+    table = getattr(getattr(transformer, "embeddings", None), "position_embeddings", False)
+    # XLNet's number is -1; DeBERTa has one, and None for a table.
+    if positions is None or positions < 0 or table is None:
+        return None
+    padding = getattr(table, "padding_idx", None)
+    # RoBERTa counts from behind the padding's position.
+    return positions if padding is None else positions - padding - 1
+
+
 def set_gradient_checkpointing(transformer: torch.nn.Module, wanted: Optional[bool]) -> None:
     """
     AllenNLP notes it in the model's configuration, where a built model no longer looks for it. `None`: as it is.

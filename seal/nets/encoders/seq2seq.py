@@ -84,9 +84,8 @@ class Seq2SeqWordEncoder(Encoder):
         for key, embedder in self._features.items():
             name = key[: -len("_embedder")]
             if name not in inputs:
-                raise ConfigurationError(
-                    f"encoder.features: the reader gives no '{name}'; set it among dataset_reader.feature_columns."
-                )
+                remedy = "dataset_reader.case to true" if name == "case" else "it among dataset_reader.feature_columns"
+                raise ConfigurationError(f"encoder.features: the reader gives no '{name}'; set {remedy}.")
             embedded.append(self._dropout(embedder(inputs[name])))
         return embedded
 

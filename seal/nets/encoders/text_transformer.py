@@ -6,7 +6,7 @@ from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
 from seal.nets.encoders.adapters import Adapters
 from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.hub_model import hub_model, set_gradient_checkpointing
+from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_checkpointing
 
 _POOLINGS = ("cls", "mean")
 
@@ -94,18 +94,9 @@ class TextTransformer(Encoder):
 
         `ConfigurationError` if the transformer has fewer positions.
         """
-        positions = self._positions()
+        positions = positions_of(self._embedder.transformer_model)
         if positions is not None and length > positions:
             raise ConfigurationError(
                 f"{source or 'encoder'}: a text has {length} pieces, and the transformer takes {positions}; set "
                 f"dataset_reader.max_tokens to {positions} or less."
             )
-
-    def _positions(self) -> Optional[int]:
-        positions = getattr(self._embedder.config, "max_position_embeddings", None)
-        embeddings = getattr(self._embedder.transformer_model, "embeddings", None)
-        padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
-        if padding is not None and positions is not None:
-            # RoBERTa counts from behind the padding's position.
-            positions -= padding + 1
-        return positions

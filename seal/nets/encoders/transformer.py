@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 
 from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.hub_model import hub_model, set_gradient_checkpointing
+from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_checkpointing
 
 
 @Encoder.register("transformer")
@@ -24,7 +24,7 @@ class TransformerWordEncoder(Encoder):
     max_length : `int`, optional (default = `512`)
         The most wordpieces the transformer takes at once. A longer sentence is cut into windows of this length that
         are encoded apart, so that every word has a vector; only the predicate's window sees its mark. The reader's
-        indexer must have the same value.
+        indexer must have the same value, which is no more than the transformer has positions.
     train_parameters : `bool`, optional (default = `True`)
         `False`: it stays as it is, without dropout.
     gradient_checkpointing : `bool`, optional (default = `None`)
@@ -34,8 +34,9 @@ class TransformerWordEncoder(Encoder):
 
     # Raises
 
-    `ConfigurationError` if there is no such transformer, it has no gradient checkpointing or no token types to mark a
-    predicate with, a predicate is given that it does not mark, or the indexer's `max_length` is another.
+    `ConfigurationError` if there is no such transformer, it has fewer positions than `max_length`, no gradient
+    checkpointing or no token types to mark a predicate with, a predicate is given that it does not mark, or the
+    indexer's `max_length` is another.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class TransformerWordEncoder(Encoder):
             sub_token_mode="first",
         )
         pieces = self._embedder._matched_embedder
+        _check_max_length(max_length, pieces.transformer_model, model_name)
         set_gradient_checkpointing(pieces.transformer_model, gradient_checkpointing)
         if not train_parameters:
             # What the embedder of pieces takes as an argument, and that of words does not.
@@ -109,6 +111,15 @@ def predicate_pieces(predicate: torch.Tensor, offsets: torch.Tensor, position: t
     # shape: (batch, words, num_pieces)
     inside = (position >= first) & (position <= last) & (position >= 0) & (predicate.unsqueeze(-1) > 0)
     return inside.any(dim=1).long()
+
+
+def _check_max_length(max_length: Optional[int], transformer: torch.nn.Module, model_name: str) -> None:
+    positions = positions_of(transformer)
+    if max_length is not None and positions is not None and max_length > positions:
+        raise ConfigurationError(
+            f"encoder.max_length: {max_length} pieces, and the transformer takes {positions}; set it to {positions} or "
+            f"less, and that of the token indexer too, as transformer('{model_name}', max_length={positions}) does."
+        )
 
 
 def _ensure_two_token_types(transformer: torch.nn.Module, model_name: str) -> None:

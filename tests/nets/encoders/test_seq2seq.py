@@ -78,9 +78,10 @@ def test_features_beside_the_words():
         changed = {**inputs, name: inputs[name].flip(1).roll(1, dims=1)}
         assert not torch.equal(changed[name], inputs[name])
         assert (encoder(changed) - found).abs().max() > 1e-6
-    del inputs["pos"]
-    with pytest.raises(ConfigurationError, match="encoder.features.*'pos'"):
-        encoder(inputs)
+    for name, remedy in (("pos", "it among dataset_reader.feature_columns"), ("case", "dataset_reader.case to true")):
+        rest = {other: value for other, value in inputs.items() if other != name}
+        with pytest.raises(ConfigurationError, match=f"encoder.features: the reader gives no '{name}'; set {remedy}."):
+            encoder(rest)
 
 
 @pytest.mark.parametrize("changes, found", [({"predicate_dim": 3}, "8 and 7"), ({"predicate_dim": 0}, "5 and 7")])

@@ -25,7 +25,7 @@ def save_model(folder, model):
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=len(PIECES), max_position_embeddings=64, initializer_range=0.5, **SIZES)
+    config = BertConfig(vocab_size=len(PIECES), max_position_embeddings=512, initializer_range=0.5, **SIZES)
     return save_model(tmp_path_factory.mktemp("models") / "bert", BertModel(config))
 
 
@@ -122,6 +122,22 @@ def test_windows(bert):
             assert torch.allclose(found[row, word], vector, atol=1e-4)
 
 
+def test_windows_of_all_positions_and_none_longer(tmp_path):
+    # RoBERTa's position 0 is that of padding.
+    config = RobertaConfig(vocab_size=len(PIECES), max_position_embeddings=9, type_vocab_size=1, **SIZES)
+    name = save_model(tmp_path / "small", RobertaModel(config))
+    with pytest.raises(ConfigurationError) as error:
+        TransformerWordEncoder(name)
+    assert str(error.value) == (
+        "encoder.max_length: 512 pieces, and the transformer takes 8; set it to 8 or less, and that of the token "
+        f"indexer too, as transformer('{name}', max_length=8) does."
+    )
+    with pytest.raises(ConfigurationError, match="encoder.max_length: 9 pieces, and the transformer takes 8"):
+        TransformerWordEncoder(name, max_length=9)
+    found = TransformerWordEncoder(name, max_length=8)(inputs_of(name, [WORDS * 7], [0], max_length=8))
+    assert found.shape == (1, 42, 16)
+
+
 @pytest.mark.parametrize("max_length", [64, 8])
 def test_padding_changes_nothing(bert, max_length):
     encoder = TransformerWordEncoder(bert, max_length=max_length).eval()
@@ -145,7 +161,7 @@ def test_a_word_without_pieces_marks_nothing(bert):
 
 def test_one_token_type_becomes_two(tmp_path):
     torch.manual_seed(0)
-    config = RobertaConfig(vocab_size=len(PIECES), max_position_embeddings=70, type_vocab_size=1, **SIZES)
+    config = RobertaConfig(vocab_size=len(PIECES), max_position_embeddings=513, type_vocab_size=1, **SIZES)
     name = save_model(tmp_path / "roberta", RobertaModel(config))
     encoder = TransformerWordEncoder(name).eval()
     calls = spy(encoder)
@@ -156,7 +172,7 @@ def test_one_token_type_becomes_two(tmp_path):
     bare = RobertaModel.from_pretrained(name).eval()
     ids = calls[0]["input_ids"][1:]
     assert torch.allclose(bare(ids).last_hidden_state[0, 1], found[1, 0], atol=1e-5)
-    found[0].sum().backward()
+    found[0, :, 0].sum().backward()
     types = encoder._embedder._matched_embedder.transformer_model.embeddings.token_type_embeddings.weight
     assert types.shape[0] == 2 and types.grad[1].abs().max() > 0
     # A second encoder of the same model does not find the first one's.
@@ -177,7 +193,7 @@ def test_a_frozen_one_has_no_dropout_and_checkpoints_are_set(bert):
 
 
 def test_a_transformer_without_gradient_checkpointing(tmp_path):
-    config = MPNetConfig(vocab_size=len(PIECES), **{**SIZES, "pad_token_id": 1})
+    config = MPNetConfig(vocab_size=len(PIECES), max_position_embeddings=514, **{**SIZES, "pad_token_id": 1})
     name = save_model(tmp_path / "mpnet", MPNetModel(config))
     message = "encoder.gradient_checkpointing: MPNetModel has none; leave it out."
     for kind in (TransformerWordEncoder, TextTransformer):
