@@ -236,7 +236,7 @@ def check_settings_read_before() -> None:
 
     Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
     `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
-    their name.
+    their name. `evaluate_on_test` without a `test_data_path` is ignored.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """
@@ -258,6 +258,8 @@ def check_settings_read_before() -> None:
                     'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
                     f"of a -1 for each process on the CPU, found {workers!r}"
                 )
+            if params.get("evaluate_on_test") and params.get("test_data_path") is None:
+                raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
             return original(params, *args, **kwargs)
 
         return train_model

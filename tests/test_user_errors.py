@@ -83,6 +83,8 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"pytorch_seed": 1.5}', 'config key "pytorch_seed" must be a whole number from 0 to 4294967295, found 1.5'),
         ('{"distributed": [-1, -1]}', 'config key "distributed" must be an object with "cuda_devices", a list'),
         ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
+        ('{"evaluate_on_test": true}', 'config key "evaluate_on_test" needs a "test_data_path", and there is none'),
+        ('{"evaluate_on_test": true, "test_data_path": null}', 'config key "evaluate_on_test" needs a "test_data_'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
         ('{"trainer": []}', 'config key "trainer" of TrainModel must be an object, found []'),
