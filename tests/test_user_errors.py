@@ -266,6 +266,13 @@ class Plain(Predictor):
     """Of what the reader reads."""
 
 
+@pytest.mark.parametrize("name", ["predict", "evaluate"])
+def test_a_gpu_that_is_not_there(command, archive, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    told = command(name, str(archive), str(tmp_path / "train.tsv"), "--cuda-device", "0")
+    assert told.startswith("error: Experiment specified a GPU but none is available") and told.count("\n") == 1
+
+
 @pytest.mark.parametrize("size", [0, -1])
 @pytest.mark.parametrize("name", ["predict", "evaluate"])
 def test_a_batch_size_below_1(command, archive, tmp_path, name, size):
