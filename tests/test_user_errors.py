@@ -98,6 +98,27 @@ def test_train(command, config, tmp_path, overrides, sentence):
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "overrides, keys",
+    [
+        ({"random_seed": 3}, '"random_seed"'),
+        ({"trainer.patience": None, "trainer.num_epochs": 2}, '"trainer.num_epochs", "trainer.patience"'),
+        (
+            {"dataset_reader": {"type": "other"}, "data_loader": {}, "model.encoder": {}},
+            '"data_loader.batch_size", "dataset_reader.type", "model.encoder.hidden_size" and 2 more',
+        ),
+    ],
+)
+def test_a_run_that_is_recovered_with_another_config(command, archive, config, overrides, keys):
+    told = command("train", config, "-s", str(archive.parent), "--recover", "-o", json.dumps(overrides))
+    path = archive.parent / "config.json"
+    assert told == f"error: --recover: the config must be that of the run, {path}; it differs in {keys}\n"
+
+
+def test_a_run_that_is_recovered_with_its_own_config(archive, config):
+    assert train_model_from_file(config, str(archive.parent), recover=True) is not None
+
+
 def test_a_folder_without_a_transformer(command, config, tmp_path):
     (tmp_path / "none").mkdir()
     indexer = {"type": "pretrained_transformer_mismatched", "model_name": str(tmp_path / "none")}
