@@ -18,6 +18,9 @@ def parse_arguments(argv, description, out, seed, sizes, unit):
     for split in sizes:
         if getattr(arguments, split) < 1:
             parser.error(f"--{split} must be at least 1.")
+    for path in (arguments.out, *arguments.out.parents):
+        if path.exists() and not path.is_dir():
+            parser.error(f"--out must be a folder, and {path} is a file.")
     return arguments
 
 

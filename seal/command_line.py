@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO
 
 from allennlp.commands import evaluate, predict
-from allennlp.common.checks import ConfigurationError
+from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
@@ -236,7 +236,8 @@ def check_options_of_evaluate() -> None:
     Symptom: an output file that is the input is emptied; one whose folder is not there is missed when all is evaluated;
     one that is named twice, or that `--auto-names` makes of two inputs, keeps one result of two. A `--batch-size` below
     1 ends in a traceback, and so does another number of output files than of inputs. `--batch-size` of a model that was
-    trained with a `batch_sampler` is answered as if the config had both.
+    trained with a `batch_sampler` is answered as if the config had both. A `--cuda-device` that is not there ends in a
+    traceback, where `predict` has a sentence.
 
     Can go: when AllenNLP checks its arguments.
     """
@@ -250,6 +251,7 @@ def check_options_of_evaluate() -> None:
             batch_size=None,
             **kwargs,
         ):
+            check_for_gpu(kwargs.get("cuda_device", -1))
             inputs = _inputs_of_evaluation(str(input_file))
             outputs = _outputs_of_evaluation(
                 inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")

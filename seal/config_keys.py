@@ -13,7 +13,7 @@ import json
 import os
 import re
 from types import UnionType
-from typing import Any, Callable, Iterable, Union, get_args, get_origin
+from typing import Any, Callable, Dict, Iterable, List, Union, get_args, get_origin
 
 from allennlp.commands import train
 from allennlp.common import Lazy, from_params, params as allennlp_params
@@ -21,6 +21,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
+from allennlp.training import util as training_util
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
@@ -236,7 +237,7 @@ def check_settings_read_before() -> None:
 
     Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
     `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
-    their name.
+    their name. `evaluate_on_test` without a `test_data_path` is ignored.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """
@@ -258,11 +259,46 @@ def check_settings_read_before() -> None:
                     'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
                     f"of a -1 for each process on the CPU, found {workers!r}"
                 )
+            if params.get("evaluate_on_test") and params.get("test_data_path") is None:
+                raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
             return original(params, *args, **kwargs)
 
         return train_model
 
     replace_once(train, "train_model", make)
+
+
+def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
+    """The keys that one of two lacks, or whose values differ."""
+    return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
+
+
+def name_keys_that_differ_from_a_recovered_config() -> None:
+    """
+    Mends: `allennlp.training.util.create_serialization_dir`.
+
+    Symptom: `--recover` with another config than the run's ends in a traceback where the run's lacks a key, and else in
+    a sentence without the keys that differ.
+
+    Can go: when AllenNLP's message has the keys.
+    """
+
+    def make(original: Callable) -> Callable:
+        def create_serialization_dir(params, serialization_dir, recover, force):
+            path = os.path.join(serialization_dir, archival.CONFIG_NAME)
+            if recover and not force and os.path.exists(path):
+                keys = _differing(params.as_flat_dict(), Params.from_file(path).as_flat_dict())
+                if keys:
+                    named = ", ".join(f'"{key}"' for key in keys[:3])
+                    further = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+                    raise ConfigurationError(
+                        f"--recover: the config must be that of the run, {path}; it differs in {named}{further}"
+                    )
+            return original(params, serialization_dir, recover, force)
+
+        return create_serialization_dir
+
+    replace_once(training_util, "create_serialization_dir", make)
 
 
 def check_that_configs_are_objects() -> None:
@@ -374,6 +410,7 @@ MENDS = (
     shorten_unknown_type_message,
     name_missing_validation_metric,
     check_settings_read_before,
+    name_keys_that_differ_from_a_recovered_config,
     check_that_configs_are_objects,
     check_overrides_of_trained_models,
     name_wrong_size_of_vectors,

@@ -83,6 +83,8 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"pytorch_seed": 1.5}', 'config key "pytorch_seed" must be a whole number from 0 to 4294967295, found 1.5'),
         ('{"distributed": [-1, -1]}', 'config key "distributed" must be an object with "cuda_devices", a list'),
         ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
+        ('{"evaluate_on_test": true}', 'config key "evaluate_on_test" needs a "test_data_path", and there is none'),
+        ('{"evaluate_on_test": true, "test_data_path": null}', 'config key "evaluate_on_test" needs a "test_data_'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
         ('{"trainer": []}', 'config key "trainer" of TrainModel must be an object, found []'),
@@ -94,6 +96,27 @@ def test_train(command, config, tmp_path, overrides, sentence):
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
     assert told.startswith(f"error: {sentence}")
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "overrides, keys",
+    [
+        ({"random_seed": 3}, '"random_seed"'),
+        ({"trainer.patience": None, "trainer.num_epochs": 2}, '"trainer.num_epochs", "trainer.patience"'),
+        (
+            {"dataset_reader": {"type": "other"}, "data_loader": {}, "model.encoder": {}},
+            '"data_loader.batch_size", "dataset_reader.type", "model.encoder.hidden_size" and 2 more',
+        ),
+    ],
+)
+def test_a_run_that_is_recovered_with_another_config(command, archive, config, overrides, keys):
+    told = command("train", config, "-s", str(archive.parent), "--recover", "-o", json.dumps(overrides))
+    path = archive.parent / "config.json"
+    assert told == f"error: --recover: the config must be that of the run, {path}; it differs in {keys}\n"
+
+
+def test_a_run_that_is_recovered_with_its_own_config(archive, config):
+    assert train_model_from_file(config, str(archive.parent), recover=True) is not None
 
 
 def test_a_folder_without_a_transformer(command, config, tmp_path):
@@ -262,6 +285,13 @@ def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments
 @Predictor.register("plain", exist_ok=True)
 class Plain(Predictor):
     """Of what the reader reads."""
+
+
+@pytest.mark.parametrize("name", ["predict", "evaluate"])
+def test_a_gpu_that_is_not_there(command, archive, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    told = command(name, str(archive), str(tmp_path / "train.tsv"), "--cuda-device", "0")
+    assert told.startswith("error: Experiment specified a GPU but none is available") and told.count("\n") == 1
 
 
 @pytest.mark.parametrize("size", [0, -1])

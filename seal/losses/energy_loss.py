@@ -16,6 +16,8 @@ class EnergyLoss(torch.nn.Module, Registrable):
 
     #: True where the loss is only right with `log P_N` of every candidate.
     needs_noise_log_prob: bool = False
+    #: True where candidates must be `RewardedCandidates`.
+    needs_rewards: bool = False
     #: `Delta`, where the loss has one.
     cost: Optional[Cost] = None
 

@@ -27,6 +27,8 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
         Of rows with gold.
     """
 
+    needs_rewards = True
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or OneMinusScore(TokenAccuracy())

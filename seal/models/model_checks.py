@@ -82,7 +82,10 @@ def check_no_loss_net_parts(sampler: Optional[Sampler], energy_loss: Optional[En
 
 
 def check_loss_net_parts(
-    output_space: OutputSpace, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]
+    output_space: OutputSpace,
+    sampler: Optional[Sampler],
+    energy_loss: Optional[EnergyLoss],
+    gives_rewards: bool,
 ) -> None:
     if not output_space.serves_loss_net:
         raise ConfigurationError(
@@ -97,4 +100,9 @@ def check_loss_net_parts(
             f"model.energy_loss: {type(energy_loss).__name__} needs the log-probability of every candidate, and "
             f"model.sampler, {type(sampler).__name__}, gives none: take the sampler 'discrete', or the loss "
             "'ranking'."
+        )
+    if energy_loss.needs_rewards and not gives_rewards:
+        raise ConfigurationError(
+            f"model.energy_loss: {type(energy_loss).__name__} is for the model 'seal_partly_labelled_tagging', whose "
+            "candidates have rewards; take 'contrastive_divergence'."
         )

@@ -57,6 +57,8 @@ class PartlyLabelledTaggingModel(TaggingModel):
     `ConfigurationError` if a part is of another kind.
     """
 
+    gives_rewards = True
+
     def __init__(
         self,
         vocab: Vocabulary,

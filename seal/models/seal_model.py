@@ -84,12 +84,14 @@ class SealModel(Model):
     # Raises
 
     `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
-    candidates that the sampler cannot give; nothing can predict; a cost-augmented network lacks what trains or uses
-    it; or a pretrained file does not fit.
+    candidates that the sampler cannot give, or rewards that the model does not; nothing can predict; a cost-augmented
+    network lacks what trains or uses it; or a pretrained file does not fit.
     """
 
     #: What the loss of further heads is called in the metrics.
     auxiliary_name = "auxiliary_loss"
+    #: True where `draw` gives `RewardedCandidates`.
+    gives_rewards = False
 
     def __init__(
         self,
@@ -117,7 +119,7 @@ class SealModel(Model):
         if loss_net is None:
             check_no_loss_net_parts(sampler, energy_loss)
         else:
-            check_loss_net_parts(output_space, sampler, energy_loss)
+            check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # Nor do the random starts of what trains it move what comes after: further heads, dropout, batches.
             with torch.random.fork_rng(devices=[]):

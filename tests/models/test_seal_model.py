@@ -263,6 +263,11 @@ def test_nce_needs_the_noise(sampler):
     srl_model(loss_net_params(), sampler, {"type": "ranking"})
 
 
+def test_a_loss_that_needs_rewards_is_for_the_model_that_gives_them():
+    with pytest.raises(ConfigurationError, match="model.energy_loss: Rewarded.* 'seal_partly_labelled_tagging'"):
+        seal_model(energy_loss={"type": "rewarded_contrastive_divergence"})
+
+
 @pytest.mark.parametrize("sampler", ["discrete", "task_net_output", "gaussian_perturbation"])
 def test_a_baseline_distribution_takes_no_loss_net(sampler):
     with pytest.raises(ConfigurationError, match="model.output_space: CrfTagSequence is a baseline without a loss-net"):

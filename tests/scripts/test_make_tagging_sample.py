@@ -75,6 +75,16 @@ def test_a_size_below_one_is_refused(script, tmp_path, capsys):
     assert "--dev must be at least 1." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("below", ["", "further/down"])
+def test_a_file_in_the_place_of_the_folder(script, tmp_path, capsys, below):
+    file = tmp_path / "file"
+    file.write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        script.main(["--out", str(file / below), *SMALL])
+    assert f"--out must be a folder, and {file} is a file." in capsys.readouterr().err
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
 def test_more_notes_than_there_are_end_in_a_sentence(script, monkeypatch):
     monkeypatch.setattr(script, "draw_note", lambda rng: [("a", "LOW", "O")])
     with pytest.raises(ValueError, match="Only 1 different notes were found for train, not 3"):
