@@ -1,3 +1,6 @@
+import functools
+from typing import Callable, Optional
+
 import torch
 
 
@@ -8,3 +11,19 @@ def in_full_precision(layer: torch.nn.Linear, hidden: torch.Tensor) -> torch.Ten
     """
     with torch.autocast(hidden.device.type, enabled=False):
         return layer(hidden.to(layer.weight.dtype))
+
+
+def without_autocast(forward: Callable) -> Callable:
+    """
+    An energy's `forward(condition, outputs, mask)`, in full precision also in mixed precision: what one label changes
+    among many is too little for half precision.
+    """
+
+    @functools.wraps(forward)
+    def in_full(
+        self: torch.nn.Module, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        with torch.autocast(outputs.device.type, enabled=False):
+            return forward(self, condition, outputs, mask)
+
+    return in_full

@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
-from seal.common.precision import in_full_precision
+from seal.common.precision import without_autocast
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import LabelSet, OutputSpace
 
@@ -43,9 +43,10 @@ class LabelInteractionEnergy(Energy):
         self.patterns = torch.nn.Linear(output_space.num_labels, hidden_dim, bias=bias)
         self.weights = torch.nn.Linear(hidden_dim, 1, bias=False)
 
+    @without_autocast
     def forward(
         self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        # What one label changes among hundreds is too little for half precision.
-        hidden = F.softplus(in_full_precision(self.patterns, outputs))
-        return in_full_precision(self.weights, hidden).squeeze(-1)
+        # Gold may be integer.
+        outputs = outputs.to(self.patterns.weight.dtype)
+        return self.weights(F.softplus(self.patterns(outputs))).squeeze(-1)

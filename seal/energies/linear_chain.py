@@ -2,6 +2,7 @@ from typing import Optional
 
 import torch
 
+from seal.common.precision import without_autocast
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
 
@@ -32,14 +33,10 @@ class LinearChainEnergy(Energy):
         torch.nn.init.xavier_normal_(self.transitions)
         self.starts = torch.nn.Parameter(torch.zeros(labels)) if with_start else None
 
+    @without_autocast
     def forward(
         self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        # What few tags change among many is too little for half precision.
-        with torch.autocast(outputs.device.type, enabled=False):
-            return self._energy(outputs, mask)
-
-    def _energy(self, outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         before, after = outputs[:, :, :-1], outputs[:, :, 1:]
         if outputs.is_floating_point():
             pairs = ((before @ self.transitions) * after).sum(dim=-1)

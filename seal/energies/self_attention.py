@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
+from seal.common.precision import without_autocast
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
 
@@ -78,14 +79,10 @@ class SelfAttentionEnergy(Energy):
         self.pooling = pooling
         self.dropout = dropout
 
+    @without_autocast
     def forward(
         self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        # What few tags change among many is too little for half precision.
-        with torch.autocast(outputs.device.type, enabled=False):
-            return self._energy(outputs, mask)
-
-    def _energy(self, outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         # shape: (tags, hidden_dim)
         tags = F.dropout(self.tag_vectors.weight.t(), self.dropout, self.training)
         tokens = outputs.shape[2]
