@@ -7,9 +7,9 @@ the condition under which it can go; `tests/test_compat.py` has a test for each 
 AllenNLP is imported inside the functions, because the first mend silences warnings that AllenNLP's own
 imports raise.
 
-What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, what its commands make of their
-options and input in `seal/command_line.py`; how an uncaught mistake of the user is told in one sentence is in
-`seal/user_errors.py`.
+What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, and about a config as a whole in
+`seal/whole_configs.py`; what its commands make of their options and input in `seal/command_line.py`; how an uncaught
+mistake of the user is told in one sentence is in `seal/user_errors.py`.
 """
 
 import functools

@@ -9,19 +9,14 @@ docstring has the upstream name, the symptom without it and the condition under 
 import difflib
 import inspect
 import itertools
-import json
-import os
 import re
 from types import UnionType
-from typing import Any, Callable, Dict, Iterable, List, Union, get_args, get_origin
+from typing import Any, Callable, Iterable, Union, get_args, get_origin
 
-from allennlp.commands import train
-from allennlp.common import Lazy, from_params, params as allennlp_params
+from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
-from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
-from allennlp.training import util as training_util
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
@@ -40,7 +35,7 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
 
 
 # Keys of the whole config that AllenNLP takes out before anything is built.
-_READ_BEFORE = {"random_seed", "numpy_seed", "pytorch_seed", "distributed"}
+READ_BEFORE = {"random_seed", "numpy_seed", "pytorch_seed", "distributed"}
 
 
 def _may_be_null(parameter: inspect.Parameter) -> bool:
@@ -79,7 +74,7 @@ def refuse_unknown_config_keys() -> None:
                 key = unknown[0]
                 raise ConfigurationError(
                     f'config key "{params.history}{key}" is unknown to {cls.__name__}'
-                    + suggest(key, known - set(extras) | (_READ_BEFORE if "train_data_path" in known else set()))
+                    + suggest(key, known - set(extras) | (READ_BEFORE if "train_data_path" in known else set()))
                 )
             for key, value in params.params.items():
                 if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
@@ -231,151 +226,6 @@ def name_missing_validation_metric() -> None:
     replace_once(MetricTracker, "combined_score", make)
 
 
-def check_settings_read_before() -> None:
-    """
-    Mends: `allennlp.commands.train.train_model`.
-
-    Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
-    `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
-    their name. `evaluate_on_test` without a `test_data_path` is ignored.
-
-    Can go: when AllenNLP checks what it takes out of the config before anything is built.
-    """
-
-    def make(original: Callable) -> Callable:
-        def train_model(params, *args, **kwargs):
-            for key in ("random_seed", "numpy_seed", "pytorch_seed"):
-                seed = params.get(key)
-                # AllenNLP takes one of a string, too: of the environment, by std.extVar.
-                if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
-                    raise ConfigurationError(
-                        f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
-                    )
-            workers = params.params.get("distributed")
-            devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
-            several = isinstance(devices, list) and all(type(device) is int for device in devices)
-            if workers is not None and not several:
-                raise ConfigurationError(
-                    'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
-                    f"of a -1 for each process on the CPU, found {workers!r}"
-                )
-            if params.get("evaluate_on_test") and params.get("test_data_path") is None:
-                raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
-            return original(params, *args, **kwargs)
-
-        return train_model
-
-    replace_once(train, "train_model", make)
-
-
-def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
-    """The keys that one of two lacks, or whose values differ."""
-    return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
-
-
-def name_keys_that_differ_from_a_recovered_config() -> None:
-    """
-    Mends: `allennlp.training.util.create_serialization_dir`.
-
-    Symptom: `--recover` with another config than the run's ends in a traceback where the run's lacks a key, and else in
-    a sentence without the keys that differ.
-
-    Can go: when AllenNLP's message has the keys.
-    """
-
-    def make(original: Callable) -> Callable:
-        def create_serialization_dir(params, serialization_dir, recover, force):
-            path = os.path.join(serialization_dir, archival.CONFIG_NAME)
-            if recover and not force and os.path.exists(path):
-                keys = _differing(params.as_flat_dict(), Params.from_file(path).as_flat_dict())
-                if keys:
-                    named = ", ".join(f'"{key}"' for key in keys[:3])
-                    further = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-                    raise ConfigurationError(
-                        f"--recover: the config must be that of the run, {path}; it differs in {named}{further}"
-                    )
-            return original(params, serialization_dir, recover, force)
-
-        return create_serialization_dir
-
-    replace_once(training_util, "create_serialization_dir", make)
-
-
-def check_that_configs_are_objects() -> None:
-    """
-    Mends: `allennlp.common.params.evaluate_file` and `parse_overrides`.
-
-    Symptom: a folder in the place of a config ends the process at once. A config or overrides that are no object end
-    in a traceback, in a sentence about Python's types, or are ignored where they are empty.
-
-    Can go: when AllenNLP checks what it reads.
-    """
-
-    def make_file(original: Callable) -> Callable:
-        def evaluate_file(filename, *args, **kwargs):
-            if os.path.isdir(filename):
-                raise ConfigurationError(f"{filename}: a config is a file, and this is a folder")
-            text = original(filename, *args, **kwargs)
-            found = json.loads(text)
-            if not isinstance(found, dict):
-                raise ConfigurationError(f"{filename}: a config must be an object, found {found!r}")
-            return text
-
-        return evaluate_file
-
-    def make_overrides(original: Callable) -> Callable:
-        def parse_overrides(*args, **kwargs):
-            found = original(*args, **kwargs)
-            if not isinstance(found, dict):
-                raise ConfigurationError(f"--overrides must be an object, found {found!r}")
-            return found
-
-        return parse_overrides
-
-    replace_once(allennlp_params, "evaluate_file", make_file)
-    replace_once(allennlp_params, "parse_overrides", make_overrides)
-
-
-# What loading a trained model reads of its config, and what each may be.
-_PARTS = {
-    "dataset_reader": dict,
-    "validation_dataset_reader": (dict, str, type(None)),
-    "vocabulary": dict,
-    "model": (dict, str),
-    "data_loader": (dict, str),
-    "validation_data_loader": (dict, str, type(None)),
-}
-
-
-def check_overrides_of_trained_models() -> None:
-    """
-    Mends: `allennlp.models.archival._load_dataset_readers`.
-
-    Symptom: overrides of a trained model that put a list, a number or `null` in the place of a part end in a
-    traceback, or in a sentence without the part's key. A misspelt key of theirs is ignored.
-
-    Can go: when AllenNLP reads the config of a trained model as it reads that of a training.
-    """
-
-    def make(original: Callable) -> Callable:
-        def _load_dataset_readers(config, serialization_dir):
-            for key, kinds in _PARTS.items():
-                found = config.params.get(key)
-                if key in config and not isinstance(found, kinds):
-                    raise ConfigurationError(f'config key "{key}" must be an object, found {json.dumps(found)}')
-            with open(os.path.join(serialization_dir, archival.CONFIG_NAME), encoding="utf-8") as trained:
-                added = set(config.params) - set(json.load(trained))
-            known = set(inspect.signature(train.TrainModel.from_partial_objects).parameters)
-            known = known - {"serialization_dir", "local_rank"} | _READ_BEFORE | {"type", "evaluation"}
-            for key in sorted(added - known):
-                raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
-            return original(config, serialization_dir)
-
-        return _load_dataset_readers
-
-    replace_once(archival, "_load_dataset_readers", make)
-
-
 def name_wrong_size_of_vectors() -> None:
     """
     Mends: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
@@ -409,9 +259,5 @@ MENDS = (
     name_wrong_config_values,
     shorten_unknown_type_message,
     name_missing_validation_metric,
-    check_settings_read_before,
-    name_keys_that_differ_from_a_recovered_config,
-    check_that_configs_are_objects,
-    check_overrides_of_trained_models,
     name_wrong_size_of_vectors,
 )

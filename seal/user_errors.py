@@ -29,7 +29,13 @@ logger = logging.getLogger(__name__)
 TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
 
 # Where AllenNLP reads a config: a built-in error raised in these modules is about the config's text.
-_CONFIG_MODULES = ("allennlp.common.params", "allennlp.common.from_params", "_jsonnet", "seal.config_keys")
+_CONFIG_MODULES = (
+    "allennlp.common.params",
+    "allennlp.common.from_params",
+    "_jsonnet",
+    "seal.config_keys",
+    "seal.whole_configs",
+)
 
 # Where weights are none, torch raises nearly anything; these say that it is not the weights.
 _NOT_OF_WEIGHTS = (OSError, MemoryError, KeyboardInterrupt, SystemExit, torch.cuda.OutOfMemoryError)

@@ -283,8 +283,8 @@ def test_applying_again_changes_nothing():
 
 
 def test_every_mend_says_what_it_mends_and_when_it_can_go():
-    from seal import command_line, config_keys
+    from seal import command_line, config_keys, whole_configs
 
-    for mend in (*compat.MENDS, *config_keys.MENDS, *command_line.MENDS):
+    for mend in (*compat.MENDS, *config_keys.MENDS, *whole_configs.MENDS, *command_line.MENDS):
         for part in ("Mends:", "Symptom:", "Can go:"):
             assert part in mend.__doc__, f"{mend.__name__} does not say '{part}'"

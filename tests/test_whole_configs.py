@@ -1,0 +1,46 @@
+"""Configs as a whole, through AllenNLP's own functions; the sentences of the commands are in test_user_errors.py."""
+
+import json
+
+import pytest
+from allennlp.commands import train
+from allennlp.common import params as allennlp_params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.training import util as training_util
+
+import seal  # noqa: F401
+
+
+@pytest.mark.parametrize("text", ["[1]", "5", "null"])
+def test_a_config_is_an_object(tmp_path, text):
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="config.json: a config must be an object, found"):
+        Params.from_file(str(tmp_path / "config.json"))
+    with pytest.raises(ConfigurationError, match="--overrides must be an object, found"):
+        allennlp_params.parse_overrides(text)
+    with pytest.raises(ConfigurationError, match="a config is a file, and this is a folder"):
+        Params.from_file(str(tmp_path))
+
+
+def test_test_data_that_are_to_be_evaluated_have_a_path(tmp_path):
+    for more in ({}, {"test_data_path": None}):
+        with pytest.raises(ConfigurationError, match='"evaluate_on_test" needs a "test_data_path"'):
+            train.train_model(Params({"evaluate_on_test": True, **more}), str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        ({"a": {"b": 2}}, 'it differs in "a.b"'),
+        ({"x": 1}, 'it differs in "x"'),
+        ({"a": {}, "w": 1, "x": 1, "y": 1}, 'it differs in "a.b", "w", "x" and 1 more'),
+    ],
+)
+def test_the_config_of_a_run_that_goes_on(tmp_path, change, told):
+    config = {"a": {"b": 1}, "c": 3}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=f"--recover: the config must be that of the run, .*{told}$"):
+        training_util.create_serialization_dir(Params({**config, **change}), str(tmp_path), True, False)
+    training_util.create_serialization_dir(Params(config), str(tmp_path), True, False)
