@@ -236,10 +236,12 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
     """Finishes the runs, calls `tell` after each; returns what went wrong, by the run's name."""
     failed: Dict[str, str] = {}
     runner = Runner(threads)
-    todo = [run for run in runs if not run.finished]
+    todo = []
     for run in runs:
         if run.finished:
             run.tidy()  # An error may have been of a split that is not asked for now.
+        else:
+            todo.append(run)
     bar = tqdm(total=len(runs), initial=len(runs) - len(todo), desc="runs", unit="run", dynamic_ncols=True)
     pool = ThreadPoolExecutor(jobs)
     shown = ""

@@ -76,6 +76,11 @@ def reason(error: RuntimeError) -> str:
     return re.sub(r"^(RUNTIME|STATIC) ERROR: (\S+:[\d:()-]+: )?", "", str(error).splitlines()[0]).rstrip(".")
 
 
+def not_evaluated(error: RuntimeError) -> UserError:
+    """The sentence where there is no config with the values of `--settings`."""
+    return UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).")
+
+
 def parse_settings(source: str, family: Optional[str] = None) -> Dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,

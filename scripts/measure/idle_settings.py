@@ -5,8 +5,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 
 import _jsonnet
 
-from scripts.measure.configs import reason, setting_value, settings_of
-from scripts.measure.suite import UserError
+from scripts.measure.configs import not_evaluated, setting_value, settings_of
 
 #: Asks for our settings where there are some; it may find none.
 MAY_BE_IDLE = ("tuned",)
@@ -48,7 +47,7 @@ def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[
     try:
         given = _jsonnet.evaluate_snippet("config", write(settings))
     except RuntimeError as error:
-        raise UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).") from error
+        raise not_evaluated(error) from error
     other = another(setting_value(settings[name], family))
     if other is None:
         return True

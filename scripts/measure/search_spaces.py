@@ -11,7 +11,7 @@ from math import gcd
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from scripts.measure.configs import library_value, listed, reason, text
+from scripts.measure.configs import library_value, listed, not_evaluated, text
 from scripts.measure.files import locked, replacing
 from scripts.measure.suite import UserError
 
@@ -192,7 +192,7 @@ def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
     try:
         phases = library_value("multilabel.libsonnet", f"std.get({experiment}.trainer, 'phases', [])")
     except RuntimeError as error:
-        raise UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).") from error
+        raise not_evaluated(error) from error
     epochs = [phase.get("epochs", 0) for phase in phases]
     if not all(isinstance(number, int) for number in epochs):
         raise UserError("--settings: the epochs of a phase must be a whole number.")
@@ -253,7 +253,7 @@ def open_study(path: Path, about: Dict[str, Any], trials: int, defaults: Sequenc
             pruner=optuna.pruners.MedianPruner(WARMUP_TRIALS, WARMUP_EPOCHS),
         )
         before = study.user_attrs
-        about.update({name: before[name] for name in defaults if name in before})
+        about = {**about, **{name: before[name] for name in defaults if name in before}}
         for name, value in about.items():
             if before.get(name, value) != value:
                 raise UserError(
