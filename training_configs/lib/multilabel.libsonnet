@@ -4,8 +4,8 @@
 //   multilabel.experiment('bibtex', 'nce', settings={ energy_weight: 3 })
 //   multilabel.experiment('bibtex', 'nce', settings={ tuned: true })      ours, cheaper: multilabel_tuned
 //   multilabel.experiment('bibtex', 'static_nce', settings={ loss_net_from: 'runs/nce_energy' })
+local check = import 'check.libsonnet';
 local choose = import 'choose.libsonnet';
-local known = import 'known.libsonnet';
 local data = import 'multilabel_data.libsonnet';
 local methods = import 'multilabel_methods.libsonnet';
 local settings_of = import 'multilabel_settings.libsonnet';
@@ -19,8 +19,8 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
   // What an experiment's settings come to: the papers', ours where `tuned` is set, and those given.
   settings(dataset, method, settings={}):
     local base = settings_of(dataset, method);
-    local given = known('settings', settings, base);
-    base + (if (base + given).tuned then tuned_of(dataset, method) else {}) + given,
+    assert check.known('settings', settings, base);
+    base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
 
   experiment(dataset, method, settings={}): {
     local d = $.dataset(dataset),

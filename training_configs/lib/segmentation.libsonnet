@@ -2,8 +2,8 @@
 //
 //   segmentation.experiment('weizmann', 'nce')
 //   segmentation.experiment('weizmann', 'nce', settings={ energy_weight: 1, crops: false })
+local check = import 'check.libsonnet';
 local choose = import 'choose.libsonnet';
-local known = import 'known.libsonnet';
 local data = import 'segmentation_data.libsonnet';
 local methods = import 'segmentation_methods.libsonnet';
 local settings_of = import 'segmentation_settings.libsonnet';
@@ -18,7 +18,8 @@ local settings_of = import 'segmentation_settings.libsonnet';
   experiment(dataset, method, settings={}): {
     local d = $.dataset(dataset),
     local base = settings_of(dataset, method),
-    local s = base + known('settings', settings, base),
+    local s = base + settings,
+    assert check.known('settings', settings, base),
     local reader = { type: 'seal_segmentation' },
     local player(lr, steps) = {
       optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },

@@ -1,7 +1,7 @@
 // Semantic role labelling: `experiment` puts data, encoder, method and training together.
+local check = import 'check.libsonnet';
 local data = import 'srl_data.libsonnet';
 local encoders = import 'encoders.libsonnet';
-local known = import 'known.libsonnet';
 local methods = import 'methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
 
@@ -50,16 +50,20 @@ local sentences = import 'sentences.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
+    assert check.data(data, $.data.sample { tags: [] }, needed=['train', 'dev']);
+    assert check.encoder(encoder);
+    assert check.method(method);
+    assert check.known('training', training, $.training.default);
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      known('data', data, $.data.sample { tags: [] }),
+      data,
       encoder,
       {
         type: 'seal_srl',
         output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
         task_net: { encoder: encoder.settings },
       } + parts,
-      known('training', training, $.training.default),
+      training,
       validation_metric='+f1',
     ) {
       local reader = { type: 'seal_srl', token_indexers: encoder.indexers },

@@ -1,7 +1,7 @@
 // Sequence labelling: `experiment` puts data, encoder, method and training together.
+local check = import 'check.libsonnet';
 local data = import 'tagging_data.libsonnet';
 local encoders = import 'tagging_encoders.libsonnet';
-local known = import 'known.libsonnet';
 local methods = import 'tagging_methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
 
@@ -68,19 +68,23 @@ local sentences = import 'sentences.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
+    assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader', 'encoding']);
+    assert check.encoder(encoder);
+    assert check.method(method);
+    assert check.known('training', training, $.training.default);
     local embedder = std.get(encoder.settings, 'embedder');
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;
     local parts = method(encoder.settings, std.map(with_words, energies));
     sentences.experiment(
-      known('data', data, $.data.sample),
+      data,
       encoder,
       {
         type: 'seal_tagging',
         output_space: { type: 'tag_sequence', encoding: data.encoding },
         task_net: { encoder: encoder.settings },
       } + parts,
-      known('training', training, $.training.default),
+      training,
       validation_metric=if data.encoding == null then '+accuracy' else '+f1',
     ) {
       dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + data.reader,

@@ -1,5 +1,5 @@
 // Multi-label classification of texts: `experiment` puts data, encoder, method and training together.
-local known = import 'known.libsonnet';
+local check = import 'check.libsonnet';
 local methods = import 'methods.libsonnet';
 local sentences = import 'sentences.libsonnet';
 local data = import 'text_data.libsonnet';
@@ -54,16 +54,20 @@ local encoders = import 'text_encoders.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
+    assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader']);
+    assert check.encoder(encoder);
+    assert check.method(method);
+    assert check.known('training', training, $.training.default);
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      known('data', data, $.data.sample),
+      data,
       encoder,
       {
         type: 'seal_text_multilabel',
         output_space: { type: 'label_set' },
         task_net: { encoder: encoder.settings },
       } + parts,
-      known('training', training, $.training.default),
+      training,
       validation_metric='+' + training.metric,
     ) {
       dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + data.reader,

@@ -1,4 +1,4 @@
-"""A misspelt setting of a jsonnet library is refused, with the names that there are."""
+"""What an experiment of a jsonnet library is given is checked: its names, its needs, and that calls are calls."""
 
 import json
 from pathlib import Path
@@ -52,6 +52,35 @@ def test_misspelt_data(library):
 def test_what_citations_add_is_unknown_to_other_tags():
     with pytest.raises(RuntimeError, match="training: there is no 'num_labelled'"):
         evaluated("tagging", EXPERIMENTS["tagging"] % "num_labelled")
+
+
+NEEDED = {"tagging": ["train", "dev", "reader", "encoding"], "text": ["train", "dev", "reader"], "srl": ["train", "dev"]}
+
+
+@pytest.mark.parametrize("library", NEEDED)
+def test_data_without_what_is_needed(library):
+    fields = {"train": "'a'", "dev": "'b'", "reader": "{}", "encoding": "null"}
+
+    def experiment(names):
+        data = ", ".join(f"{name}: {fields[name]}" for name in names)
+        return f"lib.experiment({{ {data} }}, lib.encoder.bilstm(), lib.method.nce())"
+
+    needed = NEEDED[library]
+    assert '"train_data_path": "a"' in evaluated(library, experiment(needed))
+    for name in needed:
+        with pytest.raises(RuntimeError, match=f"data: '{name}' is missing; needed are {', '.join(needed)}"):
+            evaluated(library, experiment([other for other in needed if other != name]))
+
+
+@pytest.mark.parametrize("library", NEEDED)
+def test_a_function_that_was_not_called(library):
+    with pytest.raises(RuntimeError, match="encoder: this is none; call one"):
+        evaluated(library, "lib.experiment(lib.data.sample, lib.encoder.bilstm, lib.method.nce())")
+    methods = json.loads(evaluated(library, "std.objectFields(lib.method)"))
+    assert "cross_entropy" in methods
+    for method in methods:
+        with pytest.raises(RuntimeError, match="method: this is none; call one"):
+            evaluated(library, f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.{method})")
 
 
 @pytest.mark.parametrize("tuned", ["false", "true"])
