@@ -68,13 +68,24 @@ def test_settings_of_the_bilstm():
         assert (words["pretrained_file"], words["embedding_dim"]) == ("words.txt", 7)
         assert encoder["encoder"]["input_size"] == 7 + 2 * 3
         assert (encoder["encoder"]["hidden_size"], encoder["encoder"]["num_layers"]) == (5, 2)
-    assert set(tagging.ENCODER) <= set(tagging.setting_names(suite.dataset, "nce"))
+    assert set(tagging.ENCODERS.of_words) <= set(tagging.setting_names(suite.dataset, "nce"))
 
 
 def test_settings_of_the_bilstm_beside_a_transformer(tmp_path, capsys):
     options = ["--suite", "tagging", "--encoder", "a/b", "--settings", "hidden=5", "--out", str(tmp_path / "out")]
     assert reproduce.main(options) == 2
     assert "--settings: 'hidden' is of the BiLSTM; leave it out, or --encoder" in capsys.readouterr().err
+
+
+def test_settings_of_a_transformer(tmp_path, capsys):
+    suite = SUITES["tagging_wnut17"]
+    config = evaluated(suite.methods["nce"].write(settings_of(suite, ("max_length", "64"), encoder="a/b")))
+    assert config["dataset_reader"]["token_indexers"]["tokens"]["max_length"] == 64
+    for net in ("task_net", "loss_net"):
+        assert config["model"][net]["encoder"]["max_length"] == 64
+    options = ["--suite", "tagging", "--settings", "max_length=64", "--out", str(tmp_path / "out")]
+    assert reproduce.main(options) == 2
+    assert "--settings: 'max_length' is of a transformer; name one with --encoder" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

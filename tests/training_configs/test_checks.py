@@ -54,7 +54,11 @@ def test_what_citations_add_is_unknown_to_other_tags():
         evaluated("tagging", EXPERIMENTS["tagging"] % "num_labelled")
 
 
-NEEDED = {"tagging": ["train", "dev", "reader", "encoding"], "text": ["train", "dev", "reader"], "srl": ["train", "dev"]}
+NEEDED = {
+    "tagging": ["train", "dev", "reader", "encoding"],
+    "text": ["train", "dev", "reader"],
+    "srl": ["train", "dev"],
+}
 
 
 @pytest.mark.parametrize("library", NEEDED)

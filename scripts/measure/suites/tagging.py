@@ -6,8 +6,9 @@ from typing import Any, Dict, List, Optional
 import numpy
 
 from scripts.measure.configs import call, library_value, listed, text
+from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
 from scripts.measure.tagging_scores import KEY, score
 
 # By the groups that are the headings of the tables.
@@ -43,9 +44,13 @@ ARGUMENTS = {
     "compound_shared": _COMPOUND,
     **{name: (*_COMPOUND, "q") for name in ("compound_stacked", *WITH_ENERGY)},
 }
-# And to the BiLSTM, which has a name and settings of its own for a data set with more to read than words.
-ENCODER = (
-    "vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout", "features", "characters"
+# And to the encoder. The BiLSTM has a name and settings of its own for a data set with more to read than words.
+ENCODERS = EncoderChoice(
+    words="the BiLSTM",
+    of_words=(
+        "vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout", "features", "characters"
+    ),
+    of_transformer=("max_length",),
 )
 BILSTM = {"conll2003": "ner"}
 DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
@@ -65,11 +70,11 @@ def data(name: str) -> Dict[str, Optional[str]]:
 
 def setting_names(dataset: str, method: str) -> List[str]:
     """
-    What `--settings` may set: `energies`, the arguments of the method and of the BiLSTM, and the settings of training;
+    What `--settings` may set: `energies`, the arguments of the method and of the encoder, and the settings of training;
     the seed and the epochs have options of their own.
     """
     training = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
-    return ["energies", *ARGUMENTS.get(method, ()), *ENCODER, *training]
+    return ["energies", *ARGUMENTS.get(method, ()), *ENCODERS.names(), *training]
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
@@ -77,16 +82,9 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
     method, energies = WITH_ENERGY.get(method, (method, "tagging.energies()"))
     energies = more.pop("energies", energies)
-    of_encoder = {name: more.pop(name) for name in ENCODER if name in more}
-    if settings.encoder is None:
-        encoder = f"tagging.encoder.{BILSTM.get(dataset, 'bilstm')}({listed('=', of_encoder)})"
-        transformer = ""
-    elif of_encoder:
-        raise UserError(f"--settings: '{next(iter(of_encoder))}' is of the BiLSTM; leave it out, or --encoder.")
-    else:
-        # But for its epochs, which are said.
-        encoder = f"tagging.encoder.transformer({text(settings.encoder)})"
-        transformer = " + tagging.training.transformer"
+    encoder = ENCODERS.call("tagging", BILSTM.get(dataset, "bilstm"), settings, more)
+    # But for its epochs, which are said.
+    transformer = "" if settings.encoder is None else " + tagging.training.transformer"
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
     return f"local tagging = import {text(settings.library + '/tagging.libsonnet')};\n\n" + call(
         "tagging.experiment",

@@ -6,8 +6,9 @@ from typing import Any, Dict, List, Optional
 import numpy
 
 from scripts.measure.configs import call, library_value, listed, text
+from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, UserError
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
 from scripts.measure.text_scores import KEY, score
 
 METHODS = {
@@ -19,10 +20,11 @@ METHODS = {
     "nce_shared": "SEAL NCE, shared encoder",
     "implicit_cd": "implicit CD",
 }
-# Of the encoder, a transformer or a convolution of words, beside those of `training` in
-# `training_configs/lib/text.libsonnet`.
-TRANSFORMER_SETTINGS = ("max_length", "pooling", "adapters", "frozen")
-CNN_SETTINGS = ("max_length", "vectors", "vector_words", "word_dim", "filters", "dropout")
+ENCODERS = EncoderChoice(
+    words="an encoder of words",
+    of_words=("max_length", "vectors", "vector_words", "word_dim", "filters", "dropout"),
+    of_transformer=("max_length", "pooling", "adapters", "frozen"),
+)
 ARGUMENTS = {**SHARED, "nce_shared": tuple(name for name in SHARED["nce"] if name != "share_encoder")}
 
 
@@ -46,10 +48,7 @@ def data(name: str) -> Dict[str, Optional[str]]:
 def setting_names(dataset: str, method: str) -> List[str]:
     """What `--settings` may set: the seed and the epochs have options of their own."""
     names = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
-    names += CNN_SETTINGS
-    if dataset != "sample":
-        names += [name for name in TRANSFORMER_SETTINGS if name not in CNN_SETTINGS]
-    return [*names, *ARGUMENTS.get(method, ())]
+    return [*names, *ENCODERS.names(with_transformer=dataset != "sample"), *ARGUMENTS.get(method, ())]
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
@@ -58,23 +57,11 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     """
     more = dict(settings.more)
     of_method = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
-    if settings.encoder is None:
-        own, other, told = CNN_SETTINGS, TRANSFORMER_SETTINGS, "a transformer; name one with --encoder"
-    else:
-        own, other, told = TRANSFORMER_SETTINGS, CNN_SETTINGS, "an encoder of words; leave it out, or --encoder"
-    of_encoder = {name: more.pop(name) for name in own if name in more}
-    for name in other:
-        if name in more:
-            raise UserError(f"--settings: '{name}' is of {told}.")
+    encoder = ENCODERS.call("text", "cnn", settings, more)
     if method == "nce_shared":
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
-    if settings.encoder is None:
-        encoder, rates = f"text.encoder.cnn({listed('=', of_encoder)})", " + text.training.from_scratch"
-    else:
-        named = f", {listed('=', of_encoder)}" if of_encoder else ""
-        encoder = f"text.encoder.transformer({text(settings.encoder)}{named})"
-        rates = ""
+    rates = " + text.training.from_scratch" if settings.encoder is None else ""
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
     base = dataset if library()[dataset]["own_training"] else "default"
     return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(

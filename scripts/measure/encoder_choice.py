@@ -1,0 +1,46 @@
+"""The encoder of a suite's runs: one of words, or the transformer that `--encoder` names."""
+
+from dataclasses import dataclass
+from typing import Dict, Tuple
+
+from scripts.measure.configs import listed, text
+from scripts.measure.suite import Settings, UserError
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """
+    `of_words` and `of_transformer` are what `--settings` may hand to the one and to the other: arguments of functions
+    of the suite's library.
+    """
+
+    #: In messages: what there is without `--encoder`.
+    words: str
+    of_words: Tuple[str, ...]
+    of_transformer: Tuple[str, ...]
+
+    def names(self, with_transformer: bool = True) -> Tuple[str, ...]:
+        more = self.of_transformer if with_transformer else ()
+        return (*self.of_words, *(name for name in more if name not in self.of_words))
+
+    def call(self, library: str, words: str, settings: Settings, more: Dict[str, str]) -> str:
+        """
+        The call of `library`'s encoder, with its settings, which are taken out of `more`. `words` is the name of the
+        one that reads words.
+
+        # Raises
+
+        `UserError` if `more` has a setting of the other kind of encoder.
+        """
+        if settings.encoder is None:
+            own, other, told = self.of_words, self.of_transformer, "a transformer; name one with --encoder"
+        else:
+            own, other, told = self.of_transformer, self.of_words, f"{self.words}; leave it out, or --encoder"
+        arguments = {name: more.pop(name) for name in own if name in more}
+        for name in other:
+            if name in more:
+                raise UserError(f"--settings: '{name}' is of {told}.")
+        if settings.encoder is None:
+            return f"{library}.encoder.{words}({listed('=', arguments)})"
+        named = f", {listed('=', arguments)}" if arguments else ""
+        return f"{library}.encoder.transformer({text(settings.encoder)}{named})"
