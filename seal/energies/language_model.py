@@ -3,8 +3,6 @@ from typing import Optional
 
 import torch
 
-from seal.common.precision import in_full_precision
-
 # A distribution that gives a tag nothing makes an energy of at most 18.4 nats a token, with a gradient of 0.
 _LEAST_PROBABILITY = 1e-8
 _LOG_LEAST = math.log(_LEAST_PROBABILITY)
@@ -91,7 +89,7 @@ class TagLanguageModel(torch.nn.Module):
             inputs = torch.cat([self.start.to(inputs).expand(len(inputs), 1, -1), inputs], dim=1)
         # Padding comes last and an LSTM looks back only: what it makes of padding reaches no real token.
         # shape: (batch, inputs, tags + 1 or tags); position i has read i + 1 inputs and predicts what comes next
-        log_probs = in_full_precision(self.output, self.lstm(inputs)[0]).log_softmax(dim=-1)
+        log_probs = self.output(self.lstm(inputs)[0]).log_softmax(dim=-1)
         tokens = outputs.shape[1]
         if relaxed:
             probs = log_probs[:, :tokens, : self.num_tags].exp()

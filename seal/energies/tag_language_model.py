@@ -4,6 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TextFieldEmbedder
 
+from seal.common.precision import without_autocast
 from seal.energies.energy import Energy, check_output_space
 from seal.energies.language_model import TagLanguageModel, reverse_tokens
 from seal.energies.pretrained_energy import load_pretrained_energy
@@ -146,6 +147,8 @@ class TagLanguageModelEnergy(Energy):
             words = self.word_embedder(inputs["tokens"])
         return words if self.word_map is None else self.word_map(words)
 
+    # Not for precision alone: a processor without instructions for bfloat16 has no LSTM of that type in torch.
+    @without_autocast
     def forward(
         self,
         condition: Optional[torch.Tensor],

@@ -45,6 +45,21 @@ def test_a_quadratic_with_a_known_minimum(space, optimizer):
     assert torch.allclose(found.squeeze(1), center, atol=0.01)
 
 
+def test_mixed_precision_does_not_reach_the_gradient():
+    """A trainer's autocast is around the sampler; an energy that leaves it has its gradient outside of it as well."""
+    matrix = torch.randn(3, 3, generator=torch.Generator().manual_seed(0))
+
+    def energy(outputs):
+        with torch.autocast("cpu", enabled=False):
+            return (outputs @ matrix).square().sum(dim=-1)
+
+    problem = problem_of(energy)
+    problem.logits = problem.logits.float()
+    expected = infer(problem, start="half", num_steps=5, step_size=0.01)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(infer(problem, start="half", num_steps=5, step_size=0.01), expected)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_against_all_label_sets(seed):
     """With negative weights the energy is concave, so its minimum is a label set: that of brute force."""
