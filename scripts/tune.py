@@ -20,6 +20,7 @@ from tqdm import tqdm  # noqa: E402
 from scripts.measure import search_spaces  # noqa: E402
 from scripts.measure.command import at_least_one, exit_status  # noqa: E402
 from scripts.measure.configs import parse_settings  # noqa: E402
+from scripts.measure.idle_settings import idle_setting  # noqa: E402
 from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
@@ -84,6 +85,11 @@ def check(arguments: argparse.Namespace) -> None:
     for name, _ in arguments.held:
         if name not in known:
             raise UserError(f"--settings: no setting '{name}'; there are {', '.join(known)}.")
+    refuse_idle_settings(arguments)
+    if arguments.storage is not None and arguments.storage.suffix in (".csv", ".lock"):
+        raise UserError(
+            f"--storage: '{arguments.storage}' has the ending of a file that is written beside it; take another, as .db."
+        )
     at_least_one(arguments, "trials", "epochs", "threads")
     if arguments.timeout is not None and arguments.timeout <= 0:
         raise UserError(f"--timeout must be above 0, not {arguments.timeout:g}.")
@@ -99,6 +105,17 @@ def check(arguments: argparse.Namespace) -> None:
         import optuna  # noqa: F401
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is not installed; requirements-measure.txt has it.") from error
+
+
+def refuse_idle_settings(arguments: argparse.Namespace) -> None:
+    def write(held: Dict[str, str]) -> str:
+        library = (ROOT / "training_configs" / "lib").as_posix()
+        settings = Settings(library, seed=1, epochs=1, fraction=1.0, more=tuple(held.items()))
+        return multilabel.experiment(arguments.dataset, arguments.method, settings)
+
+    idle = idle_setting(dict(arguments.held), [{arguments.method: write}])
+    if idle is not None:
+        raise UserError(f"--settings: '{idle}' changes nothing in what '{arguments.method}' trains; leave it out.")
 
 
 def storage_path(arguments: argparse.Namespace) -> Path:

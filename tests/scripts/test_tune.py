@@ -349,10 +349,12 @@ def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, mon
         (["--settings", "num_samples=tagging.whole"], "is not a jsonnet value (Unknown variable: tagging)"),
         (["--settings", "loss_net_from='x'"], "'loss_net_from' is of the static methods, not of 'nce'"),
         (["--method", "static_nce", "--settings", "loss_net_epochs='a'"], "epochs of a phase must be a whole number"),
+        (["--settings", "restarts=3"], "--settings: 'restarts' changes nothing in what 'nce' trains"),
         (["--trials", "0"], "--trials"),
         (["--timeout", "0"], "--timeout"),
         (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),
         (["--storage", "README.md"], "--storage"),
+        (["--storage", "search.csv"], "--storage: 'search.csv' has the ending of a file that is written beside it"),
     ],
 )
 def test_mistakes_end_in_a_sentence(more, word, tmp_path, capsys, monkeypatch):
