@@ -12,16 +12,17 @@ from seal.scores import Cost, OneMinusScore, SoftF1
 class ContrastiveDivergenceLoss(EnergyLoss):
     """
     `-log( exp(-E(x, y)) / sum_{k=0..K} exp(-E(x, y_k) + Delta(y_k, y)) )` with gold at `k = 0`, where `Delta`
-    is 0 (the implicit-gradient paper's `L_CD` with the minus it lacks, its `s` being a cost; LE8). The
-    candidates are draws from the task-net in the paper. With one candidate it is `softplus(Delta + E(x, y) -
-    E(x, y'))`, a smooth margin loss at most `log 2` above the hinge. At least 0.
+    is 0. This is `L_CD` of the implicit-gradient paper, whose `s` is a cost, with the minus sign that it lacks in
+    print. In the paper the candidates are draws from the task-net. With one candidate it is
+    `softplus(Delta + E(x, y) - E(x, y'))`, a smooth margin loss at most `log 2` above the hinge. The loss is at
+    least 0.
 
     A candidate drawn `n` times counts `n` times, also where it equals gold.
 
     # Parameters
 
     cost : `Cost`, optional (default = `OneMinusScore(SoftF1())`)
-        `Delta`: how unlike gold a candidate is, 0 for gold.
+        `Delta`: how much a candidate differs from gold; 0 for gold.
     """
 
     def __init__(self, cost: Optional[Cost] = None) -> None:

@@ -11,20 +11,20 @@ from seal.scores import Cost, OneMinusScore, TokenAccuracy
 @EnergyLoss.register("rewarded_contrastive_divergence")
 class RewardedContrastiveDivergenceLoss(EnergyLoss):
     """
-    Contrastive divergence where some rows have gold and others a reward `R` alone (implicit-training paper, "Citation
-    Field Extraction"; LE8, IM13):
+    Contrastive divergence for batches in which some rows have gold and others only a reward `R` (implicit-training
+    paper, "Citation Field Extraction"):
 
         -log( exp(-E(x, y)) / sum_{k=0..K} exp(-E(x, y_k) + Delta(y_k)) )
 
-    with gold or, without, `y = y+`, the output of the highest reward that a search found, at `k = 0`, where `Delta`
-    is 0. `Delta` is the cost of a row with gold, and `R(x, y+) - R(x, y_k)` of one without: the reward is a constant,
-    its rules have no gradient. A row without gold whose candidates all have the reward of `y+` says nothing, and its
-    loss is 0.
+    At `k = 0` stands `y`, with `Delta = 0`: gold or, in a row without gold, `y+`, the output of the highest reward that
+    a search found. In a row with gold `Delta` is the cost. In a row without gold it is `R(x, y+) - R(x, y_k)`, a
+    constant, because the reward's rules have no gradient. A row without gold whose candidates all have the reward of
+    `y+` carries no information, and its loss is 0.
 
     # Parameters
 
     cost : `Cost`, optional (default = `OneMinusScore(TokenAccuracy())`)
-        Of rows with gold.
+        `Delta` in rows with gold.
     """
 
     needs_rewards = True

@@ -12,7 +12,7 @@ class StackedSampler(Sampler):
     """
     The candidates of several samplers together.
 
-    It gives no noise log-probability: draws from a mixture of samplers are not draws from any one of them.
+    They have no noise log-probability: draws from a mixture of samplers are not draws from any one of them.
 
     # Parameters
 
