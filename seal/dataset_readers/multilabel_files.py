@@ -1,8 +1,7 @@
 """
 Feature-based multi-label files as arrays: ARFF with the labels of Mulan, MEKA or KU Leuven.
 
-Everything a user can get wrong in a file ends in a `ConfigurationError` of one sentence that starts with
-`file:line`.
+Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import logging
@@ -43,9 +42,9 @@ class MultilabelData:
     source : `List[str]`
         `file:line` of each row.
     means : `numpy.ndarray`
-        float32, shape (features,): what a missing value counts as with `missing="mean"`.
+        float32, shape (features,): the values of missing features with `missing="mean"`.
     taxonomy : `Optional[Taxonomy]`
-        Of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
+        That of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
     """
 
     features: Matrix
@@ -57,7 +56,7 @@ class MultilabelData:
     taxonomy: Optional[Taxonomy] = None
 
     def columns_of(self, names: Sequence[str]) -> List[int]:
-        """Where each of these features stands."""
+        """The column of each of these features."""
         places = {name: column for column, name in enumerate(self.feature_names)}
         return [places[name] for name in names]
 
@@ -92,16 +91,15 @@ def read_multilabel(
     drop_attributes : `Sequence[str]`, optional (default = `()`)
         Names of attributes to leave out, such as identifiers.
     missing : `str`, optional (default = `"mean"`)
-        A missing feature is the column's mean over what is not missing, (`"zero"`) 0, or (`"error"`) an
-        error. The columns of a nominal value have means, too: the share of each value.
+        What a missing feature is: `"mean"`, the mean of the column over the values that are not missing; `"zero"`, 0;
+        `"error"`, an error. The columns of a nominal attribute have means, too: the share of each value.
     statistics : `Optional[MultilabelData]`
         The split whose means to take (the training split); this one's own where it is left out. Its features
         and labels must have the same names, in any order.
     hierarchy : `str`, optional (default = `"auto"`)
-        `"tree"`, `"graph"` or `"auto"`; see
-        [`hierarchy_of`](./label_sources.md#hierarchy_of).
+        `"tree"`, `"graph"` or `"auto"`; see `hierarchy_of`.
     repeated_names : `str`, optional (default = `"error"`)
-        See [`read_arff`](./arff.md#read_arff).
+        See `read_arff`.
 
     # Returns
 
@@ -110,7 +108,7 @@ def read_multilabel(
     # Raises
 
     `ConfigurationError`
-        At whatever in the files or the parameters is not as above.
+        At everything in the files or the parameters that is not as above.
     """
     if missing not in ("mean", "zero", "error"):
         raise ConfigurationError(f"dataset_reader.missing must be 'mean', 'zero' or 'error', found {missing!r}.")

@@ -7,8 +7,8 @@ import torch
 @dataclass
 class Candidates:
     """
-    The outputs that a loss-net is trained to tell from gold: constants as a sampler gives them; `with_gradient` puts
-    the task-net's graph back.
+    The outputs that a loss-net is trained to tell from gold. A sampler gives them as constants; `with_gradient` makes
+    them functions of the task-net again.
 
     # Parameters
 
@@ -18,7 +18,8 @@ class Candidates:
     gold_noise_log_prob : `torch.Tensor`, `(batch,)`, optional
         `log P_N` of gold.
     log_count : `torch.Tensor`, `(batch, samples)`, optional
-        The logarithm of how many draws a candidate stands for; `-inf` for a filler. `None`: one each.
+        The logarithm of the number of draws that a candidate stands for; `-inf` for a filler, which stands for none.
+        `None`: each candidate is one draw.
     """
 
     outputs: torch.Tensor

@@ -10,7 +10,7 @@ from seal.losses import NetTerms, TaskLoss
 from tests.label_sets import label_set
 from tests.spine import tag_sequence
 
-# Fixture F1 of the method's specification; SEAL, NeurIPS 2022, Eq. 1 and 2.
+# SEAL, NeurIPS 2022, Eq. 1 and 2.
 HIDDEN = torch.tensor([[1.0, -1.0]], dtype=torch.double)
 B = torch.tensor([[0.5, 0.2], [-0.3, 0.4], [0.1, 0.6]], dtype=torch.double)
 M = torch.tensor([[1, -1, 0.5], [0.2, 0.3, -0.4]], dtype=torch.double)

@@ -4,7 +4,7 @@ import torch
 from seal.energies import LinearChainEnergy, LocalEnergy
 from tests.spine import mask_of, one_hot, tag_sequence
 
-# Fixture F7 of the method's specification; Tu, Pang & Gimpel 2020, Eq. 7.
+# Tu, Pang & Gimpel 2020, Eq. 7.
 U = torch.tensor([[0.5, -0.2], [0.1, 0.3]], dtype=torch.double)
 W = torch.tensor([[0.6, -0.4], [-0.1, 0.2]], dtype=torch.double)
 HIDDEN = torch.tensor([[[1, 0], [0.5, -1], [-1, 2]]], dtype=torch.double)
