@@ -74,5 +74,4 @@ class CompoundLoss(EnergyLoss):
 def _only(index: int, energy: torch.Tensor, candidates: Candidates) -> Tuple[torch.Tensor, Candidates]:
     """One of two candidates."""
     chosen = slice(index, index + 1)
-    count = None if candidates.log_count is None else candidates.log_count[:, chosen]
-    return energy[:, chosen], Candidates(candidates.outputs[:, chosen], log_count=count)
+    return energy[:, chosen], Candidates(candidates.outputs[:, chosen], log_count=candidates.log_counts()[:, chosen])

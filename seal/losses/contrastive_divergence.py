@@ -38,8 +38,28 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        rank = self.cost(output_space, candidates.outputs, gold, mask)
-        if candidates.log_count is not None:
-            rank = rank + candidates.log_count
-        ranks = torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)
-        return log_total(ranks) + gold_energy
+        cost = self.cost(output_space, candidates.outputs, gold, mask)
+        return contrastive_divergence(gold_energy, energy, cost, candidates)
+
+
+def contrastive_divergence(
+    gold_energy: torch.Tensor, energy: torch.Tensor, cost: torch.Tensor, candidates: Candidates
+) -> torch.Tensor:
+    """
+    `-log( exp(-E(x, y)) / sum_{k=0..K} n_k exp(-E(x, y_k) + Delta_k) )` with `y` at `k = 0`, where `Delta` is 0.
+
+    # Parameters
+
+    gold_energy : `torch.Tensor`, `(batch,)`
+        `E(x, y)`.
+    energy, cost : `torch.Tensor`, `(batch, samples)`
+        `E(x, y_k)` and `Delta_k`.
+    candidates : `Candidates`
+        Their counts are the `n_k`.
+
+    # Returns
+
+    `torch.Tensor`, `(batch,)`
+    """
+    logits = cost + candidates.log_counts() - energy
+    return log_total(torch.cat([-gold_energy.unsqueeze(1), logits], dim=1)) + gold_energy

@@ -38,7 +38,4 @@ class MarginLoss(EnergyLoss):
 
 def hinge(violation: torch.Tensor, candidates: Candidates) -> torch.Tensor:
     """`[violation]_+` of `(batch, samples)`, summed over the candidates, each as often as it was drawn: `(batch,)`."""
-    positive = torch.relu(violation)
-    if candidates.log_count is not None:
-        positive = positive * candidates.log_count.exp()
-    return positive.sum(dim=1)
+    return (torch.relu(violation) * candidates.log_counts().exp()).sum(dim=1)

@@ -9,14 +9,14 @@ from seal.output_spaces import Candidates, OutputSpace
 LOST = 40.0
 
 
-def log_total(ranks: torch.Tensor) -> torch.Tensor:
+def log_total(logits: torch.Tensor) -> torch.Tensor:
     """
-    `log sum_k exp(r_k)` of `ranks (batch, 1 + samples)`: `(batch,)`. Terms more than `LOST` nats below the largest have
-    a gradient of exactly 0, and not of 1e-30: the log-probabilities of masks and long sentences are hundreds of nats
-    apart, and on a CPU a net takes a hundred times as long for numbers close to the smallest that there are.
+    `log sum_k exp(r_k)` of `logits (batch, 1 + samples)`: `(batch,)`. Terms more than `LOST` nats below the largest
+    have a gradient of exactly 0, and not of 1e-30: the log-probabilities of masks and long sentences are hundreds of
+    nats apart, and on a CPU a net takes a hundred times as long for numbers close to the smallest that there are.
     """
-    lost = ranks < ranks.detach().amax(dim=1, keepdim=True) - LOST
-    return ranks.masked_fill(lost, -torch.inf).logsumexp(dim=1)
+    lost = logits < logits.detach().amax(dim=1, keepdim=True) - LOST
+    return logits.masked_fill(lost, -torch.inf).logsumexp(dim=1)
 
 
 @EnergyLoss.register("ranking")
@@ -38,12 +38,12 @@ class RankingLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        gold_rank, rank = self._ranks(gold_energy, energy, candidates)
-        if candidates.log_count is not None:
-            rank = rank + candidates.log_count
-        return log_total(torch.cat([gold_rank.unsqueeze(1), rank], dim=1)) - gold_rank
+        gold_logit, logits = self._logits(gold_energy, energy, candidates)
+        logits = logits + candidates.log_counts()
+        return log_total(torch.cat([gold_logit.unsqueeze(1), logits], dim=1)) - gold_logit
 
-    def _ranks(self, gold_energy, energy, candidates):
+    def _logits(self, gold_energy, energy, candidates):
+        """`r_0` and the other `r_k`: `(batch,)` and `(batch, samples)`."""
         return -gold_energy, -energy
 
 
@@ -59,7 +59,7 @@ class NceRankingLoss(RankingLoss):
 
     needs_noise_log_prob = True
 
-    def _ranks(self, gold_energy, energy, candidates):
+    def _logits(self, gold_energy, energy, candidates):
         return (
             -gold_energy - candidates.gold_noise_log_prob,
             -energy - candidates.noise_log_prob,

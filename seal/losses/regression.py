@@ -57,6 +57,6 @@ class RegressionLoss(EnergyLoss):
     ) -> torch.Tensor:
         score = self._score(output_space, candidates.outputs, gold, mask)
         losses = regression_loss(energy, score)
-        counts = torch.ones_like(losses) if candidates.log_count is None else candidates.log_count.exp()
+        counts = candidates.log_counts().exp()
         total = (losses * counts).sum(dim=1)
         return total if self._reduction == "sum" else total / counts.sum(dim=1)

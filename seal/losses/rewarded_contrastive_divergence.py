@@ -2,8 +2,8 @@ from typing import Optional
 
 import torch
 
+from seal.losses.contrastive_divergence import contrastive_divergence
 from seal.losses.energy_loss import EnergyLoss
-from seal.losses.ranking import log_total
 from seal.output_spaces import OutputSpace, RewardedCandidates
 from seal.scores import Cost, OneMinusScore, TokenAccuracy
 
@@ -43,9 +43,6 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         labelled, gap = candidates.labelled, candidates.reward_gap
-        cost = self.cost(output_space, candidates.outputs, gold, mask)
-        rank = torch.where(labelled.unsqueeze(1), cost, gap)
-        if candidates.log_count is not None:
-            rank = rank + candidates.log_count
-        loss = log_total(torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)) + gold_energy
+        cost = torch.where(labelled.unsqueeze(1), self.cost(output_space, candidates.outputs, gold, mask), gap)
+        loss = contrastive_divergence(gold_energy, energy, cost, candidates)
         return loss * (labelled | (gap > 0).any(dim=1))

@@ -26,3 +26,9 @@ class Candidates:
     noise_log_prob: Optional[torch.Tensor] = None
     gold_noise_log_prob: Optional[torch.Tensor] = None
     log_count: Optional[torch.Tensor] = None
+
+    def log_counts(self) -> torch.Tensor:
+        """`log_count`, or as many zeros where it is `None`: `(batch, samples)`."""
+        if self.log_count is not None:
+            return self.log_count
+        return torch.zeros(self.outputs.shape[:2], device=self.outputs.device)
