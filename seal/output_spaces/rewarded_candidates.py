@@ -5,7 +5,7 @@ import torch
 from seal.output_spaces.candidates import Candidates
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RewardedCandidates(Candidates):
     """
     Candidates for a batch in which some rows have no gold. In each such row a reward `R(x, .)` determines the output
@@ -21,7 +21,6 @@ class RewardedCandidates(Candidates):
         `R(x, y+) - R(x, y_k)`, at least 0; 0 in rows with gold.
     """
 
-    # Never left out; without defaults they could not follow those that are.
-    target: torch.Tensor = None
-    labelled: torch.Tensor = None
-    reward_gap: torch.Tensor = None
+    target: torch.Tensor
+    labelled: torch.Tensor
+    reward_gap: torch.Tensor
