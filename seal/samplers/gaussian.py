@@ -49,10 +49,10 @@ class GaussianPerturbation(Sampler):
         noise = self.std * self._noise(problem.logits)
         if self.include_clean:
             noise[:, 0] = 0
-        space, mask = problem.output_space, problem.mask
+        output_space, mask = problem.output_space, problem.mask
         if self.space == "clip":
-            return Candidates(space.project(space.relax(problem.logits, mask) + noise, mask))
-        return Candidates(space.relax_candidates(problem.logits.unsqueeze(1) + noise, mask))
+            return Candidates(output_space.project(output_space.relax(problem.logits, mask) + noise, mask))
+        return Candidates(output_space.relax_candidates(problem.logits.unsqueeze(1) + noise, mask))
 
     def _noise(self, logits: torch.Tensor) -> torch.Tensor:
         """Standard normal, `(batch, samples, *structure)`."""

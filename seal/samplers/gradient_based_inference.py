@@ -173,24 +173,24 @@ class GradientBasedInference(Sampler):
 
     def _first_point(self, problem: SamplingProblem) -> torch.Tensor:
         """The start of what the optimizer updates, outputs or logits: `(batch, restarts, *structure)`."""
-        space, logits = problem.output_space, problem.logits
+        output_space, logits = problem.output_space, problem.logits
         # Half precision would lose small steps.
         logits = logits.to(torch.promote_types(logits.dtype, torch.float))
         if self.start == "zeros":
             outputs = torch.zeros_like(logits).unsqueeze(1)
         elif self.start == "half":
-            outputs = space.relax(torch.zeros_like(logits), problem.mask)
+            outputs = output_space.relax(torch.zeros_like(logits), problem.mask)
         elif self.start == "random":
             outputs = torch.rand(
                 logits.shape[0], self.restarts, *logits.shape[1:], dtype=logits.dtype, device=logits.device
             )
         elif self.start == "task_net":
-            outputs = space.relax(logits, problem.mask)
+            outputs = output_space.relax(logits, problem.mask)
         elif self.start == "draw":
-            outputs = space.sample(logits, self.restarts, problem.mask).to(logits)
+            outputs = output_space.sample(logits, self.restarts, problem.mask).to(logits)
         else:
             outputs = problem.gold.unsqueeze(1).to(logits)
-        return space.to_logits(outputs) if self.space == "logit" else space.project(outputs, problem.mask)
+        return output_space.to_logits(outputs) if self.space == "logit" else output_space.project(outputs, problem.mask)
 
     def _outputs(self, problem: SamplingProblem, point: torch.Tensor) -> torch.Tensor:
         """The relaxed outputs of a point, which share no memory with it: `(batch, samples, *structure)`."""

@@ -8,12 +8,13 @@ from allennlp.common.checks import ConfigurationError
 from seal.output_spaces import Candidates, OutputSpace
 
 #: The ways in which the gradient of a loss of candidates reaches the logits that they were drawn from.
-PATHS = ("straight_through", "relaxed", "soft", "none")
+THROUGH = ("straight_through", "relaxed", "soft", "none")
 
 
-def check_path(path: str, key: str) -> None:
-    if path not in PATHS:
-        raise ConfigurationError(f"{key}: one of {', '.join(PATHS)}, not '{path}'.")
+def check_through(through: str, key: str) -> None:
+    """Raises `ConfigurationError`, with the config key, if `through` is none of `THROUGH`."""
+    if through not in THROUGH:
+        raise ConfigurationError(f"{key}: one of {', '.join(THROUGH)}, not '{through}'.")
 
 
 def with_gradient(
@@ -21,7 +22,7 @@ def with_gradient(
     logits: torch.Tensor,
     output_space: OutputSpace,
     mask: Optional[torch.Tensor] = None,
-    path: str = "straight_through",
+    through: str = "straight_through",
 ) -> Candidates:
     """
     The candidates as functions of the task-net's logits `z`: an implicit gradient needs `d L_Prim / d theta`, and
@@ -41,8 +42,8 @@ def with_gradient(
     output_space : `OutputSpace`
     mask : `torch.BoolTensor`, optional
         `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
-    path : `str`, optional (default = `"straight_through"`)
-        One of `PATHS`.
+    through : `str`, optional (default = `"straight_through"`)
+        One of `THROUGH`.
 
     # Returns
 
@@ -50,15 +51,15 @@ def with_gradient(
         Relaxed outputs, whatever form the candidates had, except with `"none"`. With `"relaxed"` and `"soft"` they are
         new candidates, without a log-probability.
     """
-    if path == "none":
+    if through == "none":
         return candidates
     relaxed = output_space.relax(logits, mask)
     draws = _draws(candidates)
-    if path == "relaxed":
+    if through == "relaxed":
         return Candidates(output_space.relaxed_sample(logits, draws, mask))
     # In the form of the relaxed output.
     outputs = output_space.stack(relaxed.detach(), candidates.outputs)[:, 1:]
-    if path == "straight_through":
+    if through == "straight_through":
         # All other fields stay, also those of a subclass.
         return replace(candidates, outputs=outputs + (relaxed - relaxed.detach()))
     if candidates.log_count is None:
