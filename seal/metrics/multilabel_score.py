@@ -218,11 +218,29 @@ def average_precision(probabilities: torch.Tensor, gold: torch.Tensor) -> torch.
     return (correct.double() / predicted).masked_fill(~filled, 0.0).sum(dim=1) / num_gold
 
 
-def _count(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> Counts:
-    both = predicted & gold
+def example_f1(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> torch.Tensor:
+    """
+    The F1 of each row's labels, `2 correct / (predicted + gold)`.
+
+    # Parameters
+
+    predicted, gold : `torch.Tensor`, `(rows, labels)`
+        Boolean.
+    empty_f1 : `float`
+        The F1 of a row that has no label while none is predicted for it.
+
+    # Returns
+
+    `torch.Tensor`, `(rows,)`: 0 to 1, in double precision.
+    """
+    correct = (predicted & gold).sum(dim=1)
     total = predicted.sum(dim=1) + gold.sum(dim=1)
-    f1 = (2.0 * both.sum(dim=1).double() / total).masked_fill(total == 0, empty_f1)
-    return Counts(f1.sum().item(), both.sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
+    return (2.0 * correct.double() / total).masked_fill(total == 0, empty_f1)
+
+
+def _count(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> Counts:
+    f1 = example_f1(predicted, gold, empty_f1).sum().item()
+    return Counts(f1, (predicted & gold).sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
 
 
 def _sum(counts: List[Counts]) -> Counts:
