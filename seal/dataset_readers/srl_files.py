@@ -133,16 +133,21 @@ def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Sr
         for index, word in enumerate(words):
             check_name(word, f"{where}: word {index}")
         if not isinstance(frames, list):
-            raise ConfigurationError(f"{where}: 'frames' must be a list, found {json.dumps(frames)[:60]}.")
+            raise ConfigurationError(f"{where}: 'frames' must be a list, found {_as_json(frames)}.")
         yield SrlSentence(words, [_frame(where, frame, len(words)) for frame in frames], where)
 
 
 def _value(where: str, record: Any, key: str) -> Any:
     if not isinstance(record, dict):
-        raise ConfigurationError(f"{where}: expected a JSON object, found {json.dumps(record)[:60]}.")
+        raise ConfigurationError(f"{where}: expected a JSON object, found {_as_json(record)}.")
     if key not in record:
         raise ConfigurationError(f"{where}: the key {key!r} is missing; found {sorted(record)}.")
     return record[key]
+
+
+def _as_json(value: Any) -> str:
+    """The beginning of a value as the file has it, for messages: `true` and `null`, not Python's `True` and `None`."""
+    return json.dumps(value)[:60]
 
 
 def _frame(where: str, record: Any, length: int) -> SrlFrame:
@@ -150,8 +155,7 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
     # A JSON `true` is a Python int.
     if not isinstance(predicate, int) or isinstance(predicate, bool) or not 0 <= predicate < length:
         raise ConfigurationError(
-            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found "
-            f"{json.dumps(predicate)[:60]}."
+            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found {_as_json(predicate)}."
         )
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
@@ -171,7 +175,5 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
         )
     for key in ("lemma", "sense"):
         if not isinstance(record.get(key), (str, type(None))):
-            raise ConfigurationError(
-                f"{where}: {key!r} must be a string or null, found {json.dumps(record[key])[:60]}."
-            )
+            raise ConfigurationError(f"{where}: {key!r} must be a string or null, found {_as_json(record[key])}.")
     return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))

@@ -64,7 +64,8 @@ def text_of(record: Dict[str, Any], text_keys: Optional[Tuple[str, ...]] = None,
 def _record(line: str, where: str) -> Dict[str, Any]:
     record = read_json(line, "each line must be one JSON object", where)
     if not isinstance(record, dict):
-        raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {line[:40]!r}.")
+        found = short(line.strip())
+        raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {found}.")
     return record
 
 
@@ -97,5 +98,5 @@ def _labels(record: Dict[str, Any], where: str) -> List[str]:
         raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
     labels = record[key]
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {str(labels)[:40]!r}.")
+        raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {short(labels)}.")
     return once_each(labels, where)
