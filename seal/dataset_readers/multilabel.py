@@ -66,7 +66,7 @@ class MultilabelReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key is not recognised as such.
+        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         if standardize and statistics_from is None:
             raise ConfigurationError(

@@ -45,7 +45,7 @@ class SegmentationReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
+        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         self._crop = _sides("crop", crop)
         self._mirror = mirror

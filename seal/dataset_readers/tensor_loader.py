@@ -47,7 +47,7 @@ class TensorLoader(DataLoader):
     ) -> None:
         if not hasattr(reader, "read_table"):
             raise ConfigurationError(
-                f"data_loader.type: 'tensors' needs a reader of tables, such as 'seal_multilabel', and "
+                "data_loader.type: 'tensors' needs a reader of tables, such as 'seal_multilabel', and "
                 f"{type(reader).__name__} is none: leave the type out."
             )
         if batch_size < 1:
