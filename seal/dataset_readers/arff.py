@@ -193,7 +193,7 @@ def _attribute(where: str, line: str, number: int) -> Attribute:
         return Attribute(name, "numeric", (), number)
     word, rest = (kind.split(None, 1) + ["", ""])[:2]
     word = word.lower()
-    # Of a date, `rest` is the format.
+    # For a date, `rest` is its format.
     if word == "date" or (word == "string" and not rest):
         return Attribute(name, word, (), number)
     if word == "hierarchical" and rest:

@@ -2,7 +2,7 @@
 The values of ARFF: bare or quoted text between commas, and rows of them as numbers.
 
 Rows that hold nothing but numerals, which is nearly every row of a large file, are checked by one regular
-expression and converted at once. Other rows are read value by value; all errors are found there.
+expression and converted at once. Other rows are read value by value, which is also where all errors are found.
 """
 
 import re

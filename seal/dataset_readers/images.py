@@ -243,7 +243,7 @@ def _read_folder(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
 
 
 def _files_of(folder: str) -> Sequence[Tuple[str, str]]:
-    """The name without its ending, and the path, of each image in a folder; sorted."""
+    """The name without its ending, and the path, of each image in a folder; sorted by name."""
     if not os.path.isdir(folder):
         raise ConfigurationError(
             f"{folder}: there is no such folder; a folder of data has the folders 'images' and 'masks'."

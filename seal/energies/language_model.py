@@ -46,7 +46,7 @@ class TagLanguageModel(torch.nn.Module):
         self.num_tags = num_tags
         self.embedding = torch.nn.Parameter(torch.empty(num_tags, embedding_dim))
         torch.nn.init.normal_(self.embedding, std=embedding_dim**-0.5)
-        # y_0 and, beside it, x_0.
+        # y_0 and, where words are read, x_0.
         self.start: Optional[torch.nn.Parameter] = None
         if with_start:
             self.start = torch.nn.Parameter(torch.empty(embedding_dim + word_dim))

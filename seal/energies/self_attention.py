@@ -94,7 +94,7 @@ class SelfAttentionEnergy(Energy):
         mask = mask.unsqueeze(1)
         weights = mask.to(tags)
         if self.pooling == "mean":
-            # An instance without a token is pooled to 0.
+            # The mean of an instance without tokens is 0.
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)
         if len(self.layers) == 1 and not outputs.is_floating_point():
             pooled = self.layers[0].pooled(tags, positions, outputs, mask, weights)

@@ -142,8 +142,7 @@ def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> Tuple[torch.Tensor,
 
 def _descending(values: torch.Tensor) -> torch.Tensor:
     """Indices that sort the last dimension, highest first."""
-    # NumPy's sort takes a third of the time of torch's, and neither has to be stable. It does not know
-    # bfloat16.
+    # NumPy's sort takes a third of the time of torch's, and neither has to be stable. It does not know bfloat16.
     values = values.to(torch.promote_types(values.dtype, torch.float))
     return torch.from_numpy(numpy.argsort(-values.numpy(), axis=-1))
 

@@ -21,7 +21,7 @@ class GaussianPerturbation(Sampler):
         Whether one of the `num_samples` is the unperturbed output.
     space : `str`, optional (default = `"logit"`)
         Where the noise is added: `"logit"`, to the logits, which hardly changes confident outputs; `"clip"`, to the
-        relaxed output, which changes all variables alike and is then projected onto the nearest relaxed output.
+        relaxed output, which changes all variables alike, and of the result the nearest relaxed output is taken.
 
     # Raises
 
