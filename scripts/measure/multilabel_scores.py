@@ -18,6 +18,8 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring, reading the file left out."""
     import torch
 
+    from seal.metrics import example_f1
+
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
     def see(batch: Dict[str, Any], output: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -41,11 +43,4 @@ score = partial(score_splits, score_split)
 Of a run's best model, each split: at 0.5, and at the thresholds that its training tuned on the validation data, which
 are part of the weights.
 """
-
-
-def example_f1(predicted: Any, gold: Any, empty_f1: float) -> Any:
-    """`(rows,)`, 0 to 1: `2 correct / (predicted + gold)`, and `empty_f1` where there is neither."""
-    sizes = (predicted.sum(dim=1) + gold.sum(dim=1)).double()
-    f1 = 2 * (predicted & gold).sum(dim=1) / sizes.clamp(min=1)
-    return f1.masked_fill(sizes == 0, empty_f1)
 

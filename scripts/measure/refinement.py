@@ -13,7 +13,7 @@ import pandas  # noqa: E402
 import torch  # noqa: E402
 
 from scripts.measure.files import replacing  # noqa: E402
-from scripts.measure.multilabel_scores import example_f1  # noqa: E402
+from seal.metrics import example_f1  # noqa: E402
 from seal.models import MultilabelModel  # noqa: E402
 from seal.samplers.gradient_based_inference import GradientBasedInference  # noqa: E402
 

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterator, Tuple
 
 import pandas
 
-from scripts.measure.multilabel_scores import example_f1
 from scripts.measure.suite import Scores
 from scripts.measure.trained_run import TrainedRun, score_splits
 
@@ -18,6 +17,8 @@ KEY = ("source",)
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring."""
+    from seal.metrics import example_f1
+
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
     def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:

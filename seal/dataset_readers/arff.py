@@ -5,7 +5,7 @@ Neither library reads what the data sets here hold (tried on all nine): `scipy.i
 rows nor string attributes, `liac-arff` makes a Python object of every value, and neither knows the
 `hierarchical` attributes of KU Leuven or the names that their files repeat. Hence this parser.
 
-Everything wrong in a file ends in a `ConfigurationError` of one sentence that starts with `file:line`.
+Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import os
@@ -26,7 +26,7 @@ ATTRIBUTE = re.compile(
     r"""@attribute\s++(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s'"{][^\s{]*+))\s*+(.*)""",
     re.IGNORECASE | re.DOTALL,
 )
-# Old files of Weka's tell the range of the numbers.
+# Old files of Weka give the range of the numbers.
 NUMERIC = re.compile(
     rf"(?:numeric|real|integer)(?:\s*+\[\s*+{NUMBER.pattern}\s*+,\s*+{NUMBER.pattern}\s*+\])?+",
     re.ASCII | re.IGNORECASE,
@@ -36,6 +36,8 @@ NUMERIC = re.compile(
 @dataclass
 class ArffTable:
     """
+    The content of an ARFF file.
+
     # Parameters
 
     path : `str`
@@ -153,6 +155,8 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
 
 def unquote(text: str) -> str:
     """
+    Removes quotes.
+
     # Parameters
 
     text : `str`
@@ -189,7 +193,7 @@ def _attribute(where: str, line: str, number: int) -> Attribute:
         return Attribute(name, "numeric", (), number)
     word, rest = (kind.split(None, 1) + ["", ""])[:2]
     word = word.lower()
-    # Of a date, `rest` is the format.
+    # For a date, `rest` is its format.
     if word == "date" or (word == "string" and not rest):
         return Attribute(name, word, (), number)
     if word == "hierarchical" and rest:

@@ -2,7 +2,7 @@
 The values of ARFF: bare or quoted text between commas, and rows of them as numbers.
 
 Rows that hold nothing but numerals, which is nearly every row of a large file, are checked by one regular
-expression and converted at once; other rows go value by value, which is also what words the errors.
+expression and converted at once. Other rows are read value by value, which is also where all errors are found.
 """
 
 import re
@@ -46,7 +46,7 @@ class Attribute:
     values : `Tuple[str, ...]`
         The list of a nominal attribute, the nodes of a hierarchical one; else empty.
     line : `int`
-        Where the file declares it, counted from 1.
+        The line of its declaration, counted from 1.
     """
 
     name: str
@@ -71,12 +71,14 @@ def uncommented(line: str) -> str:
 
 def split_values(where: str, text: str) -> List[Tuple[str, bool]]:
     """
+    Splits a list of values.
+
     # Parameters
 
     where : `str`
         `file:line`, for messages.
     text : `str`
-        Values between commas.
+        The values, with commas between.
 
     # Returns
 
@@ -112,9 +114,9 @@ class ArffRows:
         self.path = path
         self.attributes = attributes
         self.texts: Dict[int, List[str]] = {}
-        # Of a nominal: value -> place in its list; of a text column: text -> place, growing as texts come.
+        # For a nominal attribute: value -> place in its list. For a text column: text -> place, growing with the texts.
         self._places: List[Dict[str, int]] = []
-        # The largest code that a numeral may be as it stands; -1 where a numeral is not its own code.
+        # The largest numeral that is its own code; -1 where numerals are not their own codes.
         self._bounds = numpy.full(len(attributes), -1.0)
         for column, attribute in enumerate(attributes):
             self._places.append({value: place for place, value in enumerate(attribute.values)})
@@ -132,6 +134,8 @@ class ArffRows:
         self, lines: Iterable[Tuple[int, str]]
     ) -> Tuple[Union[numpy.ndarray, sparse.csr_array], Dict[int, List[str]], numpy.ndarray]:
         """
+        Reads all rows.
+
         # Parameters
 
         lines : `Iterable[Tuple[int, str]]`
@@ -140,7 +144,7 @@ class ArffRows:
         # Returns
 
         `Tuple[Union[numpy.ndarray, scipy.sparse.csr_array], Dict[int, List[str]], numpy.ndarray]`
-            `codes`, `texts` and `lines` of [`ArffTable`](./arff.md#arfftable).
+            `codes`, `texts` and `lines` of an `ArffTable`.
 
         # Raises
 

@@ -13,7 +13,7 @@ from seal.dataset_readers.arff import ArffTable
 from seal.dataset_readers.arff_rows import Attribute
 from seal.dataset_readers.tensor_table import Matrix
 
-# No, then yes. By the words and not by their places: Mulan's genbase lists {YES, NO}.
+# No, then yes. The words decide, and not their order in the file: Mulan's genbase lists {YES, NO}.
 _PAIRS = (("no", "yes"), ("false", "true"), ("0", "1"))
 
 
@@ -24,6 +24,8 @@ def is_binary(attribute: Attribute) -> bool:
 
 def feature_columns(table: ArffTable, columns: Sequence[int]) -> Tuple[Matrix, List[str]]:
     """
+    The feature columns of attributes.
+
     # Parameters
 
     table : `ArffTable`
@@ -33,8 +35,9 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> Tuple[Matrix, L
     # Returns
 
     `Tuple[Union[numpy.ndarray, scipy.sparse.csr_array], List[str]]`
-        Shape (rows, features), NaN for what is missing, sparse where the table is; and the features' names. A
-        numeric attribute is itself, a binary one 0 or 1, another nominal one column a value.
+        A matrix of shape (rows, features), NaN where a value is missing, sparse where the table is; and the features'
+        names. A numeric attribute becomes one column as it is, a binary one a column of 0 and 1, and any other
+        nominal one a column for each value.
     """
     # Each feature is a column of codes: itself where `place` is None, else whether the code is `place`.
     plan: List[Tuple[int, Optional[int]]] = []
@@ -71,19 +74,21 @@ def fill_missing(
     means: Optional[numpy.ndarray] = None,
 ) -> Tuple[Matrix, numpy.ndarray]:
     """
+    Replaces missing values.
+
     # Parameters
 
     matrix : `Union[numpy.ndarray, scipy.sparse.csr_array]`
         NaN where a value is missing; changed in place.
     names : `Sequence[str]`
-        Of the columns, for messages.
+        The names of the columns, for messages.
     sources : `Sequence[str]`
         `file:line` of the rows, for messages.
     missing : `str`
         `"mean"`, `"zero"` or `"error"`.
     means : `Optional[numpy.ndarray]`
-        What to fill in with `"mean"`; the matrix's own means, over what is not missing (0 for a column where
-        all is), where left out.
+        The values to fill in with `"mean"`. `None`: the matrix's own means over the values that are not missing (0 for
+        a column where all are missing).
 
     # Returns
 
@@ -134,7 +139,8 @@ def _sparse_columns(codes: sparse.csr_array, plan: Sequence[Tuple[int, Optional[
     result = by_column[:, [column for column, _ in plan]]
     changed = {feature: place for feature, (_, place) in enumerate(plan) if place is not None}
     if changed:
-        # Code by code rather than entry by entry: what a sparse row leaves out has code 0, maybe a yes.
+        # Whole columns of codes, and not only the stored entries: a value that a sparse row leaves out has code 0,
+        # which may be a yes.
         parts, start = [], 0
         for feature, place in changed.items():
             parts.append(result[:, start:feature])

@@ -11,13 +11,15 @@ from allennlp.common.checks import ConfigurationError
 from numpy.lib.format import MAGIC_PREFIX
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-#: Pillow's names of what has no more than eight bits a colour, and no transparency.
+#: Pillow's modes of images with no more than eight bits a colour, and without transparency.
 _MODES = ("1", "L", "P", "RGB")
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
 class MaskedImages(NamedTuple):
     """
+    Images of one size, each with its mask.
+
     # Parameters
 
     images : `numpy.ndarray`, `(N, H, W, 3)`
@@ -25,7 +27,7 @@ class MaskedImages(NamedTuple):
     masks : `numpy.ndarray`, `(N, H, W)`
         0 or 1, `uint8`.
     source : `List[str]`
-        Where each is from: the image's file, or `file:row` of an archive, from 0.
+        The origin of each image: its file, or `file:row` of an archive, with rows from 0.
     """
 
     images: numpy.ndarray
@@ -35,17 +37,19 @@ class MaskedImages(NamedTuple):
 
 def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> MaskedImages:
     """
+    Reads images and their masks.
+
     # Parameters
 
     path : `str`
         An `.npz` with `images` and `masks`; or a folder with the folders `images` and `masks`, in which an image and
         its mask have the same name but for the ending.
     size : `Tuple[int, int]`, optional (default = `None`)
-        Height and width to bring everything to.
+        The height and width to which images and masks are resized.
 
     # Raises
 
-    `ConfigurationError`, one sentence with the file, for whatever is wrong.
+    `ConfigurationError`, one sentence with the file, for everything that can be wrong.
     """
     if os.path.isdir(path):
         return _read_folder(path, size)
@@ -77,7 +81,7 @@ def read_images(path: str) -> numpy.ndarray:
 
     # Raises
 
-    `ConfigurationError` if it is not there, or another one.
+    `ConfigurationError` if it is missing, or has another type or shape.
     """
     images = read_array(path, "images")
     if images.dtype != numpy.uint8 or images.ndim != 4 or images.shape[3] != 3 or 0 in images.shape[1:3]:
@@ -118,7 +122,7 @@ def read_array(path: str, name: str) -> numpy.ndarray:
             return array
     except ConfigurationError:
         raise
-    # What is damaged, encrypted or made up raises whatever numpy, zipfile and those that unpack for it come upon.
+    # A damaged, encrypted or forged archive may raise any exception of numpy, zipfile and the decompressors.
     except Exception as error:
         reason = "an array of objects" if "allow_pickle" in str(error) else str(error) or type(error).__name__
         raise ConfigurationError(f"{path}: it cannot be read as an .npz of plain arrays ({reason}).") from error
@@ -126,11 +130,11 @@ def read_array(path: str, name: str) -> numpy.ndarray:
 
 def read_image(path: str) -> Image.Image:
     """
-    An image in red, green and blue.
+    Reads an image in red, green and blue.
 
     # Raises
 
-    `ConfigurationError` if there is none, it cannot be read, or it has more than eight bits a colour, a transparency
+    `ConfigurationError` if there is no image, it cannot be read, or it has more than eight bits a colour, transparency
     or several frames.
     """
     image = _open(path)
@@ -139,7 +143,7 @@ def read_image(path: str) -> Image.Image:
             f"{path}: an image of the kind '{image.mode}' (Pillow's name); save it as RGB or grey, eight bits a colour "
             "and without transparency."
         )
-    # Also without an alpha channel: a colour that is none, or a palette with an alpha.
+    # Transparency without an alpha channel: a colour that stands for it, or a palette with alpha values.
     if "transparency" in image.info:
         raise ConfigurationError(f"{path}: an image with transparency; save it without.")
     return image.convert("RGB")
@@ -147,12 +151,12 @@ def read_image(path: str) -> Image.Image:
 
 def read_mask(path: str) -> Image.Image:
     """
-    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255. Of an image with a palette of colours, as
-    annotation tools write it, the numbers are meant; of one of greys, the greys.
+    Reads a mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255. In an image with a palette of colours, as
+    annotation tools write it, the values are the indices into the palette; in one with a palette of greys, the greys.
 
     # Raises
 
-    `ConfigurationError` if there is none, it cannot be read, or it has another value or several frames.
+    `ConfigurationError` if there is no image, it cannot be read, or it has another value or several frames.
     """
     image = _open(path)
     if image.mode not in ("1", "L", "P"):
@@ -171,19 +175,19 @@ def read_mask(path: str) -> Image.Image:
 
 
 def resized_image(image: Image.Image, size: Optional[Tuple[int, int]]) -> numpy.ndarray:
-    """`(H, W, 3)`, brought to height and width where these are given."""
+    """The image as `(H, W, 3)`, resized where a height and width are given."""
     return numpy.asarray(image) if size is None else _resized(image, size, smooth=True)
 
 
 def _open(path: str) -> Image.Image:
     try:
         with Image.open(path) as image:
-            # Behind the photo in a camera's file (MPO) there are but previews of it.
+            # In a camera's file (MPO) the frames after the photo are only previews of it.
             if getattr(image, "is_animated", False) and image.format != "MPO":
                 raise ConfigurationError(f"{path}: it has several frames or pages; save each as an image of its own.")
-            # Only now are its pixels read.
+            # Only this reads the pixels.
             image.load()
-            # As it is looked at: cameras write pixels as the sensor has them, and which side is up.
+            # Turned upright: cameras write pixels as the sensor has them, and note which side is up.
             return ImageOps.exif_transpose(image)
     except UnidentifiedImageError as error:
         raise ConfigurationError(f"{path}: this is no image that can be read.") from error
@@ -193,7 +197,7 @@ def _open(path: str) -> Image.Image:
 
 
 def _is_coloured(image: Image.Image) -> bool:
-    """Whether a palette has a colour that is used and no grey."""
+    """Whether an image has a palette and uses a colour of it that is not grey."""
     if image.mode != "P":
         return False
     used = image.convert("RGB").getcolors(maxcolors=256)
@@ -239,7 +243,7 @@ def _read_folder(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
 
 
 def _files_of(folder: str) -> Sequence[Tuple[str, str]]:
-    """The name without its ending, and the path, of each image in a folder; sorted."""
+    """The name without its ending, and the path, of each image in a folder; sorted by name."""
     if not os.path.isdir(folder):
         raise ConfigurationError(
             f"{folder}: there is no such folder; a folder of data has the folders 'images' and 'masks'."

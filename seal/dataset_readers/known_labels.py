@@ -7,13 +7,13 @@ from allennlp.data.fields import SequenceField, SequenceLabelField
 
 class KnownLabelsField(SequenceLabelField):
     """
-    A `SequenceLabelField` of strings that says where a label stands that the vocabulary lacks. Label namespaces have
-    no unknown entry, and AllenNLP's message is a `KeyError` without the file.
+    A `SequenceLabelField` of strings whose error names the file and line of a label that the vocabulary lacks. Label
+    namespaces have no unknown entry, and AllenNLP's error is a `KeyError` without the file.
 
     # Parameters
 
     labels : `Union[List[str], List[int]]`
-        Strings, or indices, which are as they are.
+        Strings, or indices, which bypass the vocabulary.
     sequence_field : `SequenceField`
     label_namespace : `str`
     source : `str`, optional
@@ -32,7 +32,7 @@ class KnownLabelsField(SequenceLabelField):
 
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is not None:
-            return  # Numbers.
+            return  # The labels are indices.
         more = (
             " (the config's datasets_for_vocab_creation says which files count, vocabulary.tokens_to_add adds labels)"
         )
@@ -41,7 +41,7 @@ class KnownLabelsField(SequenceLabelField):
 
 
 def check_known(labels: Iterable[str], vocab: Vocabulary, namespace: str, source: Optional[str], more: str) -> None:
-    """Raises `ConfigurationError` at a label that the vocabulary lacks; `more` ends what the user may do."""
+    """Raises `ConfigurationError` at a label that the vocabulary lacks; `more` is the end of its advice."""
     known = vocab.get_token_to_index_vocabulary(namespace)
     for label in labels:
         if label not in known:

@@ -1,5 +1,5 @@
 """
-Which labels texts may have, and which is above which.
+The labels that texts may have, and their taxonomy.
 """
 
 import logging
@@ -17,17 +17,17 @@ logger = logging.getLogger(__name__)
 
 class LabelScheme:
     """
-    A list of labels and a taxonomy, each of a file or absent. The files are read when they are needed: a model that
-    predicts may be where its training data are not.
+    A list of labels and a taxonomy, each read from a file or absent. The files are read only when they are needed: a
+    model may predict on a machine without its training data.
 
     # Parameters
 
     labels : `Optional[str]`
         A file with the name of a label a line.
     taxonomy : `Optional[str]`
-        A file that says which label is below which ([`read_taxonomy_file`](./taxonomy_files.md)).
+        A file that says which label is below which (see `read_taxonomy_file`).
     ancestors : `bool`
-        Whether a text has all ancestors of its labels.
+        Whether to give a text all ancestors of its labels.
 
     # Raises
 
@@ -40,7 +40,7 @@ class LabelScheme:
         self.labels_path, self._taxonomy_path, self._ancestors = labels, taxonomy, ancestors
         self._names: Optional[Dict[str, None]] = None
         self._taxonomy: Optional[Taxonomy] = None
-        # The labels that the taxonomy's file names; those of the list are labels of the taxonomy anyway.
+        # The labels that the taxonomy's file names: the taxonomy itself has those of the list as well.
         self._placed: Set[str] = set()
         self._ancestors_of: Dict[str, List[str]] = {}
 
@@ -56,13 +56,13 @@ class LabelScheme:
         return None if known is None else list(known)
 
     def _known(self) -> Optional[Dict[str, None]]:
-        """The listed labels, to look one up."""
+        """The listed labels as the keys of a dictionary, for look-ups; `None` without a list."""
         if self.labels_path is not None and self._names is None:
             self._names = _read_names(self.labels_path)
         return self._names
 
     def taxonomy(self) -> Optional[Taxonomy]:
-        """That of the file, whose labels begin with the listed ones; `None` without one."""
+        """The taxonomy of the file, with the listed labels as its first ones; `None` without a file."""
         if self._taxonomy_path is not None and self._taxonomy is None:
             taxonomy = read_taxonomy_file(self._taxonomy_path)
             self._placed = set(taxonomy.labels)
@@ -71,17 +71,19 @@ class LabelScheme:
 
     def complete(self, labels: List[str], source: str) -> List[str]:
         """
+        Adds the ancestors of a text's labels, where they are asked for.
+
         # Parameters
 
         labels : `List[str]`
-            Of a text.
+            The labels of a text.
         source : `str`
-            Where that is, `file:line`.
+            `file:line` of the text.
 
         # Returns
 
         `List[str]`
-            They and, where those are asked for, their ancestors.
+            The labels and, where they are asked for, their ancestors.
 
         # Raises
 
@@ -102,13 +104,15 @@ class LabelScheme:
 
     def check_placed(self, labels: List[str], file_path: str) -> None:
         """
-        A taxonomy of other labels, or of the same ones in another spelling, would give no text an ancestor.
+        Checks that the taxonomy has labels of the texts: one of other labels, or of the same labels in another
+        spelling, would give no text an ancestor.
 
         # Parameters
 
         labels : `List[str]`
-            All that the texts of a path have. Those which the taxonomy lacks are logged.
+            All labels that the texts of a path have. How many of them the taxonomy lacks is logged.
         file_path : `str`
+            The path, for messages.
 
         # Raises
 
@@ -131,7 +135,7 @@ class LabelScheme:
         )
 
     def _above(self, label: str) -> List[str]:
-        """Its ancestors; none where the taxonomy does not know it."""
+        """The ancestors of a label; none where the taxonomy lacks it."""
         taxonomy, known = self.taxonomy(), self._known()
         found = taxonomy.ancestors(label) if label in taxonomy.labels else []
         for above in found:

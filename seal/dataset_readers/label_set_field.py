@@ -9,8 +9,8 @@ from seal.dataset_readers.known_labels import check_known
 
 class LabelSetField(MultiLabelField):
     """
-    A `MultiLabelField` of names in floating point, that says where a label stands that the vocabulary lacks. Label
-    namespaces have no unknown entry, and AllenNLP's message is a `KeyError` without the file.
+    A `MultiLabelField` of names, with a tensor in floating point, whose error names the file and line of a label that
+    the vocabulary lacks. Label namespaces have no unknown entry, and AllenNLP's error is a `KeyError` without the file.
 
     # Parameters
 

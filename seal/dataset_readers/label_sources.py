@@ -1,5 +1,5 @@
 """
-Where a multi-label file says which labels it has: Mulan's XML, MEKA's relation and KU Leuven's hierarchies.
+The places where a multi-label file names its labels: Mulan's XML, MEKA's relation and KU Leuven's hierarchies.
 """
 
 import re
@@ -12,7 +12,7 @@ from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import stripped_lines
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
-# Weka's name of a filter that moved, took or added columns.
+# Weka's name of a filter that moved, removed or added columns.
 _MOVED = re.compile(r"filters\.\w+\.attribute\.(?:Remove|Reorder|Add|Copy|Swap)", re.IGNORECASE)
 
 
@@ -141,6 +141,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     # Raises
 
     `ConfigurationError`
+        Where the kind is unknown, or the attribute lists no such tree or graph.
     """
     if kind not in ("auto", "tree", "graph"):
         raise ConfigurationError(f"dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found {kind!r}.")

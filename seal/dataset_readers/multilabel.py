@@ -25,9 +25,9 @@ LABELS, ATTRIBUTES = "labels", "attribute_labels"
 @DatasetReader.register("seal_multilabel")
 class MultilabelReader(DatasetReader):
     """
-    Feature-based multi-label data in ARFF: dense or sparse, with the labels of Mulan's XML, of MEKA's relation
-    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` takes it as a table;
-    AllenNLP's own loaders work too, an instance a row.
+    Reads feature-based multi-label data in ARFF: dense or sparse, with the labels of Mulan's XML, of MEKA's relation
+    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` gets the data as a table;
+    AllenNLP's own loaders work too, with one instance a row.
 
     A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; `.gz` is
     read as well.
@@ -37,19 +37,19 @@ class MultilabelReader(DatasetReader):
     label_xml, labels, drop_attributes, hierarchy, repeated_names :
         As for `read_multilabel`.
     missing : `str`, optional (default = `"mean"`)
-        What a missing value of a feature counts as: the `"mean"` of the column in training, `"zero"`, or an
+        What a missing value of a feature is: the `"mean"` of the column in the training data, `"zero"`, or an
         `"error"`. Without `statistics_from` no mean is known, and `"mean"` is an error, too.
     root : `str`, optional (default = `None`)
-        The name of a label above all others, which every row has. The papers count it among the 500 labels of
-        their hierarchical sets, where it lifts every F1.
+        The name of an additional label above all others, which every row has. The papers count it among the 500 labels
+        of their hierarchical sets, where it raises every F1.
     standardize : `bool`, optional (default = `False`)
-        Bring every feature to mean 0 and standard deviation 1 in training; a constant one to 0. Features of unlike
-        units need it. Needs `statistics_from`.
+        Whether to bring every feature to mean 0 and standard deviation 1 in the training data, and constant ones to 0.
+        Features in different units need it. It needs `statistics_from`.
     statistics_from : `Union[str, List[str]]`, optional (default = `None`)
-        The path of the training data, whose means and deviations these are. Named, because who evaluates a model or
-        predicts reads other files.
+        The path of the training data, which give the means and deviations. It has to be named because evaluation and
+        prediction read other files.
     max_instances, serialization_dir :
-        As of any AllenNLP reader.
+        As for `DatasetReader`.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MultilabelReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key is not recognised as such.
+        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         if standardize and statistics_from is None:
             raise ConfigurationError(
@@ -82,20 +82,22 @@ class MultilabelReader(DatasetReader):
             repeated_names=repeated_names,
         )
         self._root = root
-        #: Who has features from elsewhere than a file asks for these two, and for `training_statistics`.
+        #: For callers with features that are not from a file, as is `training_statistics`.
         self.missing = missing
         self.standardize = standardize
         self._statistics_from = statistics_from
-        # The training data, whose means fill what is missing, and its features' means (once filled) and deviations.
+        # The training data, whose means fill missing values, and the means and deviations of its features once filled.
         self._statistics: Optional[MultilabelData] = None
         self._centre: Optional[numpy.ndarray] = None
         self._deviations: Optional[numpy.ndarray] = None
 
     def load(self, path: Union[str, Sequence[str]]) -> MultilabelData:
         """
+        The data of a path, with the root label and standardized features where they are asked for.
+
         # Raises
 
-        `ConfigurationError` at whatever in the files is wrong, with file and line; or if no row has a label.
+        `ConfigurationError` at everything that is wrong in the files, with file and line; or if no row has a label.
         """
         data = read_multilabel(_files(path), **self._settings, statistics=self.training_statistics())
         if self.standardize:
@@ -132,7 +134,8 @@ class MultilabelReader(DatasetReader):
         return self._statistics
 
     def _take_deviations(self, features: numpy.ndarray) -> None:
-        # Not by a small deviation: rounding leaves one to equal values, and large ones may lie close together.
+        # A small deviation is no sign of a constant: by rounding equal values have one, and so may large values that
+        # differ little.
         constant = features.min(axis=0) == features.max(axis=0)
         self._deviations = numpy.where(constant, numpy.inf, features.std(axis=0, dtype=numpy.float64))
         self._centre = features.mean(axis=0, dtype=numpy.float64)
@@ -161,7 +164,7 @@ class MultilabelReader(DatasetReader):
         return {
             "features": ColumnsField(features[0], columns["features"]),
             "labels": ColumnsField(labels[0].astype(numpy.float32), columns["labels"]),
-            # The first row names them for all.
+            # The first row names the columns for all rows.
             "metadata": NamesField(data.source[row], list(columns.values()) if row == 0 else []),
         }
 

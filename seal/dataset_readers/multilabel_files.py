@@ -1,14 +1,13 @@
 """
 Feature-based multi-label files as arrays: ARFF with the labels of Mulan, MEKA or KU Leuven.
 
-Everything a user can get wrong in a file ends in a `ConfigurationError` of one sentence that starts with
-`file:line`.
+Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import logging
 import os
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 from scipy import sparse
@@ -43,9 +42,9 @@ class MultilabelData:
     source : `List[str]`
         `file:line` of each row.
     means : `numpy.ndarray`
-        float32, shape (features,): what a missing value counts as with `missing="mean"`.
+        float32, shape (features,): the values of missing features with `missing="mean"`.
     taxonomy : `Optional[Taxonomy]`
-        Of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
+        That of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
     """
 
     features: Matrix
@@ -57,7 +56,7 @@ class MultilabelData:
     taxonomy: Optional[Taxonomy] = None
 
     def columns_of(self, names: Sequence[str]) -> List[int]:
-        """Where each of these features stands."""
+        """The column of each of these features."""
         places = {name: column for column, name in enumerate(self.feature_names)}
         return [places[name] for name in names]
 
@@ -92,16 +91,15 @@ def read_multilabel(
     drop_attributes : `Sequence[str]`, optional (default = `()`)
         Names of attributes to leave out, such as identifiers.
     missing : `str`, optional (default = `"mean"`)
-        A missing feature is the column's mean over what is not missing, (`"zero"`) 0, or (`"error"`) an
-        error. The columns of a nominal value have means, too: the share of each value.
+        What a missing feature is: `"mean"`, the mean of the column over the values that are not missing; `"zero"`, 0;
+        `"error"`, an error. The columns of a nominal attribute have means, too: the share of each value.
     statistics : `Optional[MultilabelData]`
         The split whose means to take (the training split); this one's own where it is left out. Its features
         and labels must have the same names, in any order.
     hierarchy : `str`, optional (default = `"auto"`)
-        `"tree"`, `"graph"` or `"auto"`; see
-        [`hierarchy_of`](./label_sources.md#hierarchy_of).
+        `"tree"`, `"graph"` or `"auto"`; see `hierarchy_of`.
     repeated_names : `str`, optional (default = `"error"`)
-        See [`read_arff`](./arff.md#read_arff).
+        See `read_arff`.
 
     # Returns
 
@@ -110,7 +108,7 @@ def read_multilabel(
     # Raises
 
     `ConfigurationError`
-        At whatever in the files or the parameters is not as above.
+        At everything in the files or the parameters that is not as above.
     """
     if missing not in ("mean", "zero", "error"):
         raise ConfigurationError(f"dataset_reader.missing must be 'mean', 'zero' or 'error', found {missing!r}.")
@@ -145,6 +143,26 @@ def read_multilabel(
     return MultilabelData(filled, labels_of_all, names, plan.label_names, sources, means, plan.taxonomy)
 
 
+class _Labels(NamedTuple):
+    """
+    The labels of a file, from one of their four sources.
+
+    # Parameters
+
+    names : `List[str]`
+    taxonomy : `Optional[Taxonomy]`
+    hierarchical : `Optional[int]`
+        The column of the hierarchical attribute whose nodes the labels are; else each label is an attribute.
+    wheres : `Dict[str, str]`
+        `file:line` of each label of an XML.
+    """
+
+    names: List[str]
+    taxonomy: Optional[Taxonomy] = None
+    hierarchical: Optional[int] = None
+    wheres: Dict[str, str] = {}
+
+
 class _Plan:
     """Which columns of the first file are features and which labels; the other files must agree."""
 
@@ -157,49 +175,23 @@ class _Plan:
         hierarchy: str,
     ) -> None:
         self.first = table
-        self.taxonomy: Optional[Taxonomy] = None
-        self.hierarchical: Optional[int] = None
         columns = {attribute.name: column for column, attribute in enumerate(table.attributes)}
         for name in drop_attributes:
             if name not in columns:
                 raise ConfigurationError(f"{table.path}:1: no attribute {name!r} to drop.")
-        trees = [c for c, a in enumerate(table.attributes) if a.kind == "hierarchical"]
-        trees = [c for c in trees if table.attributes[c].name not in drop_attributes]
-        wheres: Dict[str, str] = {}
-        edges: List[Tuple[str, str]] = []
-        if labels is not None:
-            self.label_names = list(labels)
-            if not self.label_names or len(set(self.label_names)) < len(self.label_names):
-                raise ConfigurationError("'labels' must name one or more attributes, each once.")
-        elif label_xml is not None:
-            lines, edges = read_mulan_xml(label_xml)
-            self.label_names = list(lines)
-            wheres = {name: f"{label_xml}:{line}" for name, line in lines.items()}
-        elif trees:
-            self.hierarchical = trees[0]
-            attribute = table.attributes[trees[0]]
-            where = f"{table.path}:{attribute.line}"
-            self.taxonomy = hierarchy_of(where, attribute.values, hierarchy)
-            self.label_names = self.taxonomy.labels
-        else:
-            last_line = table.attributes[-1].line
-            found = meka_columns(f"{table.path}:{last_line}", table.relation, len(columns))
-            self.label_names = [table.attributes[column].name for column in found]
+        found = _labels_of(table, label_xml, labels, drop_attributes, hierarchy)
+        self.label_names, self.taxonomy, self.hierarchical = found.names, found.taxonomy, found.hierarchical
         if self.hierarchical is not None:
             self.label_columns = [self.hierarchical]
         else:
             for name in self.label_names:
                 if name not in columns:
-                    where = wheres.get(name, "'labels'")
-                    raise ConfigurationError(
-                        f"{where}: {table.path} has no attribute for the label {name!r}."
-                    )
+                    where = found.wheres.get(name, "'labels'")
+                    raise ConfigurationError(f"{where}: {table.path} has no attribute for the label {name!r}.")
                 if name in drop_attributes:
-                    raise ConfigurationError(
-                        f"{wheres.get(name, table.path + ':1')}: the label {name!r} is in 'drop_attributes'."
-                    )
+                    where = found.wheres.get(name, f"{table.path}:1")
+                    raise ConfigurationError(f"{where}: the label {name!r} is in 'drop_attributes'.")
             self.label_columns = [columns[name] for name in self.label_names]
-            self.taxonomy = Taxonomy(self.label_names, edges) if edges else None
         left_out = {columns[name] for name in drop_attributes}.union(self.label_columns)
         self.features = [column for column in range(len(columns)) if column not in left_out]
         self.used = self.features + self.label_columns
@@ -281,13 +273,38 @@ class _Plan:
         return self.taxonomy.close(given)
 
 
+def _labels_of(
+    table: ArffTable,
+    label_xml: Optional[str],
+    labels: Optional[Sequence[str]],
+    drop_attributes: Sequence[str],
+    hierarchy: str,
+) -> _Labels:
+    """The labels by `labels`, else by the XML, else by a hierarchical attribute, else by MEKA's relation."""
+    if labels is not None:
+        names = list(labels)
+        if not names or len(set(names)) < len(names):
+            raise ConfigurationError("'labels' must name one or more attributes, each once.")
+        return _Labels(names)
+    if label_xml is not None:
+        lines, edges = read_mulan_xml(label_xml)
+        taxonomy = Taxonomy(list(lines), edges) if edges else None
+        return _Labels(list(lines), taxonomy, wheres={name: f"{label_xml}:{line}" for name, line in lines.items()})
+    for column, attribute in enumerate(table.attributes):
+        if attribute.kind == "hierarchical" and attribute.name not in drop_attributes:
+            taxonomy = hierarchy_of(f"{table.path}:{attribute.line}", attribute.values, hierarchy)
+            return _Labels(taxonomy.labels, taxonomy, column)
+    where = f"{table.path}:{table.attributes[-1].line}"
+    found = meka_columns(where, table.relation, len(table.attributes))
+    return _Labels([table.attributes[column].name for column in found])
+
+
 def _check_names(path: str, what: str, names: List[str], in_training: List[str], training: str) -> None:
     """Raise where a file's names are not those of the training file, whatever their order."""
     ours, theirs = set(names), set(in_training)
     for name in names + in_training:
         if name not in ours or name not in theirs:
-            found = "has a {} {!r} that is not in" if name in ours else "lacks the {} {!r} of"
+            found = f"has a {what} {name!r} that is not in" if name in ours else f"lacks the {what} {name!r} of"
             raise ConfigurationError(
-                f"{path}:1: the file {found.format(what, name)} {training}, the training file that "
-                "dataset_reader.statistics_from names."
+                f"{path}:1: the file {found} {training}, the training file that dataset_reader.statistics_from names."
             )

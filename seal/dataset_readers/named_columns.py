@@ -8,8 +8,8 @@ from allennlp.data.fields import MetadataField
 
 class NamedColumns:
     """
-    The names of a table's columns, as a namespace of the vocabulary: a model keeps them, and finds its columns again
-    in files that order them otherwise.
+    The names of a table's columns, as a namespace of the vocabulary. A model keeps them there, and finds its columns
+    in files that have them in another order.
 
     # Parameters
 
@@ -27,7 +27,7 @@ class NamedColumns:
         self.namespace = namespace
         self._what = what
         self._source = source
-        # Asked for by every row, where rows are instances.
+        # Cached, because every row asks for it where rows are instances.
         self._order: Optional[Tuple[Vocabulary, numpy.ndarray]] = None
 
     def count(self, counter: Dict[str, Dict[str, int]]) -> None:
@@ -71,7 +71,7 @@ class NamedColumns:
 
 
 class NamesField(MetadataField):
-    """Where a row is from, and the names that it tells the vocabulary."""
+    """The source of a row, and the columns whose names the vocabulary counts from it."""
 
     def __init__(self, source: str, columns: Sequence[NamedColumns]) -> None:
         super().__init__({"source": source})

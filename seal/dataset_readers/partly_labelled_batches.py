@@ -8,14 +8,14 @@ from allennlp.data import BatchSampler, Instance
 @BatchSampler.register("partly_labelled")
 class PartlyLabelledBatches(BatchSampler):
     """
-    Batches of so many labelled instances and so many others (the field `labelled`). An epoch is one pass over the
-    others; the labelled ones, which are few, come again and again, in passes of their own. Without others it is one
-    pass over the labelled ones.
+    Batches of `num_labelled` labelled and `num_unlabelled` unlabelled instances, as told by the field `labelled`. An
+    epoch is one pass over the unlabelled instances. The labelled ones, which are few, are repeated, in passes of their
+    own. Without unlabelled instances an epoch is one pass over the labelled ones.
 
     # Parameters
 
     num_labelled, num_unlabelled : `int`, optional (default = `5` and `15`)
-        In a batch; the last of an epoch may have fewer of the others.
+        The numbers in a batch; the last batch of an epoch may have fewer unlabelled instances.
 
     # Raises
 
@@ -29,7 +29,7 @@ class PartlyLabelledBatches(BatchSampler):
         self._num_labelled, self._num_unlabelled = num_labelled, num_unlabelled
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:
-        # All chance before the first batch: a run that is recovered passes over batches without training on them.
+        # All random draws are made before the first batch: a recovered run skips batches without training on them.
         return list(self._batches(instances))
 
     def _batches(self, instances: Sequence[Instance]) -> Iterator[List[int]]:
@@ -42,7 +42,7 @@ class PartlyLabelledBatches(BatchSampler):
         for part in _parts(_shuffled(others), self._num_unlabelled):
             chosen, waiting = waiting[:size], waiting[size:]
             if len(chosen) < size:
-                # A new pass: those that ended the last one are in the batch already, and come later.
+                # A new pass: instances from the end of the last one are in the batch already, so they come later.
                 again = _shuffled(labelled)
                 fresh = [index for index in again if index not in chosen][: size - len(chosen)]
                 waiting = [index for index in again if index not in fresh]
@@ -59,7 +59,7 @@ class PartlyLabelledBatches(BatchSampler):
 
 
 def _kinds(instances: Sequence[Instance]) -> List[List[int]]:
-    """The indices of those with gold, and of the others."""
+    """The indices of instances with gold, and of the others."""
     kinds: List[List[int]] = [[], []]
     for index, instance in enumerate(instances):
         if "labelled" not in instance.fields:

@@ -13,28 +13,28 @@ from seal.dataset_readers.tensor_table import TensorTable
 @DatasetReader.register("seal_segmentation")
 class SegmentationReader(DatasetReader):
     """
-    Images with a binary mask each, all of one size: an `.npz` with `images` (`uint8`, `(N, H, W, 3)`) and `masks`
-    (0 or 1, `(N, H, W)`), or a folder with the folders `images` and `masks` (see `read_masked_images`). The data
-    loader `tensors` takes it as a table; AllenNLP's own loaders work too, an image an instance.
+    Reads images with a binary mask each, all of one size: an `.npz` with `images` (`uint8`, `(N, H, W, 3)`) and
+    `masks` (0 or 1, `(N, H, W)`), or a folder with the folders `images` and `masks` (see `read_masked_images`). The
+    data loader `tensors` gets the data as a table; AllenNLP's own loaders work too, with one instance an image.
 
-    Training data are few and each is shown many times: with `crop` and `mirror` each time a different part of it
-    (the protocol of Gygli et al. 2017, which SEAL follows). Only with the loader `tensors`; what is drawn comes from
-    torch's generator. For other data than the training data leave them out of `validation_dataset_reader`.
+    Training images are few and each is shown many times. With `crop` and `mirror` it is a different part of it each
+    time (the protocol of Gygli et al. 2017, which SEAL follows). Both need the loader `tensors`, and draw from torch's
+    generator. They are for training data only: leave them out of `validation_dataset_reader`.
 
     # Parameters
 
     crop : `int` or `List[int]`, optional (default = `None`)
-        Height and width, in pixels, of the part of an image, at a random place; one number for a square.
+        The height and width, in pixels, of a part at a random place of each image; one number for a square.
     mirror : `bool`, optional (default = `False`)
-        Exchange left and right, half of the time.
+        Whether to exchange left and right, with probability 1/2.
     resize : `int` or `List[int]`, optional (default = `None`)
-        Bring everything to this height and width first, which images of many sizes need.
+        The height and width to which everything is resized first, which images of several sizes need.
     max_instances, serialization_dir :
         As for `DatasetReader`.
 
     # Raises
 
-    `ConfigurationError` at whatever in the files is wrong, or if a size is below 1 or above the images'.
+    `ConfigurationError` at everything that is wrong in the files, or if a size is below 1 or above the images'.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class SegmentationReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
+        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         self._crop = _sides("crop", crop)
         self._mirror = mirror
-        #: Who has images from elsewhere brings them to this size.
+        #: The size to which callers resize images that are not from a file.
         self.resize = _sides("resize", resize)
 
     def read_table(self, path: str) -> "ImageTable":
@@ -112,14 +112,16 @@ class ImageTable(TensorTable):
                 f"{data.source[0].rpartition(':')[0] or data.source[0]}."
             )
         self._crop, self._mirror = crop, mirror
-        # Until a pass starts. What is read before a model is built must not move its random start.
+        # For batches before the first pass. The generator is restored: reading data before a model is built must not
+        # change the model's random start.
         with torch.random.fork_rng(devices=[]):
             self.start_pass()
 
     def start_pass(self) -> None:
         """
-        Draws for all images at once: a run that was killed in the middle of a pass draws them again at its start, and
-        would not find in between what nets with dropout had drawn.
+        Draws the random numbers of all images at once. A run that was killed in the middle of a pass and is recovered
+        draws them again at the start of the pass; drawn batch by batch, they would differ, because nets with dropout
+        had drawn in between.
         """
         images, height, width = self._matrices["mask"].shape
         if self._crop is not None:
@@ -155,7 +157,7 @@ def as_pixels(image: torch.Tensor) -> torch.Tensor:
 def _cropped(
     images: torch.Tensor, tops: torch.Tensor, lefts: torch.Tensor, height: int, width: int
 ) -> torch.Tensor:
-    """Of `(batch, channels, H, W)` a part an image: `(batch, channels, height, width)`."""
+    """One part of each image of `(batch, channels, H, W)`: `(batch, channels, height, width)`."""
     rows = (tops.unsqueeze(1) + torch.arange(height)).view(-1, 1, height, 1)
     columns = (lefts.unsqueeze(1) + torch.arange(width)).view(-1, 1, 1, width)
     batch, channels = images.shape[:2]
@@ -166,7 +168,7 @@ def _sides(name: str, size: Union[int, List[int], None]) -> Optional[Tuple[int, 
     if size is None:
         return None
     sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
-    # `True` is an `int`, and no side.
+    # `True` is an `int`, but no size.
     if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
         raise ConfigurationError(
             f"dataset_reader.{name}: one number for a square, or height and width, of at least 1, not {size}."

@@ -1,5 +1,5 @@
 """
-What the readers of sentences share.
+The base class of the readers of sentences.
 """
 
 import itertools
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 class SentenceReader(DatasetReader):
     """
-    What readers of sentences share: token indexers that do not travel, sharding, and a limit on length.
+    What readers of sentences share: token indexers that workers do not send, sharding, and a limit on length.
 
     # Parameters
 
@@ -38,7 +38,7 @@ class SentenceReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out, not `**kwargs`: with those a misspelt config key ends in a TypeError.
+        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(
             max_instances=max_instances,
             manual_distributed_sharding=True,
@@ -51,7 +51,10 @@ class SentenceReader(DatasetReader):
         self._max_words = max_words
 
     def _short_enough(self, file_path: str, sentences: Iterable) -> Iterator:
-        """Those of `sentences` whose `words` are not too many, of which there must be one; logs how many are."""
+        """
+        The `sentences` with at most `max_words` `words`. That all have more is an error; if some have, their number is
+        logged.
+        """
         too_long, kept = 0, False
         for sentence in sentences:
             if self._max_words is not None and len(sentence.words) > self._max_words:

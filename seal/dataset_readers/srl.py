@@ -19,7 +19,7 @@ from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 class SrlReader(SentenceReader):
     """
     Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats
-    are described at [`read_srl_sentences`](./srl_files.md#read_srl_sentences).
+    are described at `read_srl_sentences`.
 
     There is one instance a frame and, with `predicate_instances`, one more a sentence (also for a sentence
     without frames), which marks no predicate and trains the predicate finder. The fields of an instance:
@@ -33,8 +33,6 @@ class SrlReader(SentenceReader):
 
     Without gold tags (prediction) `tags` and `is_predicate` are absent.
 
-    Registered as a `DatasetReader` with name "seal_srl".
-
     # Parameters
 
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
@@ -47,7 +45,7 @@ class SrlReader(SentenceReader):
         run and every process, and a larger fraction keeps all that a smaller one keeps.
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test
-        score without the long sentences is another score.
+        score without the long sentences cannot be compared with others.
     max_instances : `Optional[int]`, optional (default = `None`)
         Stop after this many instances, over all processes together.
     serialization_dir : `Optional[str]`, optional (default = `None`)
@@ -105,7 +103,7 @@ class SrlReader(SentenceReader):
         source: Optional[str] = None,
     ) -> Instance:
         """
-        One instance, without token indexers ([`apply_token_indexers`](#apply_token_indexers) adds them).
+        One instance, without token indexers (`apply_token_indexers` adds them).
 
         # Parameters
 

@@ -18,8 +18,7 @@ _CELL = re.compile(r"(?:\(([^()*]+))?\*(\))?")
 
 def parse_conll2012(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[SrlSentence]:
     """
-    Stream sentences from CoNLL-2012 columns; the layout is described at
-    [`read_srl_sentences`](./srl_files.md#read_srl_sentences).
+    Stream sentences from CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
 
     # Parameters
 

@@ -1,8 +1,7 @@
 """
 Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns and BIO JSON lines.
 
-Everything a user can get wrong in a file ends in a `ConfigurationError` of one sentence that starts with
-`file:line`.
+Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import json
@@ -32,8 +31,8 @@ def srl_data_files(path: str) -> List[str]:
 
     path : `str`
         A file, which stands for itself, or a folder, which stands for every file below it whose name ends in
-        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`; without those of `auto_conll` where there are some of
-        `gold_conll`: CoNLL-2012 has its sentences twice, annotated by tools and by hand.
+        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`. Where there are files of `gold_conll`, those of
+        `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
 
     # Returns
 
@@ -71,11 +70,11 @@ def srl_data_files(path: str) -> List[str]:
 
 def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
     """
-    Stream the sentences of a file or folder (see [`srl_data_files`](#srl_data_files)).
+    Stream the sentences of a file or folder (see `srl_data_files`).
 
     A file whose name ends in `.jsonl` or `.json` (or these and `.gz`) holds one JSON object a line:
     `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma`
-    and `sense` may be left out and other keys are ignored; tags with a `B-V` have it, or its `I-V`, at `pred`.
+    and `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
     Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0),
     lemma 6, frameset 7, one column of roles a predicate from column 11 on, and coreference last. Both are UTF-8.
 
@@ -105,8 +104,7 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
 
 def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[SrlSentence]:
     """
-    Stream sentences from BIO JSON lines; the keys are described at
-    [`read_srl_sentences`](#read_srl_sentences).
+    Stream sentences from BIO JSON lines; the keys are described at `read_srl_sentences`.
 
     # Parameters
 
@@ -135,16 +133,21 @@ def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Sr
         for index, word in enumerate(words):
             check_name(word, f"{where}: word {index}")
         if not isinstance(frames, list):
-            raise ConfigurationError(f"{where}: 'frames' must be a list, found {json.dumps(frames)[:60]}.")
+            raise ConfigurationError(f"{where}: 'frames' must be a list, found {_as_json(frames)}.")
         yield SrlSentence(words, [_frame(where, frame, len(words)) for frame in frames], where)
 
 
 def _value(where: str, record: Any, key: str) -> Any:
     if not isinstance(record, dict):
-        raise ConfigurationError(f"{where}: expected a JSON object, found {json.dumps(record)[:60]}.")
+        raise ConfigurationError(f"{where}: expected a JSON object, found {_as_json(record)}.")
     if key not in record:
         raise ConfigurationError(f"{where}: the key {key!r} is missing; found {sorted(record)}.")
     return record[key]
+
+
+def _as_json(value: Any) -> str:
+    """The beginning of a value as the file has it, for messages: `true` and `null`, not Python's `True` and `None`."""
+    return json.dumps(value)[:60]
 
 
 def _frame(where: str, record: Any, length: int) -> SrlFrame:
@@ -152,8 +155,7 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
     # A JSON `true` is a Python int.
     if not isinstance(predicate, int) or isinstance(predicate, bool) or not 0 <= predicate < length:
         raise ConfigurationError(
-            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found "
-            f"{json.dumps(predicate)[:60]}."
+            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found {_as_json(predicate)}."
         )
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
@@ -173,7 +175,5 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
         )
     for key in ("lemma", "sense"):
         if not isinstance(record.get(key), (str, type(None))):
-            raise ConfigurationError(
-                f"{where}: {key!r} must be a string or null, found {json.dumps(record[key])[:60]}."
-            )
+            raise ConfigurationError(f"{where}: {key!r} must be a string or null, found {_as_json(record[key])}.")
     return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))

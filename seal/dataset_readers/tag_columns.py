@@ -1,8 +1,7 @@
 """
 Token-tag columns as plain records, sentence by sentence.
 
-Everything a user can get wrong in a file ends in a `ConfigurationError` of one sentence that starts with
-`file:line`.
+Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import os
@@ -22,7 +21,7 @@ _BLANKS = " \t\r\n\f\v"
 # Not str.split: a no-break space is (part of) a word, not a separator; Twitter POS has such words.
 _CELLS = re.compile(f"[^{_BLANKS}]+")
 _DOCUMENT_START = "-DOCSTART-"
-# Of CoNLL-U: a word's, or that of a row which is none: of a multi-word token (`2-3`) or an empty node (`4.1`).
+# An id of CoNLL-U: of a word, or of a row that is no word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 _CONLL_U = (".conllu", ".conllu.gz")
 
@@ -30,12 +29,14 @@ _CONLL_U = (".conllu", ".conllu.gz")
 @dataclass
 class TaggedSentence:
     """
+    A sentence of a file.
+
     # Parameters
 
     words : `List[str]`
         The tokens, at least one.
     tags : `Optional[List[str]]`
-        As the file has them, one a word; `None` where no column holds tags.
+        The tags as the file has them, one a word; `None` where no column holds tags.
     features : `Dict[str, List[str]]`
         The further columns by name, each one string a word.
     path : `str`
@@ -57,13 +58,13 @@ class TaggedSentence:
 
 class TagColumns:
     """
-    A file of one token a row in columns, with an empty line between sentences. UTF-8, `.gz` or plain.
+    The layout of files with one token a row in columns, and an empty line between sentences. UTF-8, `.gz` or plain.
 
     - Twitter POS, WNUT-17, Cora: two columns, the token and its tag; the defaults read them.
     - CoNLL-2003: four, `columns = ["word", "pos", "chunk", "ner"]`. Rows that begin with `-DOCSTART-` are skipped.
     - CoNLL-U as treebanks are published, a name that ends in `.conllu`: `token_column = 1`, `tag_column = 3`.
 
-    Every row has as many columns as the first one, so that a row in which one is missing is no row of others.
+    Every row must have as many columns as the first one: where one is missing, the others would be taken for it.
 
     # Parameters
 
@@ -71,15 +72,15 @@ class TagColumns:
     tag_column : `Optional[Union[int, str]]`, optional (default = `-1`)
         The last column by default; `None` for a file without tags, or to leave them out.
     feature_columns : `Optional[Dict[str, Union[int, str]]]`, optional (default = `None`)
-        Further columns to read: what to call them, and where they are.
+        Further columns to read: the name of each, and its place.
     columns : `Optional[List[str]]`, optional (default = `None`)
         The names of all columns in their order, where columns are given by name.
     separator : `Optional[str]`, optional (default = `None`)
         `"tab"`: one tab, so that a token may hold blanks. `"blanks"`: any number of blanks and tabs. `None`: a tab
-        where the file's first row has one.
+        where the file's first row has one, else blanks.
     comment : `Optional[str]`, optional (default = `None`)
-        Lines that begin with this are skipped. There is no default, because a token may begin with any sign:
-        tweets do with `#`. In a file whose rows begin with ids `#` needs no mention.
+        Lines that begin with this are skipped. `None`: `#` in a file whose first column holds ids; in others no line
+        is, because a token may begin with any character, as those of tweets do with `#`.
     id_column : `Optional[Union[int, str]]`, optional (default = `None`)
         The column of CoNLL-U's ids. Rows of multi-word tokens (`2-3`) and of empty nodes (`4.1`) are no words and
         are skipped. `None`: the one that `columns` calls `id`; without `columns`, the first of a file whose name
@@ -171,7 +172,7 @@ class TagColumns:
                     "'comment')."
                 )
             if not checked:
-                # The columns that are asked for; after the first row, as many as that has.
+                # The first row must have the columns that are asked for; the others as many as the first.
                 self._check_columns(f"{path}:{number}", row, ids)
                 width, checked = len(row), True
             if ids is None or _is_word(f"{path}:{number}", row[ids]):
@@ -205,7 +206,7 @@ class TagColumns:
                     f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where the {name} is in column "
                     f"{place} (counted from 0)."
                 )
-        # Else the last column of a file with one column would be both, and CoNLL-U's ids would be words.
+        # Otherwise the only column of a file would be both token and tag, and CoNLL-U's ids would be words.
         for name, place, advice in (
             ("id", ids, "token_column and tag_column (1 and 3 in CoNLL-U)"),
             ("tag", self._tag, "token_column and tag_column, or tag_column to null for a file without tags"),

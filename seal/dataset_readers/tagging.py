@@ -20,50 +20,49 @@ _TAKEN = ("tokens", "tags", "metadata", "case", "labelled")
 @DatasetReader.register("seal_tagging")
 class TaggingReader(SentenceReader):
     """
-    Reads one tag a token from columns; the formats are described at
-    [`TagColumns`](./tag_columns.md#TagColumns). The fields of an instance, one a sentence:
+    Reads one tag a token from columns; the formats are described at `TagColumns`. The fields of an instance, one
+    a sentence:
 
     - `tokens`: the words.
     - `tags`: vocabulary namespace `tags`; absent without gold.
-    - one field for each of `feature_columns`, by its name, vocabulary namespace `<name>_features`. That has
-      entries for padding (0) and for what training data lacks (1).
+    - one field for each of `feature_columns`, by its name, vocabulary namespace `<name>_features`, which has
+      entries for padding (0) and for values that the training data lack (1).
     - `case`, where asked for: how each word begins, `upper`, `lower`, `digit` or `other`; namespace
       `case_features`.
     - `metadata`: a dictionary of `words`, `tags` (the strings, or `None` without gold) and `source` (`file:line`,
       or `None`).
-    - `labelled`, with the option of that name: 1 where `tags` are gold; elsewhere they hold nothing.
+    - `labelled`, with the option of that name: 1 where `tags` are gold, 0 where they are placeholders.
 
-    `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: every
-    `valid_every`th sentence, the first among them, is of the latter.
+    `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: the first sentence
+    and then every `valid_every`th one belong to the latter.
 
-    CoNLL-2003 with the inputs of Tu, Pang & Gimpel 2020, section 6 ("NER+"; IN14, IN15):
+    CoNLL-2003 with the inputs of Tu, Pang & Gimpel 2020, section 6 ("NER+"):
 
         {type: 'seal_tagging', columns: ['word', 'pos', 'chunk', 'ner'], tag_column: 'ner', case: true,
          feature_columns: {pos: 'pos', chunk: 'chunk'}, encoding: 'IOB1', target_encoding: 'BIOES'}
 
-    Registered as a `DatasetReader` with name "seal_tagging".
-
     # Parameters
 
     token_column, tag_column, feature_columns, columns, separator, comment, id_column : optional
-        Where things stand in a file: see [`TagColumns`](./tag_columns.md#TagColumns).
+        The layout of a file: see `TagColumns`.
     case : `bool`, optional (default = `False`)
+        Whether there is a field `case`.
     encoding : `Optional[str]`, optional (default = `None`)
-        How the file's tags write spans, which is then checked: `"IOB1"`, `"BIO"` or `"BIOES"`
-        ([`tag_encodings`](../common/tag_encodings.md)). `None`: tags are what they are, as parts of speech.
+        The encoding of spans in the file's tags, which is checked: `"IOB1"`, `"BIO"` or `"BIOES"` (see
+        `seal.common.tag_encodings`). `None`: the tags are not checked, as parts of speech have no spans.
     target_encoding : `Optional[str]`, optional (default = `None`)
-        `"BIO"` or `"BIOES"`: what to turn the tags into. `None`: they stay.
+        `"BIO"` or `"BIOES"`, to which the tags are converted. `None`: they are not converted.
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test
-        score without the long sentences is another score.
+        score without the long sentences cannot be compared with others.
     max_instances : `Optional[int]`, optional (default = `None`)
         Stop after this many instances, over all processes together: the first 5, 10 or 50 labelled ones.
     labelled : `Optional[int]`, optional (default = `None`)
-        Only the first so many sentences keep their tags; for `seal_partly_labelled_tagging`. `None`: all do. Give
+        Only this many sentences, the first, keep their tags; for `seal_partly_labelled_tagging`. `None`: all do. Give
         validation data a reader without it (`validation_dataset_reader`).
     valid_every : `int`, optional (default = `10`)
-        Of `FILE#train` and `FILE#valid`: one in so many sentences is of the latter.
+        For `FILE#train` and `FILE#valid`: one in this many sentences belongs to the latter.
     serialization_dir : `Optional[str]`, optional (default = `None`)
         The folder of the training run, given by AllenNLP.
 
@@ -113,7 +112,7 @@ class TaggingReader(SentenceReader):
             raise ConfigurationError(f"dataset_reader.labelled: at least 0, or null for all; found {labelled}.")
         check_valid_every(valid_every)
         for name, indexer in self._token_indexers.items():
-            # The mismatched indexer has one of the matched kind inside.
+            # A mismatched indexer has a matched one inside.
             if "tags" in (_namespace(indexer), _namespace(getattr(indexer, "_matched_indexer", None))):
                 raise ConfigurationError(
                     f"dataset_reader.token_indexers.{name}.namespace: 'tags' is where the tags are, and a pretrained "
@@ -123,7 +122,7 @@ class TaggingReader(SentenceReader):
         self._columns = TagColumns(
             token_column, tag_column, feature_columns, columns, separator, comment, id_column
         )
-        #: Of the features that `text_to_instance` must be given.
+        #: The names of the features that `text_to_instance` needs.
         self.feature_names = list(feature_columns or {})
         self._case = case
         self._encoding = encoding
@@ -164,7 +163,7 @@ class TaggingReader(SentenceReader):
         source: Optional[str] = None,
     ) -> Instance:
         """
-        One instance, without token indexers ([`apply_token_indexers`](#apply_token_indexers) adds them).
+        One instance, without token indexers (`apply_token_indexers` adds them).
 
         # Parameters
 
@@ -207,7 +206,7 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "tags", source)
         if self._labelled is not None:
-            # Instances of a batch have the same fields, and numbers pass the vocabulary by.
+            # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
             fields["labelled"] = LabelField(int(tags is not None), skip_indexing=True)
         fields["metadata"] = MetadataField({"words": words, "tags": tags, "source": source})
@@ -227,7 +226,7 @@ def first_letter(word: str) -> str:
 
 
 class _FeatureField(SequenceLabelField):
-    # AllenNLP warns of a namespace with padding and unknown entries. A feature needs the latter: a part of speech
-    # that training data lacks is no mistake in an input.
+    # AllenNLP warns of a namespace with padding and unknown entries. A feature needs the latter: an input may have a
+    # part of speech that the training data lack.
     def _maybe_warn_for_namespace(self, label_namespace: str) -> None:
         pass

@@ -13,20 +13,20 @@ from seal.common.text_lines import text_lines
 
 # How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
 _RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
-# What stands above all labels and is none.
+# Names of the node above all labels, which is no label.
 _ROOTS = {"root", "none"}
 
 
 def read_taxonomy_file(path: str) -> Taxonomy:
     """
-    A taxonomy, a forest or a graph, from one of
+    Reads a taxonomy, a forest or a graph, from one of
 
     - lines `parent<TAB>child<TAB>child...`, one child (BGC's `hierarchy.txt`) or more (the `.taxonomy` files of
       hierarchical classification); between them a line may have one label, which has no edge (BGC's `Humor`);
     - lines `parent: C15 child: C151 child-description: ...`, RCV1's own.
 
-    Blank lines are skipped. A parent or child `Root` or `None`, however spelt, is what stands above all labels, and
-    no label.
+    Blank lines are skipped. A parent or child `Root` or `None`, in upper or lower case, is the node above all labels,
+    and no label.
 
     # Parameters
 
@@ -34,7 +34,7 @@ def read_taxonomy_file(path: str) -> Taxonomy:
 
     # Raises
 
-    `ConfigurationError` at a line that is no edge, if there is no line, and if the edges go round in a circle.
+    `ConfigurationError` at a line that is no edge, if there is no line, and if the edges have a cycle.
     """
     names: Dict[str, None] = {}
     edges, tabs, alone = [], False, None
@@ -48,7 +48,7 @@ def read_taxonomy_file(path: str) -> Taxonomy:
         if parent.lower() not in _ROOTS:
             edges += [(parent, child) for child in children]
     if alone is not None and not tabs:
-        # Then it is a list of labels, or has blanks in the place of tabs.
+        # Without any tab the file is a list of labels, or has blanks in place of tabs.
         raise alone
     try:
         return Taxonomy(list(names), edges)

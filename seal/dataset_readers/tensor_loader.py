@@ -15,10 +15,10 @@ from seal.dataset_readers.tensor_table import TensorTable
 @DataLoader.register("tensors")
 class TensorLoader(DataLoader):
     """
-    Batches of rows of a table, cut by one index operation each: many times faster than collecting instances, where a
-    reader can give tables (`seal_multilabel`).
+    A data loader for readers that give tables, such as `seal_multilabel`. It takes a batch of rows from the table by
+    one index operation, many times faster than instances are collected.
 
-    With `distributed`, each worker has every so-many-th row.
+    With `distributed`, worker `i` of `n` has the rows `i`, `i + n`, `i + 2n`, ...
 
     # Parameters
 
@@ -26,9 +26,9 @@ class TensorLoader(DataLoader):
         The reader has a `read_table(path) -> TensorTable`, of which the first `max_instances` rows are taken.
     batch_size : `int`, optional (default = `32`)
     shuffle : `bool`, optional (default = `False`)
-        A new order each epoch.
+        Whether each epoch has a new random order.
     drop_last : `bool`, optional (default = `False`)
-        Leave out a last batch that is smaller than the others.
+        Whether to leave out a last batch that is smaller than the others.
     cuda_device : `int` or `torch.device`, optional
 
     # Raises
@@ -47,7 +47,7 @@ class TensorLoader(DataLoader):
     ) -> None:
         if not hasattr(reader, "read_table"):
             raise ConfigurationError(
-                f"data_loader.type: 'tensors' needs a reader of tables, such as 'seal_multilabel', and "
+                "data_loader.type: 'tensors' needs a reader of tables, such as 'seal_multilabel', and "
                 f"{type(reader).__name__} is none: leave the type out."
             )
         if batch_size < 1:
@@ -71,7 +71,7 @@ class TensorLoader(DataLoader):
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]
-        # Each pass keeps what it draws, however many are under way at once.
+        # A copy: several passes may run at once, and each keeps the random numbers that it draws.
         table = copy.copy(self._table)
         table.start_pass()
         for part in rows.split(self._batch_size)[: len(self)]:
@@ -79,7 +79,7 @@ class TensorLoader(DataLoader):
             yield batch if self._device is None else move_to_device(batch, self._device)
 
     def iter_instances(self) -> Iterator[Instance]:
-        """What a vocabulary needs of the table: the names of its columns."""
+        """One instance, from which a vocabulary counts the names of the table's columns."""
         names = NamesField(self._table.source[0], list(self._table.columns.values()))
         yield Instance({"metadata": names})
 

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from seal.dataset_readers.named_columns import NamedColumns
 
-#: A table is held dense up to this size; dense rows are the faster ones to take.
+#: A table is held dense up to this size: rows are taken faster from a dense one.
 DENSE_BYTES = 2**30
 
 Matrix = Union[numpy.ndarray, sparse.csr_array]
@@ -15,15 +15,15 @@ Matrix = Union[numpy.ndarray, sparse.csr_array]
 
 class TensorTable:
     """
-    A split of a data set as a few matrices, row by row: what the data loader `tensors` takes batches from. No value
-    becomes a Python object.
+    A split of a data set as a few matrices with the same rows, from which the data loader `tensors` takes batches. No
+    value becomes a Python object.
 
     # Parameters
 
     matrices : `Dict[str, Matrix]`
-        By the name the model knows them by; `(rows, columns)`, dense or sparse. Batches have them in float32.
+        The matrices, `(rows, columns)`, dense or sparse, by their names in the model. In batches they are float32.
     columns : `Dict[str, NamedColumns]`
-        The names of their columns.
+        The names of the matrices' columns.
     source : `List[str]`
         `file:line` of each row.
     """
@@ -48,7 +48,7 @@ class TensorTable:
                 self.columns[name] = columns.ordered(order)
 
     def start_pass(self) -> None:
-        """Called before every pass over the rows, for what a subclass draws anew in each."""
+        """Called before every pass over the rows, so that a subclass can draw random numbers for it."""
 
     def batch(self, rows: numpy.ndarray) -> TensorDict:
         """The given rows of every matrix, in float32."""

@@ -27,24 +27,22 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_text_multilabel")
 class TextMultilabelReader(SentenceReader):
     """
-    Texts, each with any number of labels: JSON lines, TSV with numbers for labels, and the published files of AAPD,
-    RCV1-v2, the Blurb Genre Collection and NYT; see [`text_formats`](./text_formats/). The fields of an instance:
+    Reads texts, each with any number of labels: JSON lines, TSV with numbers for labels, and the published files of
+    AAPD, RCV1-v2, the Blurb Genre Collection and NYT; see `text_formats`. The fields of an instance:
 
     - `tokens`: the text's words or wordpieces.
     - `labels`: 0 or 1 for each label of the vocabulary's namespace `labels`; absent without gold.
     - `metadata`: a dictionary of `source`, `file:line` of the text or `None`.
 
     A path is a file, `.gz` or not, or a pattern with `*`. Where a data set has no validation split, `FILE#train` and
-    `FILE#valid` are two parts of one file: every `valid_every`th text, the first among them and counted over all files
-    of the path, is of the latter.
+    `FILE#valid` are two parts of one file: the first text and then every `valid_every`th one, counted over all files
+    of the path, belong to the latter.
 
-    For a transformer, which is given the ids of wordpieces:
+    The settings for a transformer, which reads the ids of wordpieces:
 
         {type: 'seal_text_multilabel', max_tokens: 128,
          tokenizer: {type: 'pretrained_transformer', model_name: 'NAME', add_special_tokens: false},
          token_indexers: {tokens: {type: 'pretrained_transformer', model_name: 'NAME'}}}
-
-    Registered as a `DatasetReader` with name "seal_text_multilabel".
 
     # Parameters
 
@@ -53,25 +51,27 @@ class TextMultilabelReader(SentenceReader):
         file's name, or its first line.
     labels : `Optional[str]`, optional (default = `None`)
         A file with the name of a label a line. All of them are labels of the model, whether or not a text has them,
-        and no others may stand in the data. Numbers in place of names need it.
+        and the data may have no others. Formats with numbers in place of names need it.
     taxonomy : `Optional[str]`, optional (default = `None`)
-        A file that says which label is below which ([`read_taxonomy_file`](./taxonomy_files.md)).
+        A file that says which label is below which (see `read_taxonomy_file`).
     ancestors : `bool`, optional (default = `False`)
-        Give a text all ancestors of its labels in the `taxonomy`. How many labels that does not have is logged.
+        Whether to give a text all ancestors of its labels in the `taxonomy`. How many labels the taxonomy lacks is
+        logged.
     text_keys : `Optional[List[str]]`, optional (default = `None`)
-        Of JSON: the keys whose texts are joined, such as `["title", "text"]`.
+        For JSON: the keys whose texts are joined, such as `["title", "text"]`.
     topics : `Optional[str]`, optional (default = `None`)
-        Of RCV1: the file of topics, where it does not lie beside the texts.
+        For RCV1: the file of topics, where it does not lie beside the texts.
     valid_every : `int`, optional (default = `10`)
-        Of `FILE#train` and `FILE#valid`: one in so many texts is of the latter.
+        For `FILE#train` and `FILE#valid`: one in this many texts belongs to the latter.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
-        That of a transformer has `add_special_tokens: false` and no `max_length`: the reader sees to both.
+        A transformer's tokenizer needs `add_special_tokens: false` and no `max_length`: the reader itself adds special
+        tokens and cuts texts.
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_tokens : `Optional[int]`, optional (default = `None`)
-        A text is cut after so many tokens, special ones included; how many are is logged.
+        The number of tokens, special ones included, after which a text is cut. How many texts are cut is logged.
     max_words : `Optional[int]`, optional (default = `None`)
-        Texts with more words are skipped, and their number is logged: the 500 of Yang et al. 2018, for one. For
-        training data only: a test score without the long texts is another score.
+        Texts with more words are skipped, and their number is logged; the limit of Yang et al. 2018 is 500. For
+        training data only: a test score without the long texts cannot be compared with others.
     max_instances : `Optional[int]`, optional (default = `None`)
         Stop after this many texts, over all processes together.
     serialization_dir : `Optional[str]`, optional (default = `None`)
@@ -108,7 +108,7 @@ class TextMultilabelReader(SentenceReader):
         self._max_tokens = max_tokens
         _check_limit(self._tokenizer, max_tokens)
         if max_tokens is not None and isinstance(self._tokenizer, PretrainedTransformerTokenizer):
-            # It has texts whole, and would warn of what the transformer never sees.
+            # It tokenizes whole texts, and would warn of tokens that the transformer never gets.
             self._tokenizer.tokenizer.deprecation_warnings[_TOO_LONG] = True
         self._scheme = LabelScheme(labels, taxonomy, ancestors)
         if text_keys is not None and not text_keys:
@@ -118,7 +118,7 @@ class TextMultilabelReader(SentenceReader):
         self._valid_every = valid_every
 
     def taxonomy(self) -> Optional[Taxonomy]:
-        """That of the file `taxonomy`; `None` where none is named."""
+        """The taxonomy of the file `taxonomy`; `None` where none is named."""
         return self._scheme.taxonomy()
 
     def text_of(self, record: Dict[str, Any]) -> str:
@@ -134,10 +134,10 @@ class TextMultilabelReader(SentenceReader):
     def _read(self, file_path: str) -> Iterator[Instance]:
         scheme, cut, count = self._scheme, 0, 0
         names = scheme.names()
-        # Before the texts: a mistake in it is told at once.
+        # Read before the texts, so that a mistake in it is reported at once.
         scheme.taxonomy()
         found: Dict[str, None] = {}
-        # The first text names the labels for all, so that they are in the vocabulary.
+        # The first instance names the listed labels to the vocabulary, for all texts.
         columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names else []
         try:
             for text in self._shard(self._short_enough(file_path, self._texts(file_path))):
@@ -148,7 +148,7 @@ class TextMultilabelReader(SentenceReader):
                 columns = []
             scheme.check_placed(list(found), file_path)
         finally:
-            # Also where `max_instances` ends it.
+            # Also where `max_instances` ends the reading.
             if cut:
                 logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
 
@@ -163,7 +163,7 @@ class TextMultilabelReader(SentenceReader):
         return not_empty(texts, f"{file}:1: the file holds no text.")
 
     def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:
-        """With special ones, and whether the text was cut."""
+        """The tokens of a text, special ones included, and whether the text was cut."""
         where = f"{source}: " if source else ""
         if not text.strip():
             raise ConfigurationError(f"{where}the text is empty.")
@@ -182,7 +182,7 @@ class TextMultilabelReader(SentenceReader):
         self, text: str, labels: Optional[List[str]] = None, source: Optional[str] = None
     ) -> Instance:
         """
-        One instance, without token indexers ([`apply_token_indexers`](#apply_token_indexers) adds them).
+        One instance, without token indexers (`apply_token_indexers` adds them).
 
         # Parameters
 
@@ -212,7 +212,7 @@ class TextMultilabelReader(SentenceReader):
         return Instance(fields)
 
 
-# By this name a tokenizer of transformers notes that it has warned of a text longer than the transformer takes.
+# The key under which a tokenizer of transformers notes that it has warned of a text too long for the transformer.
 _TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
 
 

@@ -11,8 +11,8 @@ class Energy(torch.nn.Module, Registrable):
     """
     One term of the loss-net's energy `E_Theta(x, y)`. Low is good. The energy of a loss-net is the sum of its terms.
 
-    A term works in two moves, so that everything that depends on the input alone is computed once a batch and
-    shared by every candidate: `condition` looks at the input, `forward` at the outputs.
+    A term works in two steps, so that everything that depends on the input alone is computed once a batch and
+    shared by every candidate: `condition` reads the input, `forward` the outputs.
 
     # Parameters
 
@@ -29,8 +29,21 @@ class Energy(torch.nn.Module, Registrable):
         inputs: Optional[Dict[str, Any]] = None,
     ) -> Any:
         """
-        What the term needs of the input, from `T_E(x)` or from the model's input tensors by name; `None` where it
-        looks at the output alone.
+        Computes what the term needs of the input.
+
+        # Parameters
+
+        hidden : `torch.Tensor`
+            `T_E(x)`: `(batch, input_dim)` for label sets, `(batch, tokens, input_dim)` for tag sequences,
+            `(batch, H, W, input_dim)` for masks.
+        mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
+        inputs : `Dict[str, Any]`, optional
+            The model's input tensors by name.
+
+        # Returns
+
+        What `forward` is given as `condition`; `None` where the term reads the output alone.
         """
         return None
 
@@ -38,12 +51,15 @@ class Energy(torch.nn.Module, Registrable):
         self, condition: Any, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         """
+        The energy of each candidate.
+
         # Parameters
 
         condition : what `condition` returned.
         outputs : `torch.Tensor`, `(batch, samples, *output)`
             Relaxed or discrete candidates, as the output space defines them.
         mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
 
         # Returns
 
@@ -54,9 +70,11 @@ class Energy(torch.nn.Module, Registrable):
 
 def check_output_space(name: str, output_space: OutputSpace, kind: Type[OutputSpace], what: str) -> None:
     """
+    Checks that the outputs are of the kind that the energy called `name` is for.
+
     # Raises
 
-    `ConfigurationError` unless the outputs are of the kind that the energy of this name is for: `what`, in words.
+    `ConfigurationError` if they are not; it describes the kind by `what`.
     """
     if not isinstance(output_space, kind):
         raise ConfigurationError(

@@ -13,10 +13,11 @@ from seal.output_spaces import LabelSet, OutputSpace
 class LabelInteractionEnergy(Energy):
     """
     The global energy of label sets, `E_global(y) = v^T softplus(M y + c)` (SEAL, NeurIPS 2022, Eq. 2, second
-    term; EN2). It looks at the labels alone; each of the `m` rows of `M` is a pattern of labels that are
-    likely or, where its `v` is positive, unlikely together.
+    term). It reads the labels alone; each of the `m` rows of `M` is a pattern of labels that are likely or,
+    where its `v` is positive, unlikely together.
 
-    `m (L + 2)` parameters with the bias `c`, as in the counts the authors print; their equation shows no `c`.
+    With the bias `c` there are `m (L + 2)` parameters, as in the counts that the authors print; their equation
+    shows no `c`.
 
     # Parameters
 
@@ -24,11 +25,11 @@ class LabelInteractionEnergy(Energy):
     hidden_dim : `int`
         `m`, the number of patterns.
     bias : `bool`, optional (default = `True`)
-        The `c`.
+        Whether there is a `c`.
 
     # Raises
 
-    `ConfigurationError` if the outputs are not label sets, or there is no pattern.
+    `ConfigurationError` if the outputs are not label sets, or `hidden_dim` is below 1.
     """
 
     def __init__(

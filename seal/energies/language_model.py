@@ -3,7 +3,7 @@ from typing import Optional
 
 import torch
 
-# A distribution that gives a tag nothing makes an energy of at most 18.4 nats a token, with a gradient of 0.
+# The least probability of a tag: one of probability 0 adds 18.4 nats to the energy, with a gradient of 0.
 _LEAST_PROBABILITY = 1e-8
 _LOG_LEAST = math.log(_LEAST_PROBABILITY)
 
@@ -11,11 +11,12 @@ _LOG_LEAST = math.log(_LEAST_PROBABILITY)
 class TagLanguageModel(torch.nn.Module):
     """
     `log P(y) = sum_t log(y_t^T p_t)` with `p_t = h(y_0 .. y_{t-1})`, an LSTM's distribution of the next symbol
-    (Tu, Pang & Gimpel 2020, section 5, Eq. 8). `y_0` is a start symbol and `y_{T+1}` an end symbol: `T + 1` terms, over
-    the tags and the end symbol. Of a discrete `y` it is the exact log-likelihood.
+    (Tu, Pang & Gimpel 2020, section 5, Eq. 8). `y_0` is a start symbol and `y_{T+1}` an end symbol, so the sum has
+    `T + 1` terms, and `p_t` is a distribution over the tags and the end symbol. For a discrete `y` this is the exact
+    log-likelihood.
 
-    A soft tag goes in as its expected embedding, `Emb^T y_t`. Words may go in beside the tags: `g(x_0 .. x_{t-1},
-    y_0 .. y_{t-1})`, so `p_t` sees no word from `t` on.
+    The LSTM reads a relaxed tag as its expected embedding, `Emb^T y_t`. It may read the words beside the tags,
+    `g(x_0 .. x_{t-1}, y_0 .. y_{t-1})`; `p_t` depends on no word from position `t` on.
 
     # Parameters
 
@@ -27,7 +28,7 @@ class TagLanguageModel(torch.nn.Module):
     with_start : `bool`, optional (default = `True`)
         Without the start symbol the sum begins at `t = 2`.
     with_end : `bool`, optional (default = `True`)
-        Without the end symbol the sum ends at `t = T`, and a distribution is one over the tags.
+        Without the end symbol the sum ends at `t = T`, and `p_t` is a distribution over the tags alone.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class TagLanguageModel(torch.nn.Module):
         self.num_tags = num_tags
         self.embedding = torch.nn.Parameter(torch.empty(num_tags, embedding_dim))
         torch.nn.init.normal_(self.embedding, std=embedding_dim**-0.5)
-        # y_0 and, beside it, x_0.
+        # y_0 and, where words are read, x_0.
         self.start: Optional[torch.nn.Parameter] = None
         if with_start:
             self.start = torch.nn.Parameter(torch.empty(embedding_dim + word_dim))
@@ -55,7 +56,7 @@ class TagLanguageModel(torch.nn.Module):
     def train(self, mode: bool = True) -> "TagLanguageModel":
         super().train(mode)
         # cuDNN has no backward pass for an LSTM in evaluation mode, and the task-net's loss and gradient-based
-        # inference descend a loss-net in that mode. This one has no dropout: the mode changes nothing else.
+        # inference descend a loss-net in that mode. The LSTM has no dropout, so the mode changes nothing else.
         self.lstm.train()
         return self
 
@@ -83,11 +84,11 @@ class TagLanguageModel(torch.nn.Module):
             inputs = torch.cat([inputs, words.to(inputs)], dim=-1)
         first = 0
         if self.start is None:
-            # Nothing comes before the first tag to predict it from.
+            # Without a start symbol nothing precedes the first tag, so it is not predicted.
             first, outputs = 1, outputs[:, 1:]
         else:
             inputs = torch.cat([self.start.to(inputs).expand(len(inputs), 1, -1), inputs], dim=1)
-        # Padding comes last and an LSTM looks back only: what it makes of padding reaches no real token.
+        # Padding comes last and the LSTM reads from left to right, so padding has no effect on real tokens.
         # shape: (batch, inputs, tags + 1 or tags); position i has read i + 1 inputs and predicts what comes next
         log_probs = self.output(self.lstm(inputs)[0]).log_softmax(dim=-1)
         tokens = outputs.shape[1]
@@ -107,11 +108,11 @@ class TagLanguageModel(torch.nn.Module):
 
 def reverse_tokens(values: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """
-    `values (batch, tokens, ...)` with the first `lengths (batch,)` tokens of each row in reverse; padding, which
-    stays last, is of no account.
+    `values (batch, tokens, ...)` with the first `lengths (batch,)` tokens of each row in reverse order. Padding stays
+    last; its values are arbitrary.
     """
     places = torch.arange(values.shape[1], device=lengths.device)
-    # Padding takes token 0: any index that exists.
+    # At padding token 0 is taken; any valid index would do.
     places = (lengths.unsqueeze(-1) - 1 - places).clamp(min=0)
     index = places.view(places.shape + (1,) * (values.dim() - 2)).expand(values.shape)
     return values.gather(1, index)

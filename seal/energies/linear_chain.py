@@ -10,14 +10,14 @@ from seal.output_spaces import OutputSpace, TagSequence
 @Energy.register("linear_chain")
 class LinearChainEnergy(Energy):
     """
-    The pair term of the sequence energy, `-sum_t y_{t-1}^T W y_t` (Tu, Pang & Gimpel 2020, Eq. 7; EN6): a large
-    `W[a, b]` makes tag `b` after tag `a` likely. The sum runs over `t = 2 .. T`; with `with_start` a learned row
-    for the start of the sequence joins in.
+    The pair term of the sequence energy, `-sum_t y_{t-1}^T W y_t` (Tu, Pang & Gimpel 2020, Eq. 7): a large
+    `W[a, b]` makes tag `b` after tag `a` likely. The sum runs over `t = 2 .. T`.
 
     # Parameters
 
     input_dim, output_space : given by the loss-net.
     with_start : `bool`, optional (default = `False`)
+        Whether there is also a learned score of each tag at the start of the sequence.
 
     # Raises
 

@@ -10,10 +10,11 @@ from seal.output_spaces import OutputSpace
 @Energy.register("local")
 class LocalEnergy(Energy):
     """
-    `E_local(x, y) = sum_i y_i b_i^T T_E(x)` (SEAL, NeurIPS 2022, Eq. 2, first term; EN1). For tag sequences the sum
-    runs over tokens as well: `sum_t y_t^T B T_E(x)_t`. Linear in `y`, so a set of candidates costs one product.
+    The local energy `E_local(x, y) = sum_i y_i b_i^T T_E(x)` (SEAL, NeurIPS 2022, Eq. 2, first term). For tag
+    sequences the sum runs over tokens as well: `sum_t y_t^T B T_E(x)_t`. It is linear in `y`, so a set of candidates
+    costs one product.
 
-    No bias: the parameter counts the authors print leave no room for one.
+    There is no bias: the parameter counts that the authors print leave no room for one.
 
     # Parameters
 

@@ -13,34 +13,36 @@ from seal.output_spaces import BinaryMask, OutputSpace
 @Energy.register("mask_convolution")
 class MaskConvolutionEnergy(Energy):
     """
-    The energy of an image with a mask (Gygli et al. 2017; SEAL, NeurIPS 2022, section 4; EN5): convolutions that
-    read both, and fully connected layers to one number.
+    The energy of an image with a mask (Gygli et al. 2017; SEAL, NeurIPS 2022, section 4): convolutions that read
+    both, and fully connected layers to one number.
 
         h_0 = f( hidden + K y )      hidden = T_E(x), the encoder `image_convolution`
         h_n = f( conv_n(h_{n-1}) )   each halves the size
         E   = w^T f( W_2 f( W_1 h_N ) )
 
-    A convolution of an image and a mask together is the sum of one of each, so the image's is computed once for all
-    its candidates. Batch and candidates go through the others as one batch.
+    A convolution of an image and a mask together is the sum of a convolution of the image and one of the mask, so
+    the image's part is computed once for all its candidates. The further layers treat the candidates of all instances
+    as one large batch.
 
     # Parameters
 
     input_dim, output_space : given by the loss-net.
     channels : `List[int]`, optional (default = `[128, 128]`)
-        Of the convolutions behind the first.
+        The output channels of each convolution after the first.
     hidden_dims : `List[int]`, optional (default = `[384, 192]`)
-        Of the fully connected layers before the last.
+        The sizes of the fully connected layers before the last.
     kernel_size : `int`, optional (default = `5`)
-        Odd.
+        An odd number.
     dropout : `float`, optional (default = `0.0`)
-        Before each fully connected layer but the last.
+        The dropout probability before each fully connected layer but the last.
     activation : `Activation`, optional (default = `swish`)
-        Smooth: gradient-based inference follows its slopes, and implicit gradients need their slopes. Not `softplus`:
-        of what is above 0 everywhere, thousands of inputs add up to a sum in which a mask does not show.
+        A smooth function: gradient-based inference follows its first derivative, and implicit gradients need the
+        second. `softplus` is unsuitable: it is above 0 everywhere, and in a sum over thousands of its values the
+        effect of a mask is lost.
 
     # Raises
 
-    `ConfigurationError` if the outputs are not masks, a size is below 1, or the kernel has no middle.
+    `ConfigurationError` if the outputs are not masks, a size is below 1, or `kernel_size` is even.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class MaskConvolutionEnergy(Energy):
         check_convolutions(key, [input_dim, *channels], kernel_size)
         if min([*hidden_dims, 1]) < 1:
             raise ConfigurationError(f"{key} has a layer of hidden_dims {min(hidden_dims)}; give at least 1.")
-        # The encoder's half has the bias.
+        # The encoder's convolution of the image has the bias.
         self._first = torch.nn.Conv2d(1, input_dim, kernel_size, padding=kernel_size // 2, bias=False)
         sizes = [input_dim, *channels]
         self._convolutions = torch.nn.ModuleList(
@@ -77,7 +79,7 @@ class MaskConvolutionEnergy(Energy):
         self._activation = activation or Activation.by_name("swish")()
 
     def condition(self, hidden: torch.Tensor, mask=None, inputs=None) -> torch.Tensor:
-        # shape: (batch, 1, channels, height, width), in memory as the mask's half is
+        # shape: (batch, 1, channels, height, width), with the memory layout of the mask's convolution
         return hidden.permute(0, 3, 1, 2).contiguous().unsqueeze(1)
 
     def forward(

@@ -13,14 +13,14 @@ _TERM = re.compile(r"(loss_net\.energies\.\d+)\.(.+)")
 
 def load_pretrained_energy(energy: Energy, key: str, path: str, output_space: OutputSpace) -> None:
     """
-    Gives an energy the weights of the term of its shape in a trained model's loss-net, whatever the other terms
-    there are. What a checkpoint or an archive of the new model holds needs the file no more.
+    Loads into an energy the weights of the one term of its shape in a trained model's loss-net, which may have other
+    terms too. Checkpoints and archives of the new model hold the weights and no longer need the file.
 
     # Parameters
 
     energy : `Energy`
     key : `str`
-        The config's key of the file, for messages.
+        The config key that names the file, for messages.
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`

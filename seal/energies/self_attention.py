@@ -13,19 +13,19 @@ from seal.output_spaces import OutputSpace, TagSequence
 @Energy.register("self_attention")
 class SelfAttentionEnergy(Energy):
     """
-    A global energy of a tag sequence of any length (SEAL, NeurIPS 2022, section 4.3; EN4):
+    A global energy of a tag sequence of any length (SEAL, NeurIPS 2022, section 4.3):
 
         H        = SelfAttention(W_y y_t + pos_t)          over the tags alone, padding masked out
         E_global = v^T softplus(W_o pool_t(H_t) + c)
 
-    The pool over real tokens is their mean or their sum. A sum counts: it sees that a role stands twice whatever the
-    length of the sentence. A layer is `X + O concat_h(softmax(Q_h K_h^T / sqrt(d_h)) V_h)`; between layers stands a
-    layer norm. Positions are sinusoids, so there is no longest sequence.
+    `pool_t` is the mean or the sum over real tokens. With the sum the energy can tell that a role occurs twice,
+    whatever the length of the sentence. A layer is `X + O concat_h(softmax(Q_h K_h^T / sqrt(d_h)) V_h)`; there is a
+    layer norm between two layers. Positions are sinusoids, so sequences have no maximum length.
 
-    With one layer (the paper's model) and discrete outputs nothing of width `hidden_dim` is ever computed a
-    candidate: the attention score of two tokens is the sum of four table look-ups, because queries and keys are
-    sums of a tag's and a position's vector, and the pool over `H` needs only the total attention each token
-    receives. The energy is the same to rounding; 400 candidates cost about what 20 cost otherwise.
+    With one layer (the paper's model) and discrete outputs, no vectors of width `hidden_dim` are computed for the
+    tokens of a candidate: queries and keys are sums of a tag's and a position's vector, so the attention score of
+    two tokens is the sum of four table look-ups, and the pool over `H` needs only the total attention that each token
+    receives. The energy is the same up to rounding; 400 candidates cost about as much as 20 otherwise.
 
     # Parameters
 
@@ -37,13 +37,13 @@ class SelfAttentionEnergy(Energy):
     pooling : `str`, optional (default = `"mean"`)
         `"mean"` or `"sum"`.
     dropout : `float`, optional (default = `0.0`)
-        On the table of tag vectors: every candidate of a batch is seen through the same mask, so that dropout
-        never decides which of two candidates has the lower energy.
+        The dropout probability of the entries in the table of tag vectors. All candidates of a batch share one
+        dropout mask, so that dropout never decides which of two candidates has the lower energy.
 
     # Raises
 
-    `ConfigurationError` if the outputs are not tag sequences, `hidden_dim` is not a multiple of `num_heads` or is odd,
-    `dropout` is no share, or `pooling` is unknown.
+    `ConfigurationError` if the outputs are not tag sequences, a size is below 1, `hidden_dim` is not a multiple of
+    `num_heads` or is odd, `dropout` is not in [0, 1], or `pooling` is unknown.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SelfAttentionEnergy(Energy):
         mask = mask.unsqueeze(1)
         weights = mask.to(tags)
         if self.pooling == "mean":
-            # An instance without a token is pooled to 0.
+            # The mean of an instance without tokens is 0.
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)
         if len(self.layers) == 1 and not outputs.is_floating_point():
             pooled = self.layers[0].pooled(tags, positions, outputs, mask, weights)
@@ -109,7 +109,7 @@ class SelfAttentionEnergy(Energy):
 
 
 class _Attention(torch.nn.Module):
-    """`X + O concat_h(softmax(Q_h K_h^T / sqrt(d_h)) V_h)` over the last but one dimension."""
+    """`X + O concat_h(softmax(Q_h K_h^T / sqrt(d_h)) V_h)` over the second-last dimension."""
 
     def __init__(self, hidden_dim: int, num_heads: int) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class _Attention(torch.nn.Module):
         weights: torch.Tensor,
     ) -> torch.Tensor:
         """
-        `sum_i w_i H_i` for discrete `outputs (batch, samples, tokens)` and `weights (batch, 1, tokens)`, by tables:
+        `sum_i w_i H_i` of discrete `outputs (batch, samples, tokens)` and `weights (batch, 1, tokens)`, from tables:
 
             score(i, j)   = (q(a_i) + q(i)) . (k(a_j) + k(j))
                           = TT[a_i, a_j] + TP[a_i, j] + PT[i, a_j] + PP[i, j]
@@ -188,7 +188,10 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def sinusoids(tokens: int, size: int) -> torch.Tensor:
-    """The position vectors of Vaswani et al. 2017, section 3.5, of the tag vectors' length: `(tokens, size)`."""
+    """
+    The position vectors of Vaswani et al. 2017, section 3.5, scaled to norm 1, about that of the initial tag vectors:
+    `(tokens, size)`.
+    """
     rate = torch.exp(torch.arange(0, size, 2) * (-math.log(10_000.0) / size))
     angle = torch.arange(tokens).unsqueeze(1) * rate
     return torch.cat([angle.sin(), angle.cos()], dim=1) * math.sqrt(2 / size)

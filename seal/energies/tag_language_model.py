@@ -16,52 +16,55 @@ _KEY = "loss_net.energies: 'tag_language_model'"
 @Energy.register("tag_language_model")
 class TagLanguageModelEnergy(Energy):
     """
-    How unlikely language models of tags find a tag sequence (Tu, Pang & Gimpel 2020, section 5, Eq. 8 and 9;
-    EN7-EN11):
+    The negative log-likelihood of a tag sequence under language models of tags (Tu, Pang & Gimpel 2020, section 5,
+    Eq. 8 and 9):
 
         E(y) = - sum_t [ log(y_t^T p_t) + log(y_t^T p'_t) + gamma (log(y_t^T q_t) + log(y_t^T q'_t)) ]
 
-    with `p` a forward and `p'` a backward LSTM over the tags, `q` and `q'` their twins that read the words before
-    (after) `t` as well. The sum has `T + 1` terms, the last for the end symbol; a backward model is a forward model
-    of the reversed sequence, with symbols of its own. The paper's settings:
+    `p` and `p'` are a forward and a backward LSTM over the tags; `q` and `q'` are LSTMs of the same kind that read
+    the words before (after) `t` as well. The sum has `T + 1` terms, the last for the end symbol. A backward model is
+    a forward model of the reversed sequence, with start and end symbols of its own. The paper's settings:
 
     - GE(a): `{type: 'tag_language_model'}`, `p` alone;
     - GE(b): `backward: true`;
     - GE(c): `backward: true`, `gamma` above 0.
 
-    The models are trained with the loss-net, from scratch, or loaded and, with `frozen`, left as they are (Tu &
-    Gimpel 2018; EN10).
+    The models are trained with the loss-net, from scratch or from loaded weights; with `frozen` the loaded weights are
+    not trained (Tu & Gimpel 2018).
 
     # Parameters
 
     input_dim, output_space : given by the loss-net.
     backward : `bool`, optional (default = `False`)
+        Whether there are backward models.
     gamma : `float`, optional (default = `0.0`)
-        The weight of the models that read words; 0 makes none.
+        The weight of the models that read words; with 0 there are none.
     word_embedder : `TextFieldEmbedder`, optional (default = `None`)
-        The words as `q` reads them, from the field `tokens`. `None`: the loss-net's vectors `T_E(x)_t`. Those of a
-        BiLSTM or a transformer know the words after `t` too; for Eq. 9 as printed give an embedder.
+        Embeds the words that `q` and `q'` read, from the field `tokens`. `None`: they read the loss-net's vectors
+        `T_E(x)_t`; those of a BiLSTM or a transformer depend on the words after `t` too, so for Eq. 9 as printed give
+        an embedder.
     word_dim : `int`, optional (default = `None`)
-        The words' vectors are brought to this size by a linear map, once a batch; a large vector beside each tag
-        of each candidate is most of the cost of `q`. `None`: they are read as they are.
+        A linear map brings the words' vectors to this size, once a batch: a large vector beside each tag of each
+        candidate is most of the cost of `q`. `None`: they are read as they are.
     embedding_dim : `int`, optional (default = `32`)
-        The size of a tag's embedding; the paper gives none, and tags are few.
+        The size of a tag's embedding. The paper gives none; the default is small, as tags are few.
     hidden_dim : `int`, optional (default = `128`)
-        The LSTMs' size, that of the paper.
+        The LSTMs' hidden size; the default is the paper's.
     with_start, with_end : `bool`, optional (default = `True`)
-        The start and end symbols (EN11). Without, the first tag is given, not predicted; the end is not predicted.
+        Whether there are start and end symbols. Without the first, the first tag is given and not predicted; without
+        the second, the end is not predicted.
     weight : `float`, optional (default = `1.0`)
-        Of this term in the loss-net's sum; 1 in the paper.
+        The weight of this term in the loss-net's sum; 1 in the paper.
     pretrained_file : `str`, optional (default = `None`)
-        A trained model's archive or folder whose loss-net has a term of this shape, to start from.
+        The archive or folder of a trained model whose loss-net has a term of this shape, from which to load weights.
     frozen : `bool`, optional (default = `False`)
-        Whether the models stay as they were loaded, without dropout. Those that read words need a `word_embedder`: it
-        is frozen with them, and `T_E(x)` is another in each loss-net.
+        Whether the models keep the loaded weights, and have no dropout. Models that read words then need a
+        `word_embedder`, which is frozen with them: `T_E(x)` differs from one loss-net to another.
 
     # Raises
 
     `ConfigurationError` if the outputs are not tag sequences, a number is out of range, the file does not fit, or
-    models are frozen that nothing was loaded into or that read the loss-net's vectors.
+    frozen models were not loaded or read the loss-net's vectors.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class TagLanguageModelEnergy(Energy):
 
         def models(words: int) -> torch.nn.ModuleDict:
             size = (output_space.num_labels, embedding_dim, hidden_dim, words, with_start, with_end)
-            # Not the bare names: `forward` is a method.
+            # The suffix is needed because `forward` is a method of a module.
             return torch.nn.ModuleDict({f"{name}_model": TagLanguageModel(*size) for name in directions})
 
         self.tag_models = models(0)
@@ -114,7 +117,7 @@ class TagLanguageModelEnergy(Energy):
                 self.word_map = torch.nn.Linear(words, word_dim, bias=False)
             self.word_models = models(word_dim or words)
 
-        # An archive is loaded without the key `pretrained_file`; its weights then come after this.
+        # An archive's config has no `pretrained_file`: its weights are loaded after this constructor.
         self._was_loaded = pretrained_file is not None
         self.register_load_state_dict_post_hook(_mark_as_loaded)
         if pretrained_file is not None:
@@ -164,7 +167,7 @@ class TagLanguageModelEnergy(Energy):
             lengths = torch.full((batch,), tokens, device=outputs.device)
         else:
             lengths = mask.sum(dim=1)
-        # Every candidate of every instance is a sequence of one large batch.
+        # The candidates of all instances form one large batch of sequences.
         # shape: (batch * samples,)
         lengths = lengths.repeat_interleave(samples)
         # shape: (batch * samples, tokens[, tags])

@@ -13,11 +13,11 @@ from seal.scores import Cost
 @EnergyLoss.register("compound")
 class CompoundLoss(EnergyLoss):
     """
-    The margin-rescaled hinge and the perceptron's together (Tu, Pang & Gimpel 2020, Eq. 6; LE3):
+    The sum of the margin-rescaled hinge and the perceptron's hinge (Tu, Pang & Gimpel 2020, Eq. 6):
 
         [Delta(F^c(x), y) - E(x, F^c(x)) + E(x, y)]_+  +  lambda [E(x, y) - E(x, A(x))]_+
 
-    Both hinges stay, whatever the networks' own loss does.
+    Both hinges stay, whether or not the networks' own loss (`inference_network`) has them.
 
     # Parameters
 
@@ -26,9 +26,10 @@ class CompoundLoss(EnergyLoss):
     perceptron_weight : `float`, optional (default = `1.0`)
         `lambda`.
     separate : `bool`, optional (default = `False`)
-        Whether there are two candidates, the cost-augmented network's output `F^c(x)` before the task-net's `A(x)`,
-        and each has its own hinge: the sampler is the stack of `cost_augmented_output` and `task_net_output`. If not,
-        one network is both, and every candidate enters both hinges (the fourth primary loss of implicit training).
+        Whether each hinge has a candidate of its own: the first candidate is the cost-augmented network's output
+        `F^c(x)`, the second the task-net's `A(x)`. The sampler is then the stack of `cost_augmented_output` and
+        `task_net_output`. If not, one network is both, and every candidate enters both hinges (the fourth primary loss
+        of implicit training).
 
     # Raises
 
@@ -73,5 +74,4 @@ class CompoundLoss(EnergyLoss):
 def _only(index: int, energy: torch.Tensor, candidates: Candidates) -> Tuple[torch.Tensor, Candidates]:
     """One of two candidates."""
     chosen = slice(index, index + 1)
-    count = None if candidates.log_count is None else candidates.log_count[:, chosen]
-    return energy[:, chosen], Candidates(candidates.outputs[:, chosen], log_count=count)
+    return energy[:, chosen], Candidates(candidates.outputs[:, chosen], log_count=candidates.log_counts()[:, chosen])

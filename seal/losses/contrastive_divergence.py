@@ -12,16 +12,17 @@ from seal.scores import Cost, OneMinusScore, SoftF1
 class ContrastiveDivergenceLoss(EnergyLoss):
     """
     `-log( exp(-E(x, y)) / sum_{k=0..K} exp(-E(x, y_k) + Delta(y_k, y)) )` with gold at `k = 0`, where `Delta`
-    is 0 (the implicit-gradient paper's `L_CD` with the minus it lacks, its `s` being a cost; LE8). The
-    candidates are draws from the task-net in the paper. With one candidate it is `softplus(Delta + E(x, y) -
-    E(x, y'))`, a smooth margin loss at most `log 2` above the hinge. At least 0.
+    is 0. This is `L_CD` of the implicit-gradient paper, whose `s` is a cost, with the minus sign that it lacks in
+    print. In the paper the candidates are draws from the task-net. With one candidate it is
+    `softplus(Delta + E(x, y) - E(x, y'))`, a smooth margin loss at most `log 2` above the hinge. The loss is at
+    least 0.
 
     A candidate drawn `n` times counts `n` times, also where it equals gold.
 
     # Parameters
 
     cost : `Cost`, optional (default = `OneMinusScore(SoftF1())`)
-        `Delta`: how unlike gold a candidate is, 0 for gold.
+        `Delta`: how much a candidate differs from gold; 0 for gold.
     """
 
     def __init__(self, cost: Optional[Cost] = None) -> None:
@@ -37,8 +38,28 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        rank = self.cost(output_space, candidates.outputs, gold, mask)
-        if candidates.log_count is not None:
-            rank = rank + candidates.log_count
-        ranks = torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)
-        return log_total(ranks) + gold_energy
+        cost = self.cost(output_space, candidates.outputs, gold, mask)
+        return contrastive_divergence(gold_energy, energy, cost, candidates)
+
+
+def contrastive_divergence(
+    gold_energy: torch.Tensor, energy: torch.Tensor, cost: torch.Tensor, candidates: Candidates
+) -> torch.Tensor:
+    """
+    `-log( exp(-E(x, y)) / sum_{k=0..K} n_k exp(-E(x, y_k) + Delta_k) )` with `y` at `k = 0`, where `Delta` is 0.
+
+    # Parameters
+
+    gold_energy : `torch.Tensor`, `(batch,)`
+        `E(x, y)`.
+    energy, cost : `torch.Tensor`, `(batch, samples)`
+        `E(x, y_k)` and `Delta_k`.
+    candidates : `Candidates`
+        Their counts are the `n_k`.
+
+    # Returns
+
+    `torch.Tensor`, `(batch,)`
+    """
+    logits = cost + candidates.log_counts() - energy
+    return log_total(torch.cat([-gold_energy.unsqueeze(1), logits], dim=1)) + gold_energy

@@ -9,12 +9,12 @@ from seal.scores import Cost
 
 class EnergyLoss(torch.nn.Module, Registrable):
     """
-    `L_E`, which trains the loss-net: it compares the energies of an instance's candidates with that of gold.
-    Candidates are constants in alternating training, and the only gradients are those of the energies. In
-    implicit training they are functions of the task-net, and so are costs and scores of theirs.
+    The loss `L_E`, which trains the loss-net: it compares the energies of an instance's candidates with that of gold.
+    In alternating training the candidates are constants, and gradients flow through the energies alone. In implicit
+    training the candidates are functions of the task-net, and so are their costs and scores.
     """
 
-    #: True where the loss is only right with `log P_N` of every candidate.
+    #: True where the loss needs `log P_N` of every candidate.
     needs_noise_log_prob: bool = False
     #: True where candidates must be `RewardedCandidates`.
     needs_rewards: bool = False
@@ -34,11 +34,15 @@ class EnergyLoss(torch.nn.Module, Registrable):
         # Parameters
 
         gold_energy : `torch.Tensor`, `(batch,)`
+            The energy of gold.
         energy : `torch.Tensor`, `(batch, samples)`
+            The energy of each candidate.
         candidates : `Candidates`
-            What the energies belong to, with their noise log-probabilities and weights.
+            The candidates, with their noise log-probabilities and counts.
         gold : `torch.Tensor`, `(batch, *output)`
+        output_space : `OutputSpace`
         mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
 
         # Returns
 

@@ -9,11 +9,11 @@ from seal.output_spaces import Candidates, OutputSpace
 @EnergyLoss.register("gold_energy")
 class GoldEnergyLoss(EnergyLoss):
     """
-    `E(x, y)` of gold alone. Where the energy is a negative log-probability, as that of a tag language model (`type:
-    'tag_language_model'`, the loss-net's only term), this is maximum likelihood, which is how Tu & Gimpel (2018)
-    train such a model before it is frozen (EN10). Any other energy it lowers without end.
+    The energy of gold, `E(x, y)`, alone. Where the energy is a negative log-probability, as that of a tag language
+    model (`type: 'tag_language_model'`, the loss-net's only term), this is maximum likelihood, which is how Tu &
+    Gimpel (2018) train such a model before it is frozen. Any other energy this loss lowers without bound.
 
-    The candidates play no part: take the sampler `gold`.
+    The candidates are not used: take the sampler `gold`.
     """
 
     def forward(

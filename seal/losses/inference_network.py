@@ -11,26 +11,27 @@ from seal.scores import Cost, L1Cost
 @TaskLoss.register("inference_network")
 class InferenceNetworkLoss(TaskLoss):
     """
-    What trains inference networks under an energy (Tu, Pang & Gimpel 2020, Eq. 6 and section 4; IN1, IN3, IN8, IN9), of
-    each instance:
+    The loss that trains inference networks under an energy (Tu, Pang & Gimpel 2020, Eq. 6 and section 4), for each
+    instance:
 
         w_e ( mu ( -Delta(F^c(x), y) + E(x, F^c(x)) ) + lambda E(x, A(x)) ) + tau ( CE(F^c(x), y) + CE(A(x), y) )
 
-    `A` is the task-net and `F^c` the model's `cost_augmented_net`. Without one the task-net is both: with `lambda = 0`
-    that is the margin-rescaled objective of Tu & Gimpel (2018), after which the task-net is tuned for the test (a
-    phase with `supervised: false`); with `lambda` above 0 it is the margin-style auxiliary loss of implicit training
-    (IM3; `tau` is 0 there). `mu` is 1 in the paper; 0 leaves the perceptron's objective, which has no cost (IN2).
+    `A` is the task-net and `F^c` the model's `cost_augmented_net`. Without a `cost_augmented_net` the task-net is both.
+    With `lambda = 0` this is then the margin-rescaled objective of Tu & Gimpel (2018), after which the task-net is
+    tuned for the test (a phase with `supervised: false`); with `lambda` above 0 it is the margin-style auxiliary loss
+    of implicit training, where `tau` is 0. `mu` is 1 in the paper; 0 leaves the perceptron's objective, which has no
+    cost.
 
-    With `zero_truncation` the energetic part is that of the loss-net's own hinges, negated,
+    With `zero_truncation` the energy part is minus the loss-net's own hinges,
 
-        w_e ( -mu [Delta(F^c, y) - E(x, F^c) + E(x, y)]_+ - lambda [E(x, y) - E(x, A)]_+ ),
+        w_e ( -mu [Delta(F^c, y) - E(x, F^c) + E(x, y)]_+ - lambda [E(x, y) - E(x, A)]_+ ).
 
-    whose gradient is 0 wherever a hinge is; that is how a network that begins badly stays bad (section 4.1).
+    Its gradient is 0 wherever a hinge is 0, so that a network which starts badly stays bad (section 4.1).
 
     # Parameters
 
     cost : `Cost`, optional (default = `L1Cost()`)
-        `Delta`; the one of the loss-net's margin.
+        `Delta`, the cost of the loss-net's margin loss.
     test_time_weight : `float`, optional (default = `1.0`)
         `lambda`.
     energy_weight : `float`, optional (default = `1.0`)
@@ -38,13 +39,15 @@ class InferenceNetworkLoss(TaskLoss):
     cross_entropy_weight : `float`, optional (default = `1.0`)
         `tau`.
     zero_truncation : `bool`, optional (default = `False`)
+        Whether to use the hinges, as above.
     straight_through : `bool`, optional (default = `False`)
+        As for `weighted`.
     margin_weight : `float`, optional (default = `1.0`)
         `mu`.
 
     # Raises
 
-    `ConfigurationError` if a weight is negative or nothing is left.
+    `ConfigurationError` if a weight is negative, or `w_e` and `tau`, or `lambda` and `mu`, are both 0.
     """
 
     takes_cost_augmented = True

@@ -11,12 +11,12 @@ from seal.scores import Cost, L1Cost
 class MarginLoss(EnergyLoss):
     """
     The margin-rescaled hinge, `[Delta(y', y) - E(x, y') + E(x, y)]_+` summed over the candidates `y'` (SEAL,
-    NeurIPS 2022, Eq. 6; Tu, Pang & Gimpel 2020, Eq. 4; LE1). One candidate, the task-net's output, in the papers.
+    NeurIPS 2022, Eq. 6; Tu, Pang & Gimpel 2020, Eq. 4). In the papers there is one candidate, the task-net's output.
 
     # Parameters
 
     cost : `Cost`, optional (default = `L1Cost()`)
-        `Delta`, how unlike gold a candidate is.
+        `Delta`, how much a candidate differs from gold.
     """
 
     def __init__(self, cost: Optional[Cost] = None) -> None:
@@ -38,7 +38,4 @@ class MarginLoss(EnergyLoss):
 
 def hinge(violation: torch.Tensor, candidates: Candidates) -> torch.Tensor:
     """`[violation]_+` of `(batch, samples)`, summed over the candidates, each as often as it was drawn: `(batch,)`."""
-    positive = torch.relu(violation)
-    if candidates.log_count is not None:
-        positive = positive * candidates.log_count.exp()
-    return positive.sum(dim=1)
+    return (torch.relu(violation) * candidates.log_counts().exp()).sum(dim=1)

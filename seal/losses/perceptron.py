@@ -11,10 +11,11 @@ from seal.output_spaces import Candidates, OutputSpace
 class PerceptronLoss(EnergyLoss):
     """
     The perceptron's hinge, `[E(x, y) - E(x, y')]_+` summed over the candidates `y'` (Tu, Pang & Gimpel 2020, Eq. 5,
-    second term; LE2). One candidate, the output of the test-time network, in the paper. It is the margin loss
+    second term). In the paper there is one candidate, the output of the test-time network. It is the margin loss
     without a cost: gold need only be as good as the candidate, not better by a margin.
 
-    The hinge stays: a network's output is not the exact minimiser of the energy, and may have more of it than gold.
+    A network's output only approximates the minimiser of the energy, so its energy may be higher than gold's; the
+    hinge is then 0.
     """
 
     def forward(

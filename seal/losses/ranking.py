@@ -5,26 +5,26 @@ import torch
 from seal.losses.energy_loss import EnergyLoss
 from seal.output_spaces import Candidates, OutputSpace
 
-#: Nats below the best at which a candidate adds nothing to a sum, in single precision or in double.
+#: A term this many nats below the largest adds nothing to a sum, in single precision or in double.
 LOST = 40.0
 
 
-def log_total(ranks: torch.Tensor) -> torch.Tensor:
+def log_total(logits: torch.Tensor) -> torch.Tensor:
     """
-    `log sum_k exp(r_k)` of `ranks (batch, 1 + samples)`: `(batch,)`. Those that are `LOST` have a gradient of exactly 0
-    and not of 1e-30: on a CPU a net takes a hundred times as long for numbers near the least there are, and the
-    log-probabilities of masks and long sentences are hundreds of nats apart.
+    `log sum_k exp(r_k)` of `logits (batch, 1 + samples)`: `(batch,)`. Terms more than `LOST` nats below the largest
+    have a gradient of exactly 0, and not of 1e-30: the log-probabilities of masks and long sentences are hundreds of
+    nats apart, and on a CPU a net takes a hundred times as long for numbers close to the smallest that there are.
     """
-    lost = ranks < ranks.detach().amax(dim=1, keepdim=True) - LOST
-    return ranks.masked_fill(lost, -torch.inf).logsumexp(dim=1)
+    lost = logits < logits.detach().amax(dim=1, keepdim=True) - LOST
+    return logits.masked_fill(lost, -torch.inf).logsumexp(dim=1)
 
 
 @EnergyLoss.register("ranking")
 class RankingLoss(EnergyLoss):
     """
     `-log( exp(r_0) / sum_{k=0..K} exp(r_k) )` with `r_k = -E(x, y_k)` and gold at `k = 0` (SEAL, ICLR 2022
-    submission, Eq. 10, with gold in the sum; LE7). At the optimum the energy is the gap between the truth and the
-    sampler's distribution, `E = -log P + log P_N + const`.
+    submission, Eq. 10, with gold in the sum). At the optimum the energy is the gap between the true distribution `P`
+    and that of the sampler, `P_N`: `E = -log P + log P_N + const`.
 
     A candidate drawn `n` times counts `n` times, also where it equals gold.
     """
@@ -38,12 +38,12 @@ class RankingLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        gold_rank, rank = self._ranks(gold_energy, energy, candidates)
-        if candidates.log_count is not None:
-            rank = rank + candidates.log_count
-        return log_total(torch.cat([gold_rank.unsqueeze(1), rank], dim=1)) - gold_rank
+        gold_logit, logits = self._logits(gold_energy, energy, candidates)
+        logits = logits + candidates.log_counts()
+        return log_total(torch.cat([gold_logit.unsqueeze(1), logits], dim=1)) - gold_logit
 
-    def _ranks(self, gold_energy, energy, candidates):
+    def _logits(self, gold_energy, energy, candidates):
+        """`r_0` and the other `r_k`: `(batch,)` and `(batch, samples)`."""
         return -gold_energy, -energy
 
 
@@ -51,7 +51,7 @@ class RankingLoss(EnergyLoss):
 class NceRankingLoss(RankingLoss):
     """
     The ranking form of noise-contrastive estimation, `r_k = -E(x, y_k) - log P_N(y_k | x)` (SEAL, NeurIPS 2022,
-    Eq. 8-9 with gold in the sum, after Ma & Collins 2018; LE6). Consistent: at the optimum
+    Eq. 8-9 with gold in the sum, after Ma & Collins 2018). It is consistent: at the optimum
     `exp(-E) / sum_y exp(-E) = P(y | x)`.
 
     The candidates must be draws from `P_N`, with their log-probability and that of gold.
@@ -59,7 +59,7 @@ class NceRankingLoss(RankingLoss):
 
     needs_noise_log_prob = True
 
-    def _ranks(self, gold_energy, energy, candidates):
+    def _logits(self, gold_energy, energy, candidates):
         return (
             -gold_energy - candidates.gold_noise_log_prob,
             -energy - candidates.noise_log_prob,

@@ -11,9 +11,9 @@ from seal.scores import Score, SoftF1
 
 def regression_loss(energy: torch.Tensor, score: torch.Tensor) -> torch.Tensor:
     """
-    `-s log sigma(-E) - (1 - s) log(1 - sigma(-E))`, the cross-entropy of the score `s` in [0, 1] and
-    `sigma(-E)`, of each element, in nats (SEAL, NeurIPS 2022, Eq. 7, with the sign in its second logarithm
-    put right; LE4). Differentiable in both; `d/dE = s - sigma(-E)`.
+    The cross-entropy of the score `s` in [0, 1] and `sigma(-E)`, `-s log sigma(-E) - (1 - s) log(1 - sigma(-E))`,
+    of each element, in nats (SEAL, NeurIPS 2022, Eq. 7, with the sign in its second logarithm corrected). It is
+    differentiable in both; `d/dE = s - sigma(-E)`.
     """
     return -score * F.logsigmoid(-energy) - (1 - score) * F.logsigmoid(energy)
 
@@ -22,18 +22,17 @@ def regression_loss(energy: torch.Tensor, score: torch.Tensor) -> torch.Tensor:
 class RegressionLoss(EnergyLoss):
     """
     The loss of deep value networks: `sigma(-E(x, y'))` is fitted to the score of `y'` against gold by
-    cross-entropy (Gygli et al. 2017; SEAL, NeurIPS 2022, Eq. 7). One candidate, the task-net's output, is
-    LE4; the sum over several is LE5, "regression-s". The optimum is `E = -logit(s)`, so energies take both
-    signs.
+    cross-entropy (Gygli et al. 2017; SEAL, NeurIPS 2022, Eq. 7). "Regression" has one candidate, the task-net's
+    output; "regression-s" is the sum over several. The optimum is `E = -logit(s)`, so energies take both signs.
 
-    Gold counts only where it is a candidate: stack the sampler `gold` to have it.
+    Gold enters the loss only as a candidate: for that, stack the sampler `gold` with another.
 
     # Parameters
 
     score : `Score`, optional (default = `SoftF1()`)
     reduction : `str`, optional (default = `"sum"`)
-        Over the candidates of an instance: `"sum"` as in the paper, or `"mean"`. A candidate drawn `n` times
-        counts `n` times in both.
+        The reduction over the candidates of an instance: `"sum"` as in the paper, or `"mean"`. A candidate drawn `n`
+        times counts `n` times in both.
 
     # Raises
 
@@ -58,6 +57,6 @@ class RegressionLoss(EnergyLoss):
     ) -> torch.Tensor:
         score = self._score(output_space, candidates.outputs, gold, mask)
         losses = regression_loss(energy, score)
-        counts = torch.ones_like(losses) if candidates.log_count is None else candidates.log_count.exp()
+        counts = candidates.log_counts().exp()
         total = (losses * counts).sum(dim=1)
         return total if self._reduction == "sum" else total / counts.sum(dim=1)

@@ -2,8 +2,8 @@ from typing import Optional
 
 import torch
 
+from seal.losses.contrastive_divergence import contrastive_divergence
 from seal.losses.energy_loss import EnergyLoss
-from seal.losses.ranking import log_total
 from seal.output_spaces import OutputSpace, RewardedCandidates
 from seal.scores import Cost, OneMinusScore, TokenAccuracy
 
@@ -11,20 +11,20 @@ from seal.scores import Cost, OneMinusScore, TokenAccuracy
 @EnergyLoss.register("rewarded_contrastive_divergence")
 class RewardedContrastiveDivergenceLoss(EnergyLoss):
     """
-    Contrastive divergence where some rows have gold and others a reward `R` alone (implicit-training paper, "Citation
-    Field Extraction"; LE8, IM13):
+    Contrastive divergence for batches in which some rows have gold and others only a reward `R` (implicit-training
+    paper, "Citation Field Extraction"):
 
         -log( exp(-E(x, y)) / sum_{k=0..K} exp(-E(x, y_k) + Delta(y_k)) )
 
-    with gold or, without, `y = y+`, the output of the highest reward that a search found, at `k = 0`, where `Delta`
-    is 0. `Delta` is the cost of a row with gold, and `R(x, y+) - R(x, y_k)` of one without: the reward is a constant,
-    its rules have no gradient. A row without gold whose candidates all have the reward of `y+` says nothing, and its
-    loss is 0.
+    At `k = 0` stands `y`, with `Delta = 0`: gold or, in a row without gold, `y+`, the output of the highest reward that
+    a search found. In a row with gold `Delta` is the cost. In a row without gold it is `R(x, y+) - R(x, y_k)`, a
+    constant, because the reward's rules have no gradient. A row without gold whose candidates all have the reward of
+    `y+` carries no information, and its loss is 0.
 
     # Parameters
 
     cost : `Cost`, optional (default = `OneMinusScore(TokenAccuracy())`)
-        Of rows with gold.
+        `Delta` in rows with gold.
     """
 
     needs_rewards = True
@@ -43,9 +43,6 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         labelled, gap = candidates.labelled, candidates.reward_gap
-        cost = self.cost(output_space, candidates.outputs, gold, mask)
-        rank = torch.where(labelled.unsqueeze(1), cost, gap)
-        if candidates.log_count is not None:
-            rank = rank + candidates.log_count
-        loss = log_total(torch.cat([-gold_energy.unsqueeze(1), rank - energy], dim=1)) + gold_energy
+        cost = torch.where(labelled.unsqueeze(1), self.cost(output_space, candidates.outputs, gold, mask), gap)
+        loss = contrastive_divergence(gold_energy, energy, cost, candidates)
         return loss * (labelled | (gap > 0).any(dim=1))

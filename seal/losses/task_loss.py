@@ -9,16 +9,16 @@ from seal.output_spaces import OutputSpace
 
 class NetTerms(NamedTuple):
     """
-    What a task loss sees of a network: three numbers an instance, `(batch,)`.
+    What a task loss reads of a network: three numbers for each instance, `(batch,)` each.
 
     # Parameters
 
     supervised : `torch.Tensor`
         The supervised part, in nats, summed over the structure.
     energy : `torch.Tensor`, optional
-        `E(x, .)` of the relaxed output; `None` where the energy plays no part.
+        `E(x, .)` of the relaxed output; `None` where the energy is not used.
     cost : `torch.Tensor`, optional
-        `Delta(., y)` of it, where the loss has a cost.
+        `Delta(., y)` of the relaxed output; `None` where the loss has no cost.
     """
 
     supervised: torch.Tensor
@@ -29,18 +29,18 @@ class NetTerms(NamedTuple):
 class TaskLoss(Registrable):
     """
     `L_F = energy_weight * E(x, F(x)) + cross_entropy_weight * CE(F(x), y)` of each instance, whose mean over the batch
-    trains the task-net (SEAL, NeurIPS 2022, Eq. 1; SE1); the loss-net is a constant in it.
+    trains the task-net (SEAL, NeurIPS 2022, Eq. 1). The loss-net is a constant in it.
 
     # Parameters
 
     energy_weight : `float`, optional (default = `1.0`)
-        `lambda_1`. With 0 training is cross-entropy training, step for step.
+        `lambda_1`. With 0 every training step is one of cross-entropy training.
     cross_entropy_weight : `float`, optional (default = `1.0`)
         `lambda_2`.
     straight_through : `bool`, optional (default = `False`)
-        Take the energy, and its gradient, at the discrete output nearest to the relaxed one, and hand the gradient to
-        the relaxed one as it is. The ranking losses show the loss-net discrete outputs only; between them its energy
-        is anybody's guess.
+        Whether to take the energy and its gradient at the discrete output nearest to the relaxed one, and to pass this
+        gradient on to the relaxed output unchanged. The ranking losses train the loss-net on discrete outputs only, so
+        nothing determines its energy between them.
 
     # Raises
 
@@ -48,11 +48,11 @@ class TaskLoss(Registrable):
     """
 
     default_implementation = "weighted"
-    #: What the supervised part is called in the metrics.
+    #: The name of the supervised part in the metrics.
     supervised_name = "cross_entropy"
-    #: Whether it trains a cost-augmented network beside the task-net.
+    #: Whether the loss trains a cost-augmented network beside the task-net.
     takes_cost_augmented = False
-    #: Whether it reads the energy of gold.
+    #: Whether the loss reads the energy of gold.
     needs_gold_energy = False
 
     def __init__(
@@ -101,9 +101,9 @@ class TaskLoss(Registrable):
 
         task_net : `NetTerms`
         cost_augmented : `NetTerms`, optional
-            Of the model's cost-augmented network, if it has one.
+            The terms of the model's cost-augmented network, if it has one.
         gold_energy : `torch.Tensor`, `(batch,)`, optional
-            A constant; given where the loss needs it and the energy plays a part.
+            The energy of gold, a constant; given where the loss needs it and the energy is used.
 
         # Returns
 

@@ -10,10 +10,10 @@ from seal.output_spaces import OutputSpace
 @TaskLoss.register("task_net_ranking")
 class TaskNetRankingLoss(TaskLoss):
     """
-    The ranking loss on the task-net itself, in the place of cross-entropy (SEAL, NeurIPS 2022, section 5, an
-    ablation; LE10): `-log( P(y | x) / sum_{k=0..K} P(y_k | x) )` with gold `y_0 = y` and `K` draws `y_k` from
-    the task-net. The draws are constants; the gradient passes through the log-probabilities. At least 0. A
-    draw made `n` times counts `n` times, also where it equals gold.
+    The ranking loss on the task-net itself, in place of cross-entropy (SEAL, NeurIPS 2022, section 5, an
+    ablation): `-log( P(y | x) / sum_{k=0..K} P(y_k | x) )` with gold `y_0 = y` and `K` draws `y_k` from the
+    task-net. The draws are constants; the gradient passes through the log-probabilities. The loss is at least 0.
+    A draw made `n` times counts `n` times, also where it equals gold.
 
     # Parameters
 
@@ -21,12 +21,13 @@ class TaskNetRankingLoss(TaskLoss):
         `K`.
     energy_weight : `float`, optional (default = `0.0`)
     cross_entropy_weight : `float`, optional (default = `1.0`)
-        Of this loss.
+        The weight of this loss.
     straight_through : `bool`, optional (default = `False`)
+        As for `weighted`.
 
     # Raises
 
-    `ConfigurationError` if there is no draw, or as for `weighted`.
+    `ConfigurationError` if `num_samples` is below 1, or as for `weighted`.
     """
 
     supervised_name = "task_net_ranking"

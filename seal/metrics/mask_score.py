@@ -1,4 +1,4 @@
-"""How well predicted masks cover what they should."""
+"""Intersection over union and pixel accuracy of predicted masks."""
 
 from typing import Dict, Tuple
 
@@ -12,13 +12,12 @@ from seal.common.workers import of_all_workers
 @Metric.register("mask_score")
 class MaskScore(Metric):
     """
-    Intersection over union of masks, from the probabilities of their pixels; those of at least 0.5 are foreground.
+    Intersection over union (IoU) of masks, from the probabilities of their pixels. Pixels of at least 0.5 are
+    foreground.
 
-    - `mean_iou`: of each image, averaged over images (the mean image IoU that SEAL reports; ME3).
-    - `global_iou`: of all images together, in which large objects count more.
-    - `pixel_accuracy`: of all pixels.
-
-    Registered as a `Metric` with name "mask_score".
+    - `mean_iou`: the IoU of each image, averaged over images (the mean image IoU that SEAL reports).
+    - `global_iou`: the IoU of all images together, in which large objects count more.
+    - `pixel_accuracy`: the share of right pixels in all images.
 
     # Parameters
 
@@ -39,7 +38,7 @@ class MaskScore(Metric):
         self.reset()
 
     def reset(self) -> None:
-        # Images and the sum of their IoU; intersection and union; right pixels and all.
+        # The number of images and the sum of their IoU; intersection and union; right pixels and all pixels.
         self._sums = torch.zeros(6, dtype=torch.double)
 
     @torch.no_grad()
@@ -65,17 +64,21 @@ class MaskScore(Metric):
         intersection, union = overlap_of(predicted, gold)
         shares = image_iou(intersection, union, self._empty_iou)
         right = (predicted == gold).sum()
-        # A GPU is waited for once.
+        # One transfer from a GPU, and not four.
         sums = torch.stack([part.sum().double() for part in (shares, intersection, union, right)]).tolist()
         self._sums += torch.tensor([len(gold), *sums, gold.numel()], dtype=torch.double)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """
+        # Parameters
+
+        reset : `bool`, optional (default = `False`)
+            Whether to sum over all distributed workers, which must all call this, and to forget the counts afterwards.
+
         # Returns
 
         `Dict[str, float]`
-            In percent, of all images since the last reset, with `reset` on all distributed workers together; 0
-            where there were none.
+            The scores of all images since the last reset, in percent; 0 where there were none.
         """
         workers = of_all_workers(self._sums) if reset else [self._sums]
         images, shares, intersection, union, right, pixels = torch.stack(workers).sum(dim=0).tolist()
@@ -91,10 +94,10 @@ class MaskScore(Metric):
 
 
 def overlap_of(predicted: torch.Tensor, gold: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Of boolean masks `(batch, H, W)`: the pixels that both have, and that one of them has; `(batch,)` each."""
+    """The numbers of pixels in the intersection and in the union of boolean masks `(batch, H, W)`: `(batch,)` each."""
     return (predicted & gold).flatten(1).sum(dim=1), (predicted | gold).flatten(1).sum(dim=1)
 
 
 def image_iou(intersection: torch.Tensor, union: torch.Tensor, empty_iou: float) -> torch.Tensor:
-    """`(batch,)`, in [0, 1], in double precision; `empty_iou` where there is neither."""
+    """The IoU of each image, `(batch,)`, in [0, 1], in double precision; `empty_iou` where the union is empty."""
     return (intersection.double() / union.clamp(min=1)).masked_fill(union == 0, empty_iou)

@@ -7,9 +7,9 @@ class Monitors:
     """
     Running means of the values that training reports by name.
 
-    The sums stay in each worker until they are reset: AllenNLP's `Average` exchanges every single value, and
-    workers hang where one of them reports a name that the others do not (a batch without a predicate, for
-    one).
+    The sums stay in each worker until they are reset. AllenNLP's `Average` exchanges every single value between
+    workers, which hang where one of them reports a name that the others do not (after a batch without a predicate,
+    for example).
     """
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class Monitors:
         # Parameters
 
         reset : `bool`, optional (default = `False`)
-            Forget the values afterwards. The means are then over all distributed workers, which must all call
-            this.
+            Whether to forget the values afterwards. The means are then over all distributed workers, which must all
+            call this.
 
         # Returns
 

@@ -17,7 +17,10 @@ Tuner = Callable[[torch.Tensor, torch.Tensor], Thresholds]
 
 
 class Counts(NamedTuple):
-    """The sum of rows' example F1 and, `(labels,)`, how many rows have a label in both, prediction, gold."""
+    """
+    The sum of the rows' example F1 and, `(labels,)` each, how many rows have a label both in the prediction and in
+    gold, in the prediction, and in gold.
+    """
 
     example_f1: float
     correct: torch.Tensor
@@ -32,19 +35,17 @@ class MultilabelScore(Metric):
     probabilities of the labels. The labels `p >= t` are predicted, by default with `t = 0.5`. With
     `F1 = 2 correct / (predicted + gold)`:
 
-    - `f1` (example F1): of a row's labels, averaged over rows. This is the F1 that SEAL reports.
-    - `micro_f1`: of all rows' labels together.
-    - `macro_f1`: of a label's rows, averaged over the labels that gold or prediction has at least once, as
-      `sklearn.metrics.f1_score(average="macro", zero_division=nan)`. The F1 of the others is undefined; as
-      0, sklearn's default, it would lower the score of any model where rare labels do not occur.
+    - `f1` (example F1): the F1 of a row's labels, averaged over rows. This is the F1 that SEAL reports.
+    - `micro_f1`: the F1 of all rows' labels together.
+    - `macro_f1`: the F1 of a label's rows, averaged over the labels that gold or prediction has at least once, as
+      `sklearn.metrics.f1_score(average="macro", zero_division=nan)`. The F1 of the other labels is undefined; counted
+      as 0, sklearn's default, it would lower the score of any model where rare labels do not occur.
     - `mean_average_precision`: the average precision of a row's labels ranked by probability,
       `sum_k (recall_k - recall_{k-1}) precision_k` over the distinct probabilities `k` of the row, averaged
       over rows that have a label. Labels of equal probability share one rank.
 
     Ranks and further thresholds need every row, so rows are kept until the next pass over data starts:
     `5 * rows * labels` bytes, and after a distributed pass every worker keeps the rows of all.
-
-    Registered as a `Metric` with name "multilabel_score".
 
     # Parameters
 
@@ -141,8 +142,8 @@ class MultilabelScore(Metric):
             Whether the pass is over. Without it, as for a progress bar, only `f1` and `micro_f1` of this
             process are returned, from running sums.
         thresholds : `Dict[str, Union[float, torch.Tensor]]`, or a function that returns such, optional
-            Further thresholds by name: one for all labels, or `(labels,)`. Only used with `reset`. A function
-            is given the rows of all workers, as `last_pass` returns them, and not called where there are none.
+            Further thresholds by name: one for all labels, or `(labels,)`. They are only used with `reset`. A
+            function is given the rows of all workers, as `last_pass` returns them, and not called without rows.
 
         # Returns
 
@@ -196,8 +197,8 @@ def average_precision(probabilities: torch.Tensor, gold: torch.Tensor) -> torch.
     The average precision, 0 to 1, of each row that has a label: `(rows with a label,)`. `probabilities`,
     floating, and `gold`, boolean, are `(rows, labels)`, on the CPU.
 
-    `sklearn.metrics.average_precision_score(average="samples")` is its mean. That loops over rows in Python:
-    on one core it takes about 250 times as long for 159 labels, 50 times for 983.
+    `sklearn.metrics.average_precision_score(average="samples")` is its mean, but loops over rows in Python: on one
+    core it takes about 250 times as long for 159 labels, and 50 times as long for 983.
     """
     has_label = gold.any(dim=1)
     probabilities, gold = probabilities[has_label], gold[has_label]
@@ -217,11 +218,29 @@ def average_precision(probabilities: torch.Tensor, gold: torch.Tensor) -> torch.
     return (correct.double() / predicted).masked_fill(~filled, 0.0).sum(dim=1) / num_gold
 
 
-def _count(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> Counts:
-    both = predicted & gold
+def example_f1(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> torch.Tensor:
+    """
+    The F1 of each row's labels, `2 correct / (predicted + gold)`.
+
+    # Parameters
+
+    predicted, gold : `torch.Tensor`, `(rows, labels)`
+        Boolean.
+    empty_f1 : `float`
+        The F1 of a row that has no label while none is predicted for it.
+
+    # Returns
+
+    `torch.Tensor`, `(rows,)`: 0 to 1, in double precision.
+    """
+    correct = (predicted & gold).sum(dim=1)
     total = predicted.sum(dim=1) + gold.sum(dim=1)
-    f1 = (2.0 * both.sum(dim=1).double() / total).masked_fill(total == 0, empty_f1)
-    return Counts(f1.sum().item(), both.sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
+    return (2.0 * correct.double() / total).masked_fill(total == 0, empty_f1)
+
+
+def _count(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> Counts:
+    f1 = example_f1(predicted, gold, empty_f1).sum().item()
+    return Counts(f1, (predicted & gold).sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
 
 
 def _sum(counts: List[Counts]) -> Counts:

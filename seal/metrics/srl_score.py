@@ -28,7 +28,7 @@ class FrameCounts(NamedTuple):
 
 
 def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> FrameCounts:
-    """The counts of one frame from its BIO tags, one a word, as [`SrlScore`](#srlscore) counts them."""
+    """The counts of one frame from its BIO tags, one a word, as `SrlScore` counts them."""
     spans = tags_to_spans(predicted_tags)
     core = Counter(span[0] for span in spans if span[0] in CORE_ROLES)
     predicted = _arguments(spans)
@@ -58,8 +58,6 @@ class SrlScore(Metric):
 
     Counts are kept in each process and summed over distributed workers in `get_metric`, which every worker
     must then call, as AllenNLP's trainer does.
-
-    Registered as a `Metric` with name "srl_score".
 
     # Parameters
 

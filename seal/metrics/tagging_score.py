@@ -19,18 +19,16 @@ class TaggingScore(Metric):
     counts them: an entity is correct where its label and both borders are. Illegal sequences are read leniently, as
     the program does.
 
-    Tags are strings. AllenNLP's `SpanBasedF1Measure`, which counts alike and which the tests compare with, takes
-    vocabulary indices: it knows no `E-` and `S-`, and no gold tag that training lacked.
-
-    Registered as a `Metric` with name "tagging_score".
+    Tags are strings. AllenNLP's `SpanBasedF1Measure`, which counts in the same way and which the tests compare with,
+    takes vocabulary indices: it knows no `E-` and `S-`, and no gold tag that the training data lack.
 
     # Parameters
 
     spans : `bool`, optional (default = `True`)
-        Whether the tags write entities, as `IOB1`, `BIO` or `BIOES`; parts of speech do not, and have their accuracy
-        alone.
+        Whether the tags encode entities, as `IOB1`, `BIO` or `BIOES`. If not, as with parts of speech, only the
+        accuracy is reported.
     by_label : `bool`, optional (default = `False`)
-        Also report F1 of each label.
+        Whether to report the F1 of each label too.
     """
 
     supports_distributed = True

@@ -69,7 +69,7 @@ def best_micro_threshold(probabilities: torch.Tensor, gold: torch.Tensor, defaul
 
     # Parameters, Returns, Raises
 
-    As [`best_label_thresholds`](#best_label_thresholds), of which it is the case of one label.
+    As for `best_label_thresholds`, of which this is the case of one label.
     """
     _checked(probabilities, gold, "best_micro_threshold")
     return best_label_thresholds(probabilities.reshape(-1, 1), gold.reshape(-1, 1), default).item()
@@ -94,14 +94,14 @@ def best_label_thresholds(
     gold : `torch.Tensor`
         `(rows, labels)`, 0 or 1 of any type.
     default : `float`, optional (default = `0.5`)
-        The threshold of a label that says nothing about it: no row has the label, or those that have it are
-        given the probability 0, so that its F1 is 0 at every threshold.
+        The threshold of a label whose F1 is 0 at every threshold: no row has the label, or those that have it are
+        given the probability 0.
 
     # Returns
 
     `torch.Tensor`
         `(labels,)`, of the type of `probabilities`, on the CPU. Thresholds lie in (0, 1), each midway between
-        probabilities as in [`best_threshold`](#best_threshold).
+        probabilities as in `best_threshold`.
 
     # Raises
 
@@ -123,16 +123,15 @@ def best_label_thresholds(
 
 def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """
-    Of each batch of descending `values`, `(batch, n)`, the threshold in (0, 1), `(batch,)`, that takes the
-    best number of them, and the score of taking so many. `scores`, `(batch, n + 1)`, are those of taking
-    0, 1, ..., n values.
+    For each row of descending `values`, `(batch, n)`, the threshold in (0, 1) that takes the best number of them, and
+    the score of taking so many: `(batch,)` each. `scores`, `(batch, n + 1)`, are those of taking 0, 1, ..., n values.
     """
     edge = values.new_ones(len(values), 1)
     # shape: (batch, n + 1), the lowest value taken and the highest one left
     lowest = torch.cat([edge, values], dim=1)
     left = torch.cat([values, edge - 1], dim=1)
     thresholds = left + (lowest - left) / 2
-    # Between two neighbouring numbers there is none, and the midpoint is rounded to either.
+    # Between two neighbouring floating-point numbers there is none, and their midpoint is rounded to one of them.
     thresholds = torch.where(thresholds > left, thresholds, lowest)
     # Equal values are taken together. Every threshold in (0, 1) takes the values of 1 and leaves those of 0:
     # those behave as if equal to the edge. A threshold of 1 would leave no room above a value next to 1.
@@ -143,8 +142,7 @@ def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> Tuple[torch.Tensor,
 
 def _descending(values: torch.Tensor) -> torch.Tensor:
     """Indices that sort the last dimension, highest first."""
-    # NumPy's sort takes a third of the time of torch's, and neither has to be stable. It does not know
-    # bfloat16.
+    # NumPy's sort takes a third of the time of torch's, and neither has to be stable. It does not know bfloat16.
     values = values.to(torch.promote_types(values.dtype, torch.float))
     return torch.from_numpy(numpy.argsort(-values.numpy(), axis=-1))
 

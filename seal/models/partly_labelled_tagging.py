@@ -131,7 +131,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
             # The same sum in another order may differ in its last digit; that is a tie.
             behind = value.unsqueeze(1) - of_draws
             gap[rows] = torch.where(behind > 1e-6, behind, 0.0)
-            counts = torch.ones_like(gap) if drawn.log_count is None else drawn.log_count.exp()
+            counts = drawn.log_counts().exp()
             self.monitor("reward_draws", (counts[rows] * of_draws).sum() / counts[rows].sum())
             self.monitor("reward_target", value.mean())
         return RewardedCandidates(**vars(drawn), target=target, labelled=labelled, reward_gap=gap)

@@ -9,14 +9,14 @@ from seal.output_spaces.output_space import OutputSpace
 @OutputSpace.register("binary_mask")
 class BinaryMask(BinaryVariables):
     """
-    The foreground of an image, a pixel 1 where it belongs to it (SEAL, NeurIPS 2022, section 4.4): `BinaryVariables`
-    in `(H, W)`. `logits` is `(batch, H, W)`.
+    The foreground of an image: a pixel is 1 where it belongs to the foreground (SEAL, NeurIPS 2022, section 4.4).
+    These are `BinaryVariables` in `(H, W)`; `logits` is `(batch, H, W)`.
 
     # Parameters
 
     size : `int` or `List[int]`
-        The height and width that the nets see, in pixels; one number for a square. Smaller than the images where
-        these are cut into crops.
+        The height and width of the nets' inputs, in pixels; one number for a square. Smaller than the images where
+        these are cropped.
 
     # Raises
 
@@ -24,7 +24,7 @@ class BinaryMask(BinaryVariables):
     """
 
     no_mask_because = "every pixel of an image is real"
-    # One logit a pixel. What it stands for has no name.
+    # One logit a pixel, for a label without a name.
     num_labels = 1
     labels: List[str] = []
     namespace = "mask_labels"

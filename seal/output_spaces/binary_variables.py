@@ -7,14 +7,15 @@ from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
 from seal.output_spaces.output_space import OutputSpace
 
-# Ones a variable below which they are drawn one by one: an event takes about thirty times as long as a comparison.
+# With fewer ones a variable than this, ones are drawn one by one: an event takes about thirty times as long as a
+# comparison.
 _RARE = 0.03
 
 
 class BinaryVariables(OutputSpace):
     """
     Independent binary variables, `P(y | x) = prod_i Bernoulli(y_i; sigmoid(logits_i))` (SEAL, NeurIPS 2022,
-    section 2), in whatever arrangement: the labels of a set, the pixels of a mask. A subclass says what they are.
+    section 2), in any arrangement: the labels of a set, the pixels of a mask. A subclass says what they are.
 
     `logits` is `(batch, *structure)`. Every output is floating, `(batch, samples, *structure)`, in [0, 1] where
     relaxed and 0 or 1 where discrete. Gold, `(batch, *structure)`, is 0 or 1 of any type. All instances have the
@@ -52,7 +53,7 @@ class BinaryVariables(OutputSpace):
         uniform = torch.rand(
             logits.shape[0], num_samples, *logits.shape[2:], dtype=logits.dtype, device=logits.device
         )
-        # The logistic noise that makes a Bernoulli draw of a comparison with 0.
+        # Logistic noise: `logits + noise > 0` is a Bernoulli draw.
         noise = uniform.clamp(min=torch.finfo(logits.dtype).tiny).logit(eps=torch.finfo(logits.dtype).eps)
         return ((logits + noise) / temperature).sigmoid()
 
@@ -62,7 +63,7 @@ class BinaryVariables(OutputSpace):
         self._ensure_no_mask(mask)
         logits = _at_least_float(logits)
         outputs = outputs.to(logits)
-        # Two sums of terms of one sign: `y z - softplus(z)` would lose what is left of a sure label.
+        # Two sums of terms of one sign: in `y z - softplus(z)` the small loss of a confident label would cancel.
         return dot(outputs, F.logsigmoid(logits)) + dot(1 - outputs, F.logsigmoid(-logits))
 
     def inner(
@@ -75,8 +76,8 @@ class BinaryVariables(OutputSpace):
         self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> Tuple[torch.Tensor, torch.Tensor]:
         self._ensure_no_mask(mask)
-        # Gold is 0 or 1, so the minimum is the product. Where the two are equal its gradient is that of the
-        # only way into [0, 1]; that of `min` and `max` is halved there, and inference often starts at 0.
+        # Gold is 0 or 1, so the minimum is the product. Where output and gold are equal, the gradient of the product
+        # is the one-sided one into [0, 1]; `min` and `max` would halve it, and inference often starts at 0.
         intersection = dot(outputs, gold)
         total = _at_least_float(outputs).flatten(2).sum(dim=-1) + gold.flatten(1).sum(dim=-1, keepdim=True)
         return intersection, total - intersection
@@ -108,7 +109,7 @@ class BinaryVariables(OutputSpace):
     def sample_distinct(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        # Booleans until they are merged: most of the draws of a sure net are the same.
+        # Booleans until they are merged: most of the draws of a confident net are equal.
         self._ensure_no_mask(mask)
         return _merged(_draws(logits, num_samples), logits.dtype)
 
@@ -117,7 +118,7 @@ class BinaryVariables(OutputSpace):
         return outputs.clamp(0, 1)
 
     def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
-        # 0.001 and 0.999 for 0 and 1: a sigmoid still has a slope there.
+        # 0 and 1 become 0.001 and 0.999, where the sigmoid still has a slope.
         return relaxed.logit(eps=1e-3)
 
     def _ensure_no_mask(self, mask: Optional[torch.Tensor]) -> None:
@@ -131,19 +132,20 @@ def _draws(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     if F.softplus(logits).mean() < _RARE:
         return _draws_of_few(logits, num_samples)
     shape = (logits.shape[0], num_samples, *logits.shape[1:])
-    # `torch.rand` is a multiple of eps / 2, 0 among them, which is below any probability above 0: what is all but
-    # impossible would be drawn once in 2^24 times, and of thousands of variables in every batch. So it never is.
+    # `torch.rand` is a multiple of eps / 2, possibly 0, which is below every probability above 0: an almost impossible
+    # one would be drawn once in 2^24 times, and with thousands of variables in every batch. So it is set to 0.
     probabilities = F.threshold(logits.sigmoid(), torch.finfo(logits.dtype).eps / 4, 0.0)
-    # `torch.bernoulli` branches at each draw, and takes five times as long where the outcomes are hard to guess.
+    # `torch.bernoulli` branches at each draw, and takes five times as long where the outcomes are hard to predict.
     return torch.rand(shape, dtype=logits.dtype, device=logits.device) < probabilities.unsqueeze(1)
 
 
 def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     """
-    The same distribution at a cost that grows with the ones and not with the variables. Of a Poisson process with
-    `lambda_i = softplus(z_i)` events a draw, variable `i` of a draw has none with probability `exp(-lambda_i) =
-    1 - sigmoid(z_i)`; so it is 1 where the process of all variables and draws has an event. How many there are is one
-    Poisson number an instance, and each falls on a variable in proportion to `lambda` and on any draw alike.
+    Draws from the same distribution, at a cost that grows with the number of ones and not with that of variables. In a
+    Poisson process with `lambda_i = softplus(z_i)` events a draw, variable `i` of a draw has no event with probability
+    `exp(-lambda_i) = 1 - sigmoid(z_i)`; so a variable is 1 where it has at least one event. The number of events in all
+    variables and draws of an instance is one Poisson number. Each event falls on a variable with a probability
+    proportional to `lambda`, and on every draw with the same probability.
     """
     rates = F.softplus(logits.flatten(1).double())
     batch, variables = rates.shape
@@ -154,7 +156,7 @@ def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     starts = F.pad(ends[:-1], (1, 0))
     uniform = torch.rand(len(owner), dtype=rates.dtype, device=rates.device)
     where = torch.searchsorted(bounds, torch.lerp(starts[owner], ends[owner], uniform), right=True)
-    # Rounding may put an event on the border to the next instance.
+    # By rounding an event may fall on the first variable of the next instance.
     variable = (where - owner * variables).clamp(0, variables - 1)
     draw = torch.randint(num_samples, (len(owner),), device=rates.device)
     present = torch.zeros(batch, num_samples, variables, dtype=torch.bool, device=rates.device)
@@ -163,7 +165,7 @@ def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
 
 
 def _merged(present: torch.Tensor, dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
-    """`present (batch, samples, *structure)` without what is equal, as `dtype`, and the logarithm of the counts."""
+    """`present (batch, samples, *structure)` with equal samples merged, as `dtype`, and their log-counts."""
     words = packed(present.flatten(0, 1).flatten(1)).unflatten(0, present.shape[:2])
     chosen, log_count = merge_equal(words)
     return present.flatten(0, 1)[chosen].to(dtype), log_count
@@ -171,12 +173,12 @@ def _merged(present: torch.Tensor, dtype: torch.dtype) -> Tuple[torch.Tensor, to
 
 def packed(bits: torch.Tensor) -> torch.Tensor:
     """
-    `(rows, variables)` booleans, 64 of them in an integer: `(rows, words)`. Rows are equal where their words
-    are, and sorting words takes a fraction of the time and the memory.
+    Booleans `(rows, variables)`, packed 64 to an integer: `(rows, words)`. Rows are equal where their words are, and
+    sorting words takes a fraction of the time and the memory.
     """
     padded = F.pad(bits.to(torch.uint8), (0, -bits.shape[1] % 64)).contiguous()
-    # Eight variables in an integer, each the lowest bit of a byte; eight such integers fit into each other's
-    # gaps.
+    # An integer holds eight variables, each the lowest bit of a byte; seven more such integers, shifted, fill the
+    # other bits.
     eights = padded.view(torch.int64).unflatten(1, (-1, 8))
     return (eights << torch.arange(8, device=bits.device)).sum(dim=-1)
 

@@ -7,8 +7,8 @@ import torch
 @dataclass
 class Candidates:
     """
-    The outputs that a loss-net is trained to tell from gold: constants as a sampler gives them; `with_gradient` puts
-    the task-net's graph back.
+    The outputs that a loss-net is trained to tell from gold. A sampler gives them as constants; `with_gradient` makes
+    them functions of the task-net again.
 
     # Parameters
 
@@ -18,10 +18,17 @@ class Candidates:
     gold_noise_log_prob : `torch.Tensor`, `(batch,)`, optional
         `log P_N` of gold.
     log_count : `torch.Tensor`, `(batch, samples)`, optional
-        The logarithm of how many draws a candidate stands for; `-inf` for a filler. `None`: one each.
+        The logarithm of the number of draws that a candidate stands for; `-inf` for a filler, which stands for none.
+        `None`: each candidate is one draw.
     """
 
     outputs: torch.Tensor
     noise_log_prob: Optional[torch.Tensor] = None
     gold_noise_log_prob: Optional[torch.Tensor] = None
     log_count: Optional[torch.Tensor] = None
+
+    def log_counts(self) -> torch.Tensor:
+        """`log_count`, or as many zeros where it is `None`: `(batch, samples)`."""
+        if self.log_count is not None:
+            return self.log_count
+        return torch.zeros(self.outputs.shape[:2], device=self.outputs.device)

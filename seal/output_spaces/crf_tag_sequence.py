@@ -13,11 +13,11 @@ from seal.output_spaces.viterbi import viterbi
 @OutputSpace.register("crf_tag_sequence")
 class CrfTagSequence(TagSequence):
     """
-    Tag sequences under a linear-chain conditional random field (AllenNLP's module), the BERT-CRF and BiLSTM-CRF
-    baselines: `P(y | x) = exp(sum_t logits_t[y_t] + transitions[y_{t-1}, y_t]) / Z(x)` with learned start, end and
+    Tag sequences under a linear-chain conditional random field (AllenNLP's module), for the baselines BERT-CRF and
+    BiLSTM-CRF: `P(y | x) = exp(sum_t logits_t[y_t] + transitions[y_{t-1}, y_t]) / Z(x)` with learned start, end and
     pair scores, trained by its likelihood and decoded by Viterbi. The transitions belong to the task-net.
 
-    It is a baseline and has no sampler: a loss-net is trained against `tag_sequence`.
+    It is a baseline and has no sampler: with a loss-net use `tag_sequence`.
 
     # Parameters
 
@@ -33,7 +33,7 @@ class CrfTagSequence(TagSequence):
         self.crf = ConditionalRandomField(self.num_labels)
 
     def relax(self, logits, mask=None):
-        # The softmax of each token's logits, which `tag_sequence` relaxes to, is no marginal of this distribution.
+        # The softmax of each token's logits, which is the relaxation of `tag_sequence`, is no marginal here.
         raise ConfigurationError(
             "output_space: 'crf_tag_sequence' has no relaxed output; use 'tag_sequence' with a loss-net."
         )
@@ -50,7 +50,7 @@ class CrfTagSequence(TagSequence):
             raise ConfigurationError("output_space: 'crf_tag_sequence' gives no probability of relaxed outputs.")
         if mask is None:
             mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
-        # The module's public forward sums over the batch; its two parts are kept apart here, an instance each.
+        # The module's public forward sums over the batch; its two parts give a number for each instance.
         pairs = self.crf.transitions
         log_z = self.crf._input_likelihood(logits, pairs, mask)
         joint = [self.crf._joint_likelihood(logits, pairs, tags, mask) for tags in outputs.unbind(dim=1)]

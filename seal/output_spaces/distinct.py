@@ -13,17 +13,17 @@ def merge_equal(keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     # Parameters
 
     keys : `torch.LongTensor`, `(batch, samples, size)`
-        What tells draws apart.
+        Equal for equal draws, and different for different ones.
 
     # Returns
 
     `(chosen, log_count)`, each `(batch, width)` with as many columns as the instance with the most distinct draws
     needs: the index, in `[0, batch * samples)`, of one of the equal draws, and the logarithm of how many there are.
-    The other instances are filled up with their first draw at a count of `-inf`.
+    The other instances are filled up with their first draw and a log-count of `-inf`.
     """
     batch, samples, size = keys.shape
-    # The highest bits also in the lower ones: a product keeps of a difference in the highest bit no more than that bit,
-    # and two such differences would always cancel.
+    # Copies the high bits into the low ones: a product turns a difference in the highest bit alone into one in the
+    # highest bit alone, and two such differences would always cancel.
     mixed = keys ^ ((keys >> 32) & 0xFFFFFFFF)
     for seed in range(_TRIES):
         # A draw's code is one number, so that sorting them is cheap; `torch.unique` over rows compares whole rows and
@@ -44,7 +44,7 @@ def merge_equal(keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
             counts = torch.zeros(batch, width, device=keys.device)
             counts.scatter_add_(1, column, torch.ones_like(column, dtype=counts.dtype))
             return chosen, counts.log()
-        # Else two different draws have the same code: about one chance in 2^64 a pair.
+        # Otherwise two different draws have the same code, with a probability of about 2^-64 for each pair.
     raise RuntimeError(f"merge_equal found no {_TRIES} random codes that tell the draws apart.")
 
 

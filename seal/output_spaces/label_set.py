@@ -8,7 +8,8 @@ from seal.output_spaces.output_space import OutputSpace
 @OutputSpace.register("label_set")
 class LabelSet(BinaryVariables):
     """
-    Any number of `L` labels, each independently there or not (`BinaryVariables`). `logits` is `(batch, labels)`.
+    Any number of `L` labels, each present or absent independently of the others (`BinaryVariables`). `logits` is
+    `(batch, labels)`.
 
     # Parameters
 

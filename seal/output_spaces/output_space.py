@@ -6,16 +6,17 @@ from allennlp.common import Registrable
 
 class OutputSpace(torch.nn.Module, Registrable):
     """
-    What an output is: its relaxation, its distribution `P(y | x; Phi)` under the task-net's logits, its
-    comparison with gold and its decoding (the table of the methods' common part: SEAL, NeurIPS 2022, section 2).
+    A kind of output: its relaxation, its distribution `P(y | x; Phi)` under the task-net's logits, its comparison with
+    gold and its decoding (SEAL, NeurIPS 2022, section 2, has what the methods share).
 
-    Energies, samplers, scores and losses only speak to outputs through this class, so each of them serves label
+    Energies, samplers, scores and losses handle outputs only through this class, so each of them works with label
     sets, tag sequences and images alike.
 
     Shapes. `logits` is `(batch, *structure)`. *Outputs* are candidates `(batch, samples, *output)`. Gold is one
     output an instance, `(batch, *output)`, always discrete. A space may hold discrete outputs in a compact form
-    (tag indices in place of one-hot rows); its methods take either form. `mask` marks the real positions of a
-    batch of unequal sizes and is `None` where every instance has the same size; padding adds nothing to any sum.
+    (tag indices in place of one-hot rows); its methods take either form. `mask`, `(batch, tokens)`, is True at the
+    real positions of a batch of unequal sizes, and `None` where every instance has the same size; padding adds
+    nothing to any sum.
     """
 
     num_labels: int
@@ -32,14 +33,14 @@ class OutputSpace(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def relax_candidates(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """`relax` of the logits of several candidates an instance: `(batch, samples, *structure)`, and so its value."""
+        """`relax` of the logits of several candidates an instance: `(batch, samples, *structure)` to the same shape."""
         samples = logits.shape[1]
         if mask is not None:
             mask = mask.repeat_interleave(samples, dim=0)
         return self.relax(logits.flatten(0, 1), mask).squeeze(1).unflatten(0, (-1, samples))
 
     def straight_through(self, relaxed: torch.Tensor) -> torch.Tensor:
-        """The discrete output nearest to each relaxed one in value, the relaxed one in gradient; of the same shape."""
+        """The value of the discrete output nearest to each relaxed one, with the relaxed one's gradient; same shape."""
         raise NotImplementedError
 
     def sample(
@@ -96,7 +97,7 @@ class OutputSpace(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
-        """Joins sets of candidates along `samples`, bringing them to one form."""
+        """Joins sets of candidates along `samples`, brought to one form."""
         return torch.cat(outputs, dim=1)
 
     def distinct(
@@ -108,8 +109,8 @@ class OutputSpace(torch.nn.Module, Registrable):
 
         # Returns
 
-        `(outputs, log_count)`, with as many samples as the instance with the most distinct ones has; the others
-        are filled up with repeats whose `log_count` is `-inf`.
+        `(outputs, log_count)`, with as many samples as the instance with the most distinct ones has; the other
+        instances are filled up with repeats whose `log_count` is `-inf`.
         """
         return outputs, outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
 
@@ -128,7 +129,7 @@ class OutputSpace(torch.nn.Module, Registrable):
         )
 
     def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
-        """Finite logits whose relaxation is close to `relaxed (batch, samples, *structure)`; of its shape."""
+        """Finite logits whose relaxation is close to `relaxed (batch, samples, *structure)`; of the same shape."""
         raise NotImplementedError(
             f"{type(self).__name__} has no way back from relaxed outputs to logits, which gradient-based "
             "inference with space 'logit' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' "

@@ -17,10 +17,10 @@ class TagSequence(OutputSpace):
     """
     One tag for each token, `P(y | x) = prod_t Categorical(y_t; softmax(logits_t))`.
 
-    `logits` is `(batch, tokens, tags)`. A relaxed output is a simplex a token, `(batch, samples, tokens, tags)`,
-    floating; a discrete output is a tag index a token, `(batch, samples, tokens)`, integer. Every method takes
-    both and tells them apart by their type; 400 draws of 30 tokens over 120 tags are 12,000 integers an instance
-    in place of 1.4 million floats.
+    `logits` is `(batch, tokens, tags)`. A relaxed output is a point of the simplex for each token,
+    `(batch, samples, tokens, tags)`, floating; a discrete output is a tag index for each token,
+    `(batch, samples, tokens)`, integer. Every method takes both and tells them apart by their type. As indices, 400
+    draws of 30 tokens over 120 tags are 12,000 integers an instance in place of 1.4 million floats.
 
     # Parameters
 
@@ -28,8 +28,8 @@ class TagSequence(OutputSpace):
     namespace : `str`, optional (default = `"tags"`)
         The vocabulary's namespace of the tags.
     encoding : `str`, optional (default = `"BIO"`)
-        `"BIO"` or `"BIOES"`: decoding returns the most probable sequence that is legal in it; of BIO, one in which
-        each `I-X` continues a `B-X` or an `I-X`. `None`: the most probable tag of each token.
+        `"BIO"` or `"BIOES"`: decoding returns the most probable sequence that is legal in this encoding; in BIO each
+        `I-X` must continue a `B-X` or an `I-X`. `None`: the most probable tag of each token.
 
     # Raises
 
@@ -109,7 +109,7 @@ class TagSequence(OutputSpace):
             if mask is not None:
                 scores = scores * mask.unsqueeze(-1)
             return dot(outputs, scores)
-        # Gathered with the samples last, the backward pass fills (batch, tokens, tags) and not samples times that.
+        # With the samples last, the backward pass of `gather` fills (batch, tokens, tags), and not samples times that.
         # shape: (batch, tokens, samples)
         chosen = scores.gather(2, outputs.transpose(1, 2))
         if mask is not None:
@@ -157,26 +157,26 @@ class TagSequence(OutputSpace):
     def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """
         The nearest point of the simplex, in Euclidean distance, for each token (Duchi et al. 2008, figure 1):
-        `max(v - theta, 0)` with the one `theta` that makes it sum to 1. 0 at padding.
+        `max(v - theta, 0)` with the one `theta` for which it sums to 1. Padding is 0.
         """
         outputs = self._as_relaxed(outputs)
-        # Changes no projection, and keeps the 1 from being lost beside large numbers.
+        # This shift does not change the projection, and keeps the 1 below from being rounded away by large numbers.
         outputs = outputs - outputs.amax(dim=-1, keepdim=True)
         ordered = outputs.sort(dim=-1, descending=True).values
-        # What theta would be if the first 1, 2, .. of them stayed above 0.
+        # What theta would be if the first 1, 2, ... entries stayed above 0.
         ranks = torch.arange(1, self.num_labels + 1, device=outputs.device, dtype=outputs.dtype)
         thetas = (ordered.cumsum(dim=-1) - 1) / ranks
-        # Those that do come first, and the first always does.
+        # The entries that stay above 0 come first, and the first one always does.
         above = (ordered > thetas).sum(dim=-1, keepdim=True)
         projected = (outputs - thetas.gather(-1, above - 1)).clamp(min=0)
         return projected if mask is None else projected * mask[:, None, :, None]
 
     def to_logits(self, relaxed: torch.Tensor) -> torch.Tensor:
-        # The floor leaves the softmax a slope at a tag of probability 0.
+        # With this lower bound the softmax has a slope at a tag of probability 0.
         return self._as_relaxed(relaxed).clamp(min=1e-3).log()
 
     def _as_relaxed(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Of discrete outputs the one-hot rows; their tag indices may have become floating."""
+        """The one-hot rows of discrete outputs, whose tag indices may be floating; relaxed outputs as they are."""
         if outputs.dim() == 4:
             return outputs
         dtype = outputs.dtype if outputs.is_floating_point() else torch.get_default_dtype()

@@ -6,31 +6,31 @@ from allennlp.common.checks import ConfigurationError
 from seal.rewards.citation_words import WORD_RULES, closes, found_by_rules
 from seal.rewards.reward import Reward
 
-#: The weights of the rules. Those of single words count 1 each.
+#: The default weights of the rules; each rule for single words has 1.
 WEIGHTS: Dict[str, float] = {**dict.fromkeys(WORD_RULES, 1.0), "once": 4.0, "closed": 4.0, "complete": 1.0}
 
 
 @Reward.register("citation")
 class CitationReward(Reward):
     """
-    `R(x, y) = sum_r w_r R_r(x, y) / sum_r w_r`: how far the fields of a reference are where rules of thumb want them
-    (implicit-training paper, "Citation Field Extraction", which has such a reward and does not print it; SC6). Each
-    rule is in [0, 1]:
+    The reward `R(x, y) = sum_r w_r R_r(x, y) / sum_r w_r`: how well the fields of a reference agree with rules of thumb
+    (implicit-training paper, "Citation Field Extraction", which has such a reward but does not print it). Each rule is
+    in [0, 1]:
 
-    - a rule of words (`WORD_RULES`: a year is a date, `pp` stands among pages, ..): the share of the words it finds
-      that have a tag it allows; 1 where it finds none
-    - `once`: the number of different fields by the number of runs of equal tags, 1 where no field comes twice
-    - `closed`: the share of changes from a field to another that stand behind punctuation. 0 without a change: a
-      reference has several fields, and one run of one tag breaks few other rules
-    - `complete`: whether there is an author (or editor), and whether there is a title; a half each
+    - a rule for single words (`WORD_RULES`: a year is a date, `pp` is part of the pages, ...): the share of the words
+      it matches that have a tag it allows; 1 where it matches none
+    - `once`: the number of different fields divided by the number of runs of equal tags; 1 where no field occurs twice
+    - `closed`: the share of changes from one field to another that follow punctuation. It is 0 without a change: a
+      reference has several fields, and a single run of one tag would break few other rules
+    - `complete`: 1/2 if there is an author (or editor), and 1/2 if there is a title
 
-    The rules of words add up to one score for each word and tag, found once a batch: a tagging is then a sum of its
-    words' scores, and the rest is a count of its changes.
+    The rules for single words add up to one score for each word and tag, which is computed once a batch. The reward of
+    a tagging then needs only the sum of its words' scores and a count of its changes.
 
     # Parameters
 
     weights : `Dict[str, float]`, optional
-        Those of rules that differ from `WEIGHTS`; 0 leaves a rule out.
+        The weights that differ from `WEIGHTS`, by rule; 0 leaves a rule out.
 
     # Raises
 
@@ -61,14 +61,14 @@ class CitationReward(Reward):
 
 class CitationBatchReward:
     """
-    `CitationReward` of some references.
+    The `CitationReward` of a batch of references.
 
     # Parameters
 
-    sentences, labels :
+    sentences, labels, device :
         As for `Reward.of`.
     weights : `Dict[str, float]`
-        Of all rules.
+        The weights of all rules.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class CitationBatchReward:
         weight = torch.tensor([weights[name] for name in WORD_RULES])
         count = found.sum(dim=2)
         shares = found * (weight / count.clamp(min=1)).unsqueeze(2)
-        #: Of each word and tag, `(batch, tokens, tags)`, and of the rules that find no word, `(batch, 1)`.
+        #: The scores of each word and tag, `(batch, tokens, tags)`, and of the rules that match no word, `(batch, 1)`.
         with torch.autocast("cpu", enabled=False):
             self._scores = torch.einsum("brt,rc->btc", shares, allowed).to(device)
         self._idle = (weight * (count == 0)).sum(dim=1, keepdim=True).to(device)
@@ -101,13 +101,13 @@ class CitationBatchReward:
 
     @torch.no_grad()
     def __call__(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        # Other batches that these references stood in may have had longer ones.
+        # The outputs may have more padding than these references, from a batch with longer ones.
         outputs = outputs[..., : self._closing.shape[2]]
         if mask is None:
             real = torch.ones_like(self._closing)
         else:
             real = mask[:, : outputs.shape[2]].unsqueeze(1)
-        # Padding repeats the first word's tag: it adds no field.
+        # Padding gets the first word's tag, which adds no field.
         outputs = torch.where(real, outputs, outputs[..., :1])
         # shape: (batch, tokens, samples)
         of_words = self._scores.gather(2, outputs.transpose(1, 2)) * real.transpose(1, 2)

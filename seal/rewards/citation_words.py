@@ -1,12 +1,12 @@
 """
-What single words say of the fields of a reference: each rule finds words and names the tags that suit them.
+Rules for single words of a reference: each matches words, and names the tags that are right for them.
 """
 
 import re
 from functools import lru_cache
 from typing import Callable, Dict, FrozenSet, NamedTuple, Sequence, Tuple
 
-# A rule finds words by the sentence and a place in it.
+# Whether a rule matches the word at a place of a sentence.
 Finder = Callable[[Sequence[str], int], bool]
 
 CLOSING = frozenset([".", ",", ":", ";", "?", "!", ")", "]", "''", '"', "-RRB-", "-RSB-"])
@@ -20,7 +20,7 @@ class WordRule(NamedTuple):
 
     finds : `Callable[[Sequence[str], int], bool]`
     tags : `FrozenSet[str]`
-        One of these is right for a word that is found, as a rule.
+        As a rule, one of these is right for a word that is matched.
     """
 
     finds: Finder
@@ -46,7 +46,7 @@ def _begins(words: Sequence[str], place: int) -> bool:
 
 
 def _in(words: Sequence[str], place: int) -> bool:
-    """`In`, at the start of a field."""
+    """Whether the word is `In` at the start of a field."""
     return place > 0 and words[place].lower() == "in" and closes(words[place - 1])
 
 
@@ -57,7 +57,7 @@ def _initial(words: Sequence[str], place: int) -> bool:
 
 
 def _quoted(words: Sequence[str], place: int) -> bool:
-    """Between the first pair of quotation marks."""
+    """Whether the word stands between the first pair of quotation marks."""
     for opening, closing in (("``", "''"), ("“", "”")):
         if opening in words and closing in words:
             return words.index(opening) <= place <= words.index(closing)
@@ -65,7 +65,7 @@ def _quoted(words: Sequence[str], place: int) -> bool:
 
 
 def closes(word: str) -> bool:
-    """Whether a field may end behind the word."""
+    """Whether a field may end after the word."""
     return word in CLOSING or word.endswith(_CLOSING_LAST)
 
 
@@ -120,7 +120,7 @@ WORD_RULES: Dict[str, WordRule] = {
         ),
         ("note", _listed("submitted appear preparation unpublished preprint draft manuscript"), "note"),
         ("quoted", _quoted, "title"),
-        # A word without a capital is part of a text.
+        # A word in lower case is part of a text.
         ("small_word", _shaped(r"[a-z]{4,}"), "title booktitle journal tech institution note"),
     )
 }
@@ -128,7 +128,10 @@ WORD_RULES: Dict[str, WordRule] = {
 
 @lru_cache(maxsize=8192)
 def found_by_rules(words: Tuple[str, ...]) -> Tuple[Tuple[bool, ...], ...]:
-    """Which words each of `WORD_RULES` finds, in their order. Kept: every epoch reads the same references."""
+    """
+    Which words each of `WORD_RULES` matches, in the order of the rules. Cached, because every epoch reads the same
+    references.
+    """
     return tuple(
         tuple(rule.finds(words, place) for place in range(len(words))) for rule in WORD_RULES.values()
     )

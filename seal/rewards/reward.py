@@ -10,25 +10,32 @@ BatchReward = Callable[[torch.Tensor, Optional[torch.Tensor]], torch.Tensor]
 
 class Reward(Registrable):
     """
-    `R(x, y)`, how far a tagging agrees with what somebody knows of the task: in [0, 1], and computed without gold
-    (SC6). It is noisy: gold need not have the highest.
+    The reward `R(x, y)`: how well a tagging agrees with prior knowledge of the task. It is in [0, 1] and computed
+    without gold. It is noisy: gold need not have the highest reward.
     """
 
     def of(
         self, sentences: List[List[str]], labels: List[str], device: Optional[torch.device] = None
     ) -> BatchReward:
         """
-        What the words say is found here, once a batch; taggings are then looked at many at a time.
+        The reward of a batch. What depends on the words alone is computed here, once; the result then evaluates many
+        taggings at a time.
 
         # Parameters
 
         sentences : `List[List[str]]`
-            The words of each.
+            The words of each sentence.
         labels : `List[str]`
             The tags, in the order of their indices.
+        device : `torch.device`, optional
+            The device of the outputs.
+
+        # Returns
+
+        `BatchReward`
 
         # Raises
 
-        `ConfigurationError` if the reward does not speak of these tags.
+        `ConfigurationError` if the reward has no rule for these tags.
         """
         raise NotImplementedError

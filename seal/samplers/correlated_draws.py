@@ -12,9 +12,9 @@ from seal.samplers.smooth_perturbation import check_masks, check_width
 @Sampler.register("correlated_draws")
 class CorrelatedDraws(Sampler):
     """
-    Discrete masks whose neighbouring pixels err together, with their exact log-probability, for noise-contrastive
-    estimation. Independent draws of pixels make masks that no one would take for gold (SEAL, NeurIPS 2022, section
-    4.4). For an instance with logits `z`:
+    Discrete masks in which the errors of neighbouring pixels are correlated, with their exact log-probability, for
+    noise-contrastive estimation. Masks of independently drawn pixels are easily told from gold (SEAL, NeurIPS 2022,
+    section 4.4). For an instance with logits `z`:
 
         n_1, ..., n_M              smooth noise, anew for each batch
         z_m = (z + std * n_m) / temperature
@@ -22,28 +22,29 @@ class CorrelatedDraws(Sampler):
 
         log P_N(y) = logsumexp_m sum_i log Bernoulli(y_i; sigmoid(z_mi)) - log M
 
-    Given the fields `n`, which owe nothing to the draws or to gold, `P_N` is a mixture of `M` known distributions:
-    it sums to 1 and none of its terms is 0, so that gold always has a log-probability. NCE is consistent under any
-    such noise, hence under each batch's. With one field and `std` 0 it is `discrete`.
+    The fields `n` are independent of the draws and of gold. Given the fields, `P_N` is a mixture of `M` known
+    distributions: it sums to 1 and none of its terms is 0, so that gold always has a log-probability. NCE is
+    consistent under any such noise, hence under that of each batch. With one field and `std` 0 this is the sampler
+    `discrete`.
 
-    The farther the fields lead away (`std`) and the surer they are (a low `temperature`), the more alike is what a
-    draw gets wrong, and the less probable is gold: NCE's loss goes to 0 where gold is told apart by `log P_N` alone.
+    A larger `std` or a lower `temperature` makes the errors of one draw more alike, and gold less probable. Taken too
+    far, `log P_N` alone tells gold from the draws, and NCE's loss goes to 0 though the energy has learnt nothing.
 
     # Parameters
 
     num_samples : `int`, optional (default = `20`)
     std : `float`, optional (default = `1.0`)
-        Of the noise, in units of the logits; at least 0.
+        The standard deviation of the noise, in units of the logits; at least 0.
     width : `float`, optional (default = `2.0`)
-        Of the blur that makes it smooth, in pixels.
+        The standard deviation of the blur that makes the noise smooth, in pixels.
     num_fields : `int`, optional (default = `20`)
-        `M`, of each instance.
+        `M`, the number of noise fields of each instance.
     temperature : `float`, optional (default = `1.0`)
-        Below 1, pixels of a draw follow its field more closely; above 0.
+        Above 0; below 1, the pixels of a draw follow its field more closely.
 
     # Raises
 
-    `ConfigurationError` if a number is out of range. Where outputs are no masks, at the first batch.
+    `ConfigurationError` if a number is out of range and, at the first batch, if the outputs are not masks.
     """
 
     gives_log_prob = True
@@ -83,11 +84,13 @@ class CorrelatedDraws(Sampler):
 
 def mixture_log_prob(space, fields: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
     """
+    The log-probability of masks under a mixture of distributions with independent pixels.
+
     # Parameters
 
     space : `BinaryMask`
     fields : `torch.Tensor`, `(batch, fields, H, W)`
-        The logits of each part of the mixture; parts have equal weights.
+        The logits of each part of the mixture; the parts have equal weights.
     outputs : `torch.Tensor`, `(batch, samples, H, W)`
 
     # Returns
@@ -95,7 +98,7 @@ def mixture_log_prob(space, fields: torch.Tensor, outputs: torch.Tensor) -> torc
     `torch.Tensor`, `(batch, samples)`, in nats.
     """
     num_fields = fields.shape[1]
-    # Every output under every field: the space sees a field as an instance.
+    # Each output is evaluated under each field; the output space takes a field for an instance.
     repeated = outputs.unsqueeze(1).expand(-1, num_fields, *[-1] * (outputs.dim() - 1)).flatten(0, 1)
     # shape: (batch, fields, samples)
     parts = space.log_prob(fields.flatten(0, 1), repeated).unflatten(0, (-1, num_fields))

@@ -9,15 +9,16 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 class DiscreteSampler(Sampler):
     """
     Independent discrete draws from the task-net's distribution `P(y | x; Phi)`, with their log-probability (SEAL,
-    NeurIPS 2022, section 2.3; SA5). Draws that equal gold stay. The log-probability is exact, computed from logits, and
-    not clamped where the task-net is all but sure: noise-contrastive estimation is right at `E = -log P` with no other.
+    NeurIPS 2022, section 2.3). Draws that equal gold are kept. The log-probability is exact: it is computed from logits
+    and not clamped where the task-net is almost certain. Noise-contrastive estimation has its optimum at `E = -log P`
+    only with the exact one.
 
     # Parameters
 
     num_samples : `int`, optional (default = `20`)
     merge : `bool`, optional (default = `True`)
-        Equal draws of an instance become one candidate that carries their count. The losses are the same; the
-        energies of repeats are not computed again.
+        Whether equal draws of an instance become one candidate with their count. The losses are the same; the energies
+        of repeats are not computed again.
     """
 
     gives_log_prob = True

@@ -8,7 +8,7 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 @Sampler.register("gaussian_perturbation")
 class GaussianPerturbation(Sampler):
     """
-    The task-net's output with Gaussian noise (SEAL, NeurIPS 2022, section 2.3; SA6): on its logits `z`,
+    The task-net's output with Gaussian noise (SEAL, NeurIPS 2022, section 2.3): on its logits `z`,
     `relax(z + std * eps)`, or on its relaxed output, `Proj(relax(z) + std * eps)`. Either way every candidate is a
     relaxed output: on the simplex, or in [0, 1].
 
@@ -16,17 +16,17 @@ class GaussianPerturbation(Sampler):
 
     num_samples : `int`, optional (default = `20`)
     std : `float`, optional (default = `1.0`)
-        In units of the logits, or of outputs with `space` `"clip"`; above 0.
+        The standard deviation of the noise, in units of the logits, or of outputs with `space` `"clip"`; above 0.
     include_clean : `bool`, optional (default = `False`)
-        The unperturbed output becomes one of the `num_samples`.
+        Whether one of the `num_samples` is the unperturbed output.
     space : `str`, optional (default = `"logit"`)
-        Where the noise is: `"logit"` leaves outputs that are sure as they are; `"clip"` moves all variables alike, and
-        takes the nearest relaxed output.
+        Where the noise is added: `"logit"`, to the logits, which hardly changes confident outputs; `"clip"`, to the
+        relaxed output, which changes all variables alike, and of the result the nearest relaxed output is taken.
 
     # Raises
 
-    `ConfigurationError` for a value out of these.
-    `NotImplementedError` with `"clip"` for an output space without the projection.
+    `ConfigurationError` for any other value.
+    `NotImplementedError` with `"clip"` for an output space without a projection onto relaxed outputs.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class GaussianPerturbation(Sampler):
         noise = self.std * self._noise(problem.logits)
         if self.include_clean:
             noise[:, 0] = 0
-        space, mask = problem.output_space, problem.mask
+        output_space, mask = problem.output_space, problem.mask
         if self.space == "clip":
-            return Candidates(space.project(space.relax(problem.logits, mask) + noise, mask))
-        return Candidates(space.relax_candidates(problem.logits.unsqueeze(1) + noise, mask))
+            return Candidates(output_space.project(output_space.relax(problem.logits, mask) + noise, mask))
+        return Candidates(output_space.relax_candidates(problem.logits.unsqueeze(1) + noise, mask))
 
     def _noise(self, logits: torch.Tensor) -> torch.Tensor:
         """Standard normal, `(batch, samples, *structure)`."""

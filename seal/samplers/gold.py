@@ -4,7 +4,7 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 
 @Sampler.register("gold")
 class GoldSampler(Sampler):
-    """Gold itself, one candidate an instance: a member of a `stack`, for regression losses that want a sure 1."""
+    """Gold, one candidate an instance: a member of a `stack`, for regression losses that need one of score 1."""
 
     def forward(self, problem: SamplingProblem) -> Candidates:
         return Candidates(problem.gold.unsqueeze(1))

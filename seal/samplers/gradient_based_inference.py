@@ -8,7 +8,8 @@ from seal.output_spaces import Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.scores import Cost, L1Cost, Score, SoftF1
 
-# Those that treat every element apart: an instance's result does not depend on the others of its batch.
+# Only those that update every element separately, so that an instance's result does not depend on the others of its
+# batch.
 OPTIMIZERS = {
     "sgd": torch.optim.SGD,
     "adam": torch.optim.Adam,
@@ -27,10 +28,9 @@ CHOICES = {
 @Sampler.register("gradient_based_inference")
 class GradientBasedInference(Sampler):
     """
-    Descends an objective `J` over relaxed outputs, `y <- Proj(y - step_size dJ/dy)` (SEAL, NeurIPS 2022,
-    sections 1 to 3; SA1 to SA3). The outputs are the only thing that moves: no parameter gets a gradient, and
-    the result has none. It is the inference of energy-only models, and where their loss-net's candidates come
-    from.
+    Gradient descent on an objective `J` over relaxed outputs, `y <- Proj(y - step_size dJ/dy)` (SEAL, NeurIPS 2022,
+    sections 1 to 3). Only the outputs are optimized: no parameter gets a gradient, and the result has none. It is the
+    inference of energy-only models, and the source of their loss-net's candidates.
 
     # Parameters
 
@@ -41,34 +41,34 @@ class GradientBasedInference(Sampler):
     optimizer : `str`, optional (default = `"sgd"`)
         `"sgd"`, `"adam"`, `"adagrad"` or `"rmsprop"`.
     space : `str`, optional (default = `"clip"`)
-        `"clip"` moves the outputs and projects them onto the relaxed space after each step. `"logit"` moves
-        logits; the outputs are their relaxation. Logits of sure outputs hardly move with `"sgd"`: take
+        `"clip"` updates the outputs and projects them onto the relaxed space after each step. `"logit"` updates
+        logits, whose relaxation the outputs are. Logits of confident outputs hardly move with `"sgd"`: take
         `"adam"`.
     start : `str`, optional (default = `"zeros"`)
-        `"zeros"` (of tag sequences, whose tags' probabilities add up to 1, the same as `"half"`), `"half"` (the
-        relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its relaxed output), `"draw"` (from
-        its distribution) or `"gold"` (for training alone: it shows what is to be predicted).
+        `"zeros"` (for tag sequences, where the probabilities of a token add up to 1, the same as `"half"`), `"half"`
+        (the relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its relaxed output), `"draw"`
+        (from its distribution) or `"gold"` (for training alone, as it reveals what is to be predicted).
     restarts : `int`, optional (default = `1`)
-        How many starts an instance has, side by side; more than 1 with `"random"` or `"draw"`.
+        The number of starts of an instance, which run in parallel; more than 1 only with `"random"` or `"draw"`.
     objective : `str`, optional (default = `"energy"`)
-        `"energy"`: `E(x, y')`. `"cost_augmented"`: `E(x, y') - Delta(y', y)`, the candidate of the margin
-        loss. `"adversarial"`: minus the regression loss of `y'`, the candidate a deep value network is most
-        wrong about.
+        `"energy"`: `E(x, y')`. `"cost_augmented"`: `E(x, y') - Delta(y', y)`, for the candidate of the margin
+        loss. `"adversarial"`: minus the regression loss of `y'`, for the candidate that a deep value network is
+        most wrong about.
     keep : `str`, optional (default = `"last"`)
-        `"last"`: the last iterate of each start, `restarts` candidates. `"best"`: of all iterates of all
-        starts, the first and the last ones too, the one of the least `J`, 1 candidate. `"trajectory"`: all
-        iterates, in order, `restarts * (num_steps + 1)` candidates.
+        `"last"`: the last iterate of each start, `restarts` candidates. `"best"`: the one of the least `J` among all
+        iterates of all starts, including the first and the last, 1 candidate. `"trajectory"`: all iterates, in
+        order, `restarts * (num_steps + 1)` candidates.
     tolerance : `float`, optional (default = `0.0`)
-        A candidate rests for good once a step changes none of its variables by as much; when all rest, the
-        steps end. 0 takes all steps.
+        A candidate stays as it is once a step has changed each of its variables by less than this; when all
+        candidates stay, the descent ends. With 0 all steps are taken.
     cost : `Cost`, optional (default = `L1Cost()`)
         `Delta`, with the objective `"cost_augmented"`.
     score : `Score`, optional (default = `SoftF1()`)
-        Of the regression loss, with the objective `"adversarial"`.
+        The score in the regression loss, with the objective `"adversarial"`.
 
     # Raises
 
-    `ConfigurationError` for a value out of these, or where there is no energy to descend.
+    `ConfigurationError` for any other value, and where there is no loss-net, or no gold where it is needed.
     `NotImplementedError` for an output space without the projection, or without the way back to logits.
     """
 
@@ -114,7 +114,7 @@ class GradientBasedInference(Sampler):
 
     @property
     def needs_gold(self) -> bool:
-        """False where it can predict."""
+        """Whether the objective or the start is a function of gold; such a sampler cannot predict."""
         return self.objective != "energy" or self.start == "gold"
 
     @property
@@ -166,7 +166,7 @@ class GradientBasedInference(Sampler):
         if self.keep == "last":
             return Candidates(outputs)
         if self.keep == "trajectory":
-            # Steps that were not taken would have changed nothing.
+            # Further steps would have changed nothing.
             trajectory += [outputs] * (self.num_steps + 1 - len(trajectory))
             return Candidates(torch.cat(trajectory, dim=1))
         best, least = _better(best, least, outputs, self._value(problem, outputs))
@@ -174,25 +174,25 @@ class GradientBasedInference(Sampler):
         return Candidates(best[torch.arange(len(best), device=best.device), winner].unsqueeze(1))
 
     def _first_point(self, problem: SamplingProblem) -> torch.Tensor:
-        """What the optimizer moves, outputs or logits: `(batch, restarts, *structure)`."""
-        space, logits = problem.output_space, problem.logits
+        """The start of what the optimizer updates, outputs or logits: `(batch, restarts, *structure)`."""
+        output_space, logits = problem.output_space, problem.logits
         # Half precision would lose small steps.
         logits = logits.to(torch.promote_types(logits.dtype, torch.float))
         if self.start == "zeros":
             outputs = torch.zeros_like(logits).unsqueeze(1)
         elif self.start == "half":
-            outputs = space.relax(torch.zeros_like(logits), problem.mask)
+            outputs = output_space.relax(torch.zeros_like(logits), problem.mask)
         elif self.start == "random":
             outputs = torch.rand(
                 logits.shape[0], self.restarts, *logits.shape[1:], dtype=logits.dtype, device=logits.device
             )
         elif self.start == "task_net":
-            outputs = space.relax(logits, problem.mask)
+            outputs = output_space.relax(logits, problem.mask)
         elif self.start == "draw":
-            outputs = space.sample(logits, self.restarts, problem.mask).to(logits)
+            outputs = output_space.sample(logits, self.restarts, problem.mask).to(logits)
         else:
             outputs = problem.gold.unsqueeze(1).to(logits)
-        return space.to_logits(outputs) if self.space == "logit" else space.project(outputs, problem.mask)
+        return output_space.to_logits(outputs) if self.space == "logit" else output_space.project(outputs, problem.mask)
 
     def _outputs(self, problem: SamplingProblem, point: torch.Tensor) -> torch.Tensor:
         """The relaxed outputs of a point, which share no memory with it: `(batch, samples, *structure)`."""
@@ -201,7 +201,7 @@ class GradientBasedInference(Sampler):
         return problem.output_space.relax_candidates(point, problem.mask)
 
     def _value(self, problem: SamplingProblem, outputs: torch.Tensor) -> torch.Tensor:
-        """`J`, to be made small: `(batch, samples)`."""
+        """The objective `J`, which is minimized: `(batch, samples)`."""
         energy = problem.energy(outputs)
         if self.objective == "cost_augmented":
             return energy - self._cost(problem.output_space, outputs, problem.gold, problem.mask)
@@ -212,12 +212,12 @@ class GradientBasedInference(Sampler):
 
 
 def _like(flags: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
-    """`(batch, samples)` with as many dimensions as `outputs`."""
+    """`flags (batch, samples)`, viewed with as many dimensions as `outputs`."""
     return flags.view(*flags.shape, *[1] * (outputs.dim() - 2))
 
 
 def _better(best, least, outputs, value):
-    """The better, for each candidate, of the best so far and a new iterate, with its value."""
+    """For each candidate the better of the best iterate so far and a new one, with its value."""
     if least is None:
         return outputs, value
     lower = value < least

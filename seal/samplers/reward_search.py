@@ -10,16 +10,20 @@ from seal.rewards import BatchReward
 
 class RewardSearch(FromParams):
     """
-    From the candidate of the highest reward to one of a higher: in each round so many random flips of the tag of a
-    single word are tried, and the best of them is taken where it raises the reward. The search is truncated: it ends
-    after its rounds, wherever it is (the idea of search-guided training, Rooshenas et al. 2019).
+    A random local search for an output of high reward, which starts from the candidate of the highest reward. In each
+    round `flips` random changes of the tag of a single word are tried, and the best of them is taken if it raises the
+    reward. The search is truncated: it ends after `rounds` rounds, whatever it has found by then (the idea of
+    search-guided training, Rooshenas et al. 2019).
 
     # Parameters
 
     rounds : `int`, optional (default = `10`)
-        0: the candidate itself.
+        With 0 the result is the candidate itself.
     flips : `int`, optional (default = `10`)
-        A round.
+
+    # Raises
+
+    `ConfigurationError` if `rounds` is below 0 or `flips` below 1.
     """
 
     def __init__(self, rounds: int = 10, flips: int = 10) -> None:
@@ -46,7 +50,8 @@ class RewardSearch(FromParams):
 
         # Returns
 
-        What was found, `(batch, tokens)`, and its reward, `(batch,)`: no less than that of any candidate.
+        The output that was found, `(batch, tokens)`, and its reward, `(batch,)`, which is at least that of every
+        candidate.
         """
         found, best = _best(candidates, reward(candidates, mask))
         lengths = mask.sum(dim=1, keepdim=True)

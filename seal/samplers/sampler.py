@@ -15,10 +15,11 @@ class SamplingProblem:
     # Parameters
 
     logits : `torch.Tensor`, `(batch, *structure)`
-        The task-net's, before its update, without gradient; zeros where there is no task-net.
+        The task-net's logits before its update, without gradient; zeros where there is no task-net.
     gold : `torch.Tensor`, `(batch, *output)`, optional
         `None` at prediction.
     mask : `torch.BoolTensor`, optional
+        `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
     output_space : `OutputSpace`
     energy : `Callable[[torch.Tensor], torch.Tensor]`, optional (default = `None`)
         `E(x, .)` under the present loss-net: candidates `(batch, samples, *output)` to `(batch, samples)`. The
@@ -36,13 +37,13 @@ class SamplingProblem:
 
 
 class Sampler(torch.nn.Module, Registrable):
-    """Where the loss-net's candidate outputs come from."""
+    """A source of the candidate outputs that the loss-net is trained on."""
 
     #: True where `Candidates` carry `log P_N`.
     gives_log_prob: bool = False
     #: True where it finds one candidate an instance without knowing gold, and so can predict.
     predicts: bool = False
-    #: False where the task-net has no say in what it finds.
+    #: False where the candidates do not depend on the task-net.
     uses_task_net: bool = True
     #: True where it needs the model to have a cost-augmented network.
     needs_cost_augmented: bool = False

@@ -10,21 +10,21 @@ from seal.samplers.smooth_noise import smooth_noise
 @Sampler.register("smooth_perturbation")
 class SmoothPerturbation(GaussianPerturbation):
     """
-    The task-net's mask with smooth Gaussian noise on its logits, relaxed: `sigmoid(z + std * blur(eps))`. Where
-    `gaussian_perturbation` sprinkles pixels, this moves the outline and adds and takes away patches, which are the
-    mistakes that a task-net makes (SEAL, NeurIPS 2022, section 4.4, leaves it open how to draw masks).
+    The task-net's mask with smooth Gaussian noise on its logits, relaxed: `sigmoid(z + std * blur(eps))`.
+    `gaussian_perturbation` changes scattered pixels; this sampler moves the outline and adds and removes patches,
+    which are the mistakes that a task-net makes (SEAL, NeurIPS 2022, section 4.4, leaves open how masks are drawn).
 
     # Parameters
 
     num_samples, std, include_clean : as for `gaussian_perturbation`.
     width : `float`, optional (default = `2.0`)
-        Of the blur, in pixels; `std` is the noise's after it.
+        The standard deviation of the blur, in pixels; `std` is that of the noise after the blur.
     discrete : `bool`, optional (default = `False`)
-        Give the masks of the perturbed logits' signs, 0 or 1, in place of their relaxation.
+        Whether to give masks of 0 and 1, by the signs of the perturbed logits, in place of their relaxation.
 
     # Raises
 
-    `ConfigurationError` if a number is out of range. Where outputs are no masks, at the first batch.
+    `ConfigurationError` if a number is out of range and, at the first batch, if the outputs are not masks.
     """
 
     def __init__(

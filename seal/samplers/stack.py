@@ -12,7 +12,7 @@ class StackedSampler(Sampler):
     """
     The candidates of several samplers together.
 
-    It gives no noise log-probability: draws from a mixture of samplers are not draws from any one of them.
+    They have no noise log-probability: draws from a mixture of samplers are not draws from any one of them.
 
     # Parameters
 
@@ -30,15 +30,7 @@ class StackedSampler(Sampler):
         parts = [sampler(problem) for sampler in self.samplers]
         log_count = None
         if any(part.log_count is not None for part in parts):
-            log_count = torch.cat(
-                [
-                    part.log_count
-                    if part.log_count is not None
-                    else torch.zeros(part.outputs.shape[:2], device=part.outputs.device)
-                    for part in parts
-                ],
-                dim=1,
-            )
+            log_count = torch.cat([part.log_counts() for part in parts], dim=1)
         return Candidates(
             problem.output_space.stack(*(part.outputs for part in parts)), log_count=log_count
         )

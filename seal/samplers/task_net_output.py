@@ -5,13 +5,14 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 @Sampler.register("task_net_output")
 class TaskNetOutputSampler(Sampler):
     """
-    The task-net's relaxed output, one candidate an instance (SA4).
+    The task-net's relaxed output, one candidate an instance.
 
     # Parameters
 
     discrete : `bool`, optional (default = `False`)
-        The discrete output nearest to it (SA9): costs and scores of it are the hard ones. With implicit gradients its
-        derivative is that of the relaxed output (`trainer.through` `"straight_through"`).
+        Whether to give the discrete output nearest to the relaxed one, whose costs and scores are those of discrete
+        outputs. With implicit gradients its derivative is that of the relaxed output (`trainer.through`
+        `"straight_through"`).
     """
 
     def __init__(self, discrete: bool = False) -> None:

@@ -10,7 +10,8 @@ from seal.scores.score import Score
 
 class Cost(Registrable):
     """
-    `Delta(y', y)`: how unlike gold an output is. At least 0, and 0 where equal. Differentiable in relaxed outputs.
+    The cost `Delta(y', y)`: how much an output differs from gold. It is at least 0, 0 where the two are equal, and
+    differentiable in relaxed outputs.
     """
 
     def __call__(
@@ -23,8 +24,11 @@ class Cost(Registrable):
         """
         # Parameters
 
+        output_space : `OutputSpace`
         outputs : `torch.Tensor`, `(batch, samples, *output)`
         gold : `torch.Tensor`, `(batch, *output)`
+        mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
 
         # Returns
 
@@ -36,8 +40,8 @@ class Cost(Registrable):
 @Cost.register("l1")
 class L1Cost(Cost):
     """
-    `sum_i |y'_i - y_i| = U - I` (Tu, Pang & Gimpel 2020, section 2; SC3). A wrong token of a tag sequence counts
-    twice, once for the tag that stands and once for the one that is missing: the range is [0, 2 tokens].
+    `sum_i |y'_i - y_i| = U - I` (Tu, Pang & Gimpel 2020, section 2). A wrong token of a tag sequence counts
+    twice, once for the tag that it has and once for the one that is missing: the range is [0, 2 tokens].
     """
 
     def __call__(self, output_space, outputs, gold, mask=None):
@@ -48,7 +52,7 @@ class L1Cost(Cost):
 @Cost.register("hamming")
 class HammingCost(L1Cost):
     """
-    The number of wrong variables of a discrete output (SC4): of tokens, labels or pixels. Their share is
+    The number of wrong variables of a discrete output: of tokens, labels or pixels. The share of wrong tokens is
     `one_minus` the score `token_accuracy`.
     """
 
@@ -59,13 +63,13 @@ class HammingCost(L1Cost):
 @Cost.register("one_minus")
 class OneMinusScore(Cost):
     """
-    `scale * (1 - score(y', y))`, in [0, scale] (SC5).
+    `scale * (1 - score(y', y))`, in [0, scale].
 
     # Parameters
 
     score : `Score`
     scale : `float`, optional (default = `1.0`)
-        What the worst output costs, in units of the energy; above 0.
+        The cost of the worst output, in units of the energy; above 0.
 
     # Raises
 

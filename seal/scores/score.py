@@ -9,7 +9,7 @@ from seal.output_spaces import OutputSpace, TagSequence
 
 class Score(Registrable):
     """
-    How like gold an output is: in [0, 1], 1 where equal. Differentiable in relaxed outputs.
+    The similarity of an output and gold: in [0, 1], 1 where they are equal, and differentiable in relaxed outputs.
     """
 
     def __call__(
@@ -22,8 +22,11 @@ class Score(Registrable):
         """
         # Parameters
 
+        output_space : `OutputSpace`
         outputs : `torch.Tensor`, `(batch, samples, *output)`
         gold : `torch.Tensor`, `(batch, *output)`
+        mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
 
         # Returns
 
@@ -40,8 +43,8 @@ def _ratio(numerator: torch.Tensor, denominator: torch.Tensor, zero_division: fl
 @Score.register("soft_f1")
 class SoftF1(Score):
     """
-    `2 I / (I + U)` with `I = sum min(y', y)` and `U = sum max(y', y)` (Gygli et al. 2017; SEAL, footnote 2; SC1).
-    On discrete outputs it is the F1 of the set; on tag sequences the share of equal tokens.
+    `2 I / (I + U)` with `I = sum min(y', y)` and `U = sum max(y', y)` (Gygli et al. 2017; SEAL, footnote 2).
+    On discrete outputs it is the F1 of the set; on tag sequences, the share of equal tokens.
 
     # Parameters
 
@@ -60,11 +63,12 @@ class SoftF1(Score):
 @Score.register("soft_iou")
 class SoftIoU(Score):
     """
-    `I / U` with `I = sum min(y', y)` and `U = sum max(y', y)` (SEAL, NeurIPS 2022, Eq. 10; SC2).
+    `I / U` with `I = sum min(y', y)` and `U = sum max(y', y)` (SEAL, NeurIPS 2022, Eq. 10).
 
     # Parameters
 
     zero_division : `float`, optional (default = `1.0`)
+        The score where both the output and gold are empty.
     """
 
     def __init__(self, zero_division: float = 1.0) -> None:
@@ -78,8 +82,8 @@ class SoftIoU(Score):
 @Score.register("token_accuracy")
 class TokenAccuracy(SoftF1):
     """
-    Of tag sequences: the share of tokens with the right tag, of a relaxed one the mean probability of the right tag
-    (SC4). A row of the output and one of gold each sum to 1, which makes it `I / tokens`, soft F1 by another name.
+    The share of tokens with the right tag; for a relaxed tag sequence, the mean probability of the right tag. A token's
+    row of the output and its row of gold each sum to 1, so this is `I / tokens`, which equals soft F1.
 
     # Parameters
 
@@ -88,7 +92,7 @@ class TokenAccuracy(SoftF1):
 
     # Raises
 
-    `ConfigurationError` where outputs are no tag sequences.
+    `ConfigurationError` if the outputs are not tag sequences.
     """
 
     def __call__(self, output_space, outputs, gold, mask=None):

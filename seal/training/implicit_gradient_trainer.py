@@ -18,7 +18,7 @@ from seal.hypergradients import (
     hypergradient,
 )
 from seal.models import SealModel
-from seal.samplers import check_path, with_gradient
+from seal.samplers import check_through, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
@@ -124,7 +124,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         **settings: Any,
     ) -> "ImplicitGradientTrainer":
         """What `FromParams` calls."""
-        check_path(through, "trainer.through")
+        check_through(through, "trainer.through")
         if products not in ("autograd", "finite_differences"):
             raise ConfigurationError(
                 f"trainer.products: 'autograd' or 'finite_differences', not '{products}'."

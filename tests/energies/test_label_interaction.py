@@ -10,7 +10,7 @@ from seal.losses import NetTerms, TaskLoss
 from tests.label_sets import label_set
 from tests.spine import tag_sequence
 
-# Fixture F1 of the method's specification; SEAL, NeurIPS 2022, Eq. 1 and 2.
+# SEAL, NeurIPS 2022, Eq. 1 and 2.
 HIDDEN = torch.tensor([[1.0, -1.0]], dtype=torch.double)
 B = torch.tensor([[0.5, 0.2], [-0.3, 0.4], [0.1, 0.6]], dtype=torch.double)
 M = torch.tensor([[1, -1, 0.5], [0.2, 0.3, -0.4]], dtype=torch.double)
@@ -19,7 +19,7 @@ OUTPUT = torch.tensor([[[0.9, 0.2, 0.6]]], dtype=torch.double)
 GOLD = torch.tensor([[1, 0, 1]])
 
 
-def fixture_energies():
+def example_energies():
     space = label_set(3)
     local = LocalEnergy(2, space).double()
     interaction = LabelInteractionEnergy(2, space, hidden_dim=2).double()
@@ -31,8 +31,8 @@ def fixture_energies():
     return local, interaction
 
 
-def test_values_of_fixture_f1():
-    local, interaction = fixture_energies()
+def test_values_of_the_example():
+    local, interaction = example_energies()
     condition = local.condition(HIDDEN)
     assert local(condition, OUTPUT).item() == pytest.approx(-0.17, abs=1e-12)
     assert interaction(None, OUTPUT).item() == pytest.approx(0.5727095910, abs=1e-10)
@@ -41,8 +41,8 @@ def test_values_of_fixture_f1():
     assert interaction(None, gold).item() == pytest.approx(0.8919198599, abs=1e-10)
 
 
-def test_gradient_and_hessian_of_fixture_f1():
-    local, interaction = fixture_energies()
+def test_gradient_and_hessian_of_the_example():
+    local, interaction = example_energies()
     condition = local.condition(HIDDEN)
     gradient = torch.autograd.functional.jacobian(lambda y: local(condition, y).sum(), OUTPUT)
     assert gradient.flatten().tolist() == pytest.approx([0.3, -0.7, -0.5])
@@ -57,9 +57,9 @@ def test_gradient_and_hessian_of_fixture_f1():
     assert torch.allclose(hessian.view(3, 3), torch.tensor(expected, dtype=torch.double), atol=1e-8)
 
 
-def test_task_loss_of_fixture_f1():
+def test_task_loss_of_the_example():
     """Both energies and the cross-entropy together, and their gradient in the task-net's logits."""
-    (local, interaction), space = fixture_energies(), label_set(3)
+    (local, interaction), space = example_energies(), label_set(3)
     logits = OUTPUT[0].logit().requires_grad_(True)
     relaxed = space.relax(logits)
     energy = (local(local.condition(HIDDEN), relaxed) + interaction(None, relaxed)).squeeze(1)

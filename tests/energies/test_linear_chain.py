@@ -4,7 +4,7 @@ import torch
 from seal.energies import LinearChainEnergy
 from tests.spine import mask_of, one_hot, tag_sequence
 
-# The values of the printed fixture stand in test_local.py.
+# An example with its values is in test_local.py.
 
 
 def chain_of(num_tags, with_start):

@@ -4,14 +4,14 @@ import torch
 from seal.energies import LinearChainEnergy, LocalEnergy
 from tests.spine import mask_of, one_hot, tag_sequence
 
-# Fixture F7 of the method's specification; Tu, Pang & Gimpel 2020, Eq. 7.
+# Tu, Pang & Gimpel 2020, Eq. 7.
 U = torch.tensor([[0.5, -0.2], [0.1, 0.3]], dtype=torch.double)
 W = torch.tensor([[0.6, -0.4], [-0.1, 0.2]], dtype=torch.double)
 HIDDEN = torch.tensor([[[1, 0], [0.5, -1], [-1, 2]]], dtype=torch.double)
 OUTPUT = torch.tensor([[[[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]]]], dtype=torch.double)
 
 
-def fixture_energies():
+def example_energies():
     space = tag_sequence(2)
     local, chain = LocalEnergy(2, space).double(), LinearChainEnergy(2, space).double()
     with torch.no_grad():
@@ -20,8 +20,8 @@ def fixture_energies():
     return local, chain
 
 
-def test_fixture_f7():
-    local, chain = fixture_energies()
+def test_a_worked_example():
+    local, chain = example_energies()
     condition = local.condition(HIDDEN)
     assert local(condition, OUTPUT).item() == pytest.approx(-0.070, abs=1e-12)
     assert chain(None, OUTPUT).item() == pytest.approx(0.038, abs=1e-12)

@@ -34,7 +34,7 @@ def diverge(loss, gold_energy, energy, cost, log_count=None):
 LOSS = ContrastiveDivergenceLoss(Given())
 
 
-def test_fixture_f5():
+def test_a_worked_example():
     value, gradient = diverge(LOSS, GOLD_ENERGY, ENERGY, COST)
     assert value == pytest.approx(0.8613881552, abs=1e-10)
     assert gradient == pytest.approx([0.57742492, -0.14066302, -0.38236174, -0.05440016], abs=1e-8)

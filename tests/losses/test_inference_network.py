@@ -39,7 +39,7 @@ def test_compound_by_hand():
 
 
 def test_one_network_is_both():
-    """lambda = 0 is Tu & Gimpel (2018); above 0 the margin-style loss of implicit training (IM3)."""
+    """lambda = 0 is Tu & Gimpel (2018); above 0 it is the margin-style loss of implicit training."""
     net = terms([1.0], [-2.0], [0.5])
     assert loss_and_gradients(net, None, test_time_weight=0.0)[0] == pytest.approx(1.0 - 0.5 - 2.0)
     loss, gradients = loss_and_gradients(net, None, test_time_weight=0.25, cross_entropy_weight=0.0)
@@ -56,7 +56,7 @@ def test_one_network_is_both():
     ],
 )
 def test_truncation_silences_an_inactive_hinge(gold_energy, gradients):
-    """IN8: exactly no gradient with truncation where there is one without."""
+    """The gradient is exactly 0 with truncation where there is one without."""
     nets = terms([1.0], [3.0]), terms([1.0], [1.0], [2.0])
     settings = {"test_time_weight": 0.5, "cross_entropy_weight": 0.0}
     gold = torch.tensor([gold_energy], dtype=torch.double)

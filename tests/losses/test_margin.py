@@ -36,7 +36,7 @@ def test_printed_oracles(energy, loss, gradient):
     assert value == pytest.approx(loss) and found == gradient
 
 
-def test_fixture_f5():
+def test_a_worked_example():
     for energy, cost in zip((0.5, -0.2, 1.3), (0.4, 0.7, 0.25)):
         assert margin(-1.0, [energy], cost) == (0.0, [0.0, 0.0])
 

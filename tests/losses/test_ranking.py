@@ -26,7 +26,7 @@ def rank(loss, gold_energy, energy, gold_noise=None, noise=None, log_count=None)
     return value.item(), torch.autograd.grad(value.sum(), energies)[0].tolist()
 
 
-def test_fixture_f5():
+def test_a_worked_example():
     value, gradient = rank(NceRankingLoss(), GOLD_ENERGY, ENERGY, GOLD_NOISE, NOISE)
     assert value == pytest.approx(0.8393524537, abs=1e-10)
     assert gradient == pytest.approx([0.56800983, -0.07140749, -0.43199017, -0.06461217], abs=1e-8)

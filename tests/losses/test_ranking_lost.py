@@ -14,12 +14,12 @@ from tests.spine import tag_sequence
 
 @pytest.mark.parametrize("dtype", [torch.float, torch.double])
 def test_nothing_is_lost_but_gradients_too_small_to_count(dtype):
-    ranks = torch.tensor([[0.0, -1.0, -39.0, -41.0, -300.0], [-500.0, -900.0, -501.0, -500.5, -2000.0]], dtype=dtype)
-    ranks.requires_grad_(True)
-    total = log_total(ranks)
-    assert torch.allclose(total, ranks.logsumexp(dim=1), rtol=0, atol=1e-15)
-    (gradient,) = torch.autograd.grad(total.sum(), ranks)
-    (expected,) = torch.autograd.grad(ranks.logsumexp(dim=1).sum(), ranks)
+    logits = torch.tensor([[0.0, -1.0, -39.0, -41.0, -300.0], [-500.0, -900.0, -501.0, -500.5, -2000.0]], dtype=dtype)
+    logits.requires_grad_(True)
+    total = log_total(logits)
+    assert torch.allclose(total, logits.logsumexp(dim=1), rtol=0, atol=1e-15)
+    (gradient,) = torch.autograd.grad(total.sum(), logits)
+    (expected,) = torch.autograd.grad(logits.logsumexp(dim=1).sum(), logits)
     lost = torch.tensor([[False] * 3 + [True] * 2, [False, True, False, False, True]])
     assert gradient[lost].tolist() == [0] * 4 and expected[lost].max() < 2e-18
     # The others keep theirs, that of e^-39 as well.
@@ -43,6 +43,6 @@ def test_small_gradients_of_the_losses(loss, dtype):
 
 def test_fillers():
     """A log-count of minus infinity stays one."""
-    ranks = torch.tensor([[0.0, -torch.inf]], requires_grad=True)
-    (gradient,) = torch.autograd.grad(log_total(ranks).sum(), ranks)
+    logits = torch.tensor([[0.0, -torch.inf]], requires_grad=True)
+    (gradient,) = torch.autograd.grad(log_total(logits).sum(), logits)
     assert gradient.tolist() == [[1.0, 0.0]]

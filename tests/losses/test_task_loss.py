@@ -8,7 +8,7 @@ from tests.spine import mask_of, one_hot, tag_sequence
 
 
 def test_values():
-    # The printed fixture: E = 0.4027095910, BCE = 0.8393296907, lambda = 0.5, 1.
+    # A worked example: E = 0.4027095910, BCE = 0.8393296907, lambda = 0.5, 1.
     energy, cross_entropy = torch.tensor([0.4027095910]).double(), torch.tensor([0.8393296907]).double()
     assert TaskLoss(0.5)(NetTerms(cross_entropy, energy)).item() == pytest.approx(1.0406844862)
     # Each instance by itself, each weight on its own term.

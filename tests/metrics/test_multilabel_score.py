@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score
 
-from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold
+from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold, example_f1
 from seal.metrics import multilabel_score
 from tests.training.runs import on_workers
 
@@ -277,3 +277,15 @@ def test_two_processes_score_as_one(tmp_path):
             assert found == pytest.approx(score(*joint, {"tuned": 0.25}))
             assert all(torch.equal(*pair) for pair in zip(kept, joint))
         assert all(torch.equal(*pair) for pair in zip(results[4], passes[1][0]))
+
+
+def test_example_f1_is_that_of_the_sets():
+    generator = torch.Generator().manual_seed(0)
+    predicted, gold = (torch.rand(50, 4, generator=generator) < 0.4 for _ in range(2))
+    for empty in (0.0, 1.0):
+        expected = []
+        for row, truth in zip(predicted, gold):
+            ours, theirs = set(row.nonzero().flatten().tolist()), set(truth.nonzero().flatten().tolist())
+            total = len(ours) + len(theirs)
+            expected.append(2 * len(ours & theirs) / total if total else empty)
+        assert example_f1(predicted, gold, empty).tolist() == pytest.approx(expected)

@@ -38,7 +38,7 @@ def test_probabilities_of_all_sets(num_labels):
         assert found.tolist() == pytest.approx((-log_prob[:, 1]).tolist())
 
 
-def test_cross_entropy_of_fixture_f1():
+def test_cross_entropy_of_an_example():
     logits = torch.tensor([[0.9, 0.2, 0.6]], dtype=torch.double).logit().requires_grad_(True)
     value = label_set(3).cross_entropy(logits, torch.tensor([[1, 0, 1]]))
     assert value.item() == pytest.approx(0.8393296907, abs=1e-10)
@@ -112,7 +112,7 @@ def test_overlap_against_min_and_max(num_labels):
         assert torch.allclose(found, expected)
 
 
-def test_overlap_of_fixture_f1():
+def test_overlap_of_an_example():
     space, gold = label_set(3), torch.tensor([[1, 0, 1]])
     outputs = torch.tensor([[[0.9, 0.2, 0.6], [1, 0, 1]]], dtype=torch.double)
     assert SoftF1()(space, outputs, gold)[0].tolist() == pytest.approx([0.8108108108, 1])

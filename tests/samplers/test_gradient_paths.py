@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import Candidates
-from seal.samplers import check_path, with_gradient
+from seal.samplers import check_through, with_gradient
 from tests.label_sets import all_sets, label_set
 from tests.spine import mask_of, tag_sequence
 
@@ -47,13 +47,13 @@ def test_soft_and_none():
     logits, candidates = draws_of_sets()
     candidates = replace(candidates, log_count=None)
     space = label_set(3)
-    found = with_gradient(candidates, logits, space, path="soft")
+    found = with_gradient(candidates, logits, space, through="soft")
     assert torch.equal(found.outputs[:, 0], logits.sigmoid())
     assert torch.equal(found.outputs[:, 1:], candidates.outputs[:, 1:])
     weights = torch.randn(2, 4, 3, dtype=torch.double)
     p = logits.sigmoid()
     assert torch.allclose(gradient(found, logits, weights), weights[:, 0] * p * (1 - p))
-    assert with_gradient(candidates, logits, space, path="none") is candidates
+    assert with_gradient(candidates, logits, space, through="none") is candidates
 
 
 def test_soft_stands_for_one_draw_however_many_are_equal():
@@ -61,11 +61,11 @@ def test_soft_stands_for_one_draw_however_many_are_equal():
     counts = torch.tensor([[6.0, 1, 1], [3, 5, 0]], dtype=torch.double)
     outputs = torch.randint(2, (2, 3, 4)).double()
     logits = torch.randn(2, 4, dtype=torch.double, requires_grad=True)
-    found = with_gradient(Candidates(outputs, log_count=counts.log()), logits, label_set(4), path="soft")
+    found = with_gradient(Candidates(outputs, log_count=counts.log()), logits, label_set(4), through="soft")
     assert torch.equal(found.outputs, torch.cat([logits.sigmoid().unsqueeze(1), outputs], dim=1))
     wanted = torch.cat([torch.ones(2, 1), 7 / 8 * counts], dim=1)
     assert torch.allclose(found.log_count.exp(), wanted)
-    alone = with_gradient(Candidates(outputs[:, :1], log_count=torch.zeros(2, 1)), logits, label_set(4), path="soft")
+    alone = with_gradient(Candidates(outputs[:, :1], log_count=torch.zeros(2, 1)), logits, label_set(4), through="soft")
     assert alone.log_count.exp().tolist() == [[1, 0], [1, 0]]
 
 
@@ -75,7 +75,7 @@ def test_there_are_as_many_relaxed_draws_however_many_are_equal():
     for counts in ([[20.0], [20.0]], [[19.0, 1.0], [20.0, 0.0]]):
         log_count = torch.tensor(counts).log()
         candidates = Candidates(torch.ones(2, log_count.shape[1], 4), log_count=log_count)
-        assert with_gradient(candidates, logits, label_set(4), path="relaxed").outputs.shape == (2, 20, 4)
+        assert with_gradient(candidates, logits, label_set(4), through="relaxed").outputs.shape == (2, 20, 4)
 
 
 def test_tag_sequences_get_one_hot_draws():
@@ -132,4 +132,4 @@ def test_extreme_logits():
 
 def test_names():
     with pytest.raises(ConfigurationError, match="trainer.through: one of straight_through, .*, not 'hard'"):
-        check_path("hard", "trainer.through")
+        check_through("hard", "trainer.through")

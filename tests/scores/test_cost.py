@@ -6,7 +6,7 @@ from seal.scores import HammingCost, L1Cost, OneMinusScore, SoftF1, SoftIoU
 from tests.spine import DenseSpace, mask_of, one_hot, tag_sequence
 
 
-def test_printed_fixture():
+def test_a_worked_example():
     outputs, gold = torch.tensor([[[0.9, 0.2, 0.6]]]), torch.tensor([[1, 0, 1]])
     assert L1Cost()(DenseSpace(), outputs, gold).item() == pytest.approx(0.7)
     assert HammingCost()(DenseSpace(), outputs.round(), gold).item() == 0

@@ -8,13 +8,13 @@ from tests.label_sets import label_set
 from tests.spine import DenseSpace, mask_of, one_hot, tag_sequence
 
 
-def test_printed_fixture():
+def test_a_worked_example():
     outputs, gold = torch.tensor([[[0.9, 0.2, 0.6]]]), torch.tensor([[1, 0, 1]])
     assert SoftIoU()(DenseSpace(), outputs, gold).item() == pytest.approx(0.6818181818)
     assert SoftF1()(DenseSpace(), outputs, gold).item() == pytest.approx(0.8108108108)
 
 
-def test_the_fixture_for_sequences():
+def test_a_worked_example_of_sequences():
     # min and max over (token, tag): 0.9 + 0.8 + 0.6 and (1 + 0.1) + (1 + 0.2) + (1 + 0.4).
     outputs = torch.tensor([[[[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]]])
     gold = torch.tensor([[0, 1, 0]])

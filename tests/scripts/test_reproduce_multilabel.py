@@ -9,12 +9,10 @@ import matplotlib.pyplot as plt
 import numpy
 import pandas
 import pytest
-import torch
 
 from scripts import reproduce
 from scripts.measure import configs, family_plots, family_tables, provenance, results, runs, significance, tables
 from scripts.measure.files import read_json, write_json
-from scripts.measure.multilabel_scores import example_f1
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,18 +85,6 @@ def test_settings_that_are_none(source):
 
 
 # Scores, tables, figure.
-
-
-def test_example_f1_is_that_of_the_sets():
-    generator = torch.Generator().manual_seed(0)
-    predicted, gold = (torch.rand(50, 4, generator=generator) < 0.4 for _ in range(2))
-    for empty in (0.0, 1.0):
-        expected = []
-        for row, truth in zip(predicted, gold):
-            ours, theirs = set(row.nonzero().flatten().tolist()), set(truth.nonzero().flatten().tolist())
-            total = len(ours) + len(theirs)
-            expected.append(2 * len(ours & theirs) / total if total else empty)
-        assert example_f1(predicted, gold, empty).tolist() == pytest.approx(expected)
 
 
 def test_the_draws_of_the_bootstrap_are_the_generators():

@@ -83,7 +83,7 @@ def dense(trainer, part, through="straight_through"):
         )
 
     state = model.task_state(**part.batch)
-    attached = with_gradient(part.candidates, state.logits, model.output_space, path=through)
+    attached = with_gradient(part.candidates, state.logits, model.output_space, through=through)
     features = model.loss_net.encode(state.inputs, state.hidden)
     outputs = model.output_space.stack(state.gold.unsqueeze(1), attached.outputs)
     energy = model.loss_net(features, outputs)

@@ -1,5 +1,5 @@
 """
-Files of texts with labels: a module a format, and which a file is.
+Files of texts with labels: one module for each format, and `format_of`, which tells the format of a file.
 """
 
 import os
@@ -15,7 +15,7 @@ from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOp
 from seal.dataset_readers.text_formats.line_pairs import read_line_pairs
 from seal.dataset_readers.text_formats.lyrl import read_lyrl
 
-#: Each takes a path and what the format may have to be told.
+#: The readers of the formats; each takes a path and options.
 FORMATS: Dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
     "json_lines": read_json_lines,
     "indexed_tsv": read_indexed_tsv,
@@ -28,11 +28,12 @@ _ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "indexed_tsv"
 
 def format_of(path: str) -> str:
     """
-    Which of `FORMATS` a file is, by its name or else by how its first line that is not blank begins.
+    The name in `FORMATS` of a file's format, by the file's name or else by the start of its first line that is not
+    blank.
 
     # Raises
 
-    `ConfigurationError` if that cannot be told.
+    `ConfigurationError` if neither tells the format.
     """
     name = os.path.basename(path)
     name = name[: -len(".gz")] if name.endswith(".gz") else name

@@ -1,5 +1,5 @@
 """
-The Blurb Genre Collection.
+The format of the Blurb Genre Collection.
 """
 
 import html
@@ -17,20 +17,20 @@ _TOPIC = re.compile(r"<d\d+>(.*?)</d\d+>")
 
 def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
-    BGC as it is published (Aly, Remus & Biemann 2019): `<book ...>` to `</book>` around a `<title>`, a `<body>` and
-    `<topics>`, in which `<d0>` is a genre of the first level, `<d1>` one of the second and so on; each book in
-    lines of its own. Not XML, since an ampersand may stand for itself. The text is title and body; what else a book
-    has (its author, for one) would tell more than the blurb and is not read.
+    Reads BGC as it is published (Aly, Remus & Biemann 2019): each book, in lines of its own, is a `<book ...>` with a
+    `<title>`, a `<body>` and `<topics>`, in which `<d0>` is a genre of the first level, `<d1>` one of the second and so
+    on. The files are not XML, since they have ampersands that are not escaped. The text is title and body. Whatever
+    else a book has, such as its author, would tell more than the blurb does and is not read.
 
     # Parameters
 
     path : `str`
     options : `TextOptions`
-        Nothing of it is used.
+        Not used.
 
     # Raises
 
-    `ConfigurationError` at a book without an end, a body or a topic, and at two in a line.
+    `ConfigurationError` at a book without an end, a body or a topic, and at two books in a line.
     """
     start, book = 0, ""
     for number, line in text_lines(path):

@@ -1,5 +1,5 @@
 """
-A text a line, with the numbers of its labels behind a tab.
+TSV files with a text a line, and the numbers of its labels after a tab.
 """
 
 from typing import Iterator, List
@@ -12,18 +12,19 @@ from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOp
 
 def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
-    TSV as GoEmotions is published: a text, the numbers of its labels from 0 separated by commas, and perhaps an id
-    that is not read. All lines have as many columns as the first; quotes mean nothing, and blank lines are skipped.
+    Reads TSV as GoEmotions is published: a text, the numbers of its labels, which count from 0 and are separated by
+    commas, and perhaps an id, which is not read. All lines have as many columns as the first; quotes have no meaning,
+    and blank lines are skipped.
 
     # Parameters
 
     path : `str`
     options : `TextOptions`
-        `label_names`: what the numbers stand for.
+        `label_names`: the names of the labels that the numbers stand for.
 
     # Raises
 
-    `ConfigurationError` if there are no `label_names`, a line has other columns, or a number has no name.
+    `ConfigurationError` if there are no `label_names`, a line has another number of columns, or a label no name.
     """
     if options.label_names is None:
         raise ConfigurationError(

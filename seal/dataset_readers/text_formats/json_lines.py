@@ -1,5 +1,5 @@
 """
-A text a line as JSON.
+Files of JSON lines, a text a line.
 """
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -18,8 +18,8 @@ _LABEL_KEYS = ("labels", "label", "doc_label")
 
 def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
-    JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of
-    words, under `text`, `token`, `tokens` or `doc_token`; the labels a list of names under `labels`, `label` or
+    Reads JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of
+    words, under `text`, `token`, `tokens` or `doc_token`; the labels are a list of names under `labels`, `label` or
     `doc_label`. The versions of NYT, RCV1 and WOS that hierarchical classification uses are such files
     (`{"token": [...], "label": [...]}`). Other keys are ignored; blank lines are skipped.
 
@@ -27,11 +27,11 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
 
     path : `str`
     options : `TextOptions`
-        `text_keys`: all of these, joined by a space, in the place of the first key that is there.
+        `text_keys`: the keys whose texts are joined by a space, in place of the first of the above that is there.
 
     # Raises
 
-    `ConfigurationError` at a line that is none of this.
+    `ConfigurationError` at a line that is not such an object.
     """
     for number, line in text_lines(path):
         if line.isspace():
@@ -49,7 +49,7 @@ def text_of(record: Dict[str, Any], text_keys: Optional[Tuple[str, ...]] = None,
 
     record : `Dict[str, Any]`
     text_keys : `Tuple[str, ...]`, optional
-        As of `TextOptions`.
+        As in `TextOptions`.
     source : `str`, optional
         `file:line`, for messages.
 
@@ -64,7 +64,8 @@ def text_of(record: Dict[str, Any], text_keys: Optional[Tuple[str, ...]] = None,
 def _record(line: str, where: str) -> Dict[str, Any]:
     record = read_json(line, "each line must be one JSON object", where)
     if not isinstance(record, dict):
-        raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {line[:40]!r}.")
+        found = short(line.strip())
+        raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {found}.")
     return record
 
 
@@ -97,5 +98,5 @@ def _labels(record: Dict[str, Any], where: str) -> List[str]:
         raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
     labels = record[key]
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {str(labels)[:40]!r}.")
+        raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {short(labels)}.")
     return once_each(labels, where)

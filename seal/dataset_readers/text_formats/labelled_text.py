@@ -5,13 +5,15 @@ from seal.common.names import check_label
 
 class LabelledText(NamedTuple):
     """
+    A text with its labels.
+
     # Parameters
 
     text : `str`
     labels : `List[str]`
-        Each once, in the file's order.
+        Each label once, in the file's order.
     source : `str`
-        `file:line` of its beginning.
+        `file:line` of the text's beginning.
     """
 
     text: str
@@ -20,22 +22,22 @@ class LabelledText(NamedTuple):
 
     @property
     def words(self) -> List[str]:
-        """What stands between white space."""
+        """The text, split at white space."""
         return self.text.split()
 
 
 class TextOptions(NamedTuple):
     """
-    What a format may have to be told.
+    Options of the formats.
 
     # Parameters
 
     label_names : `List[str]`, optional
-        For labels that are written as numbers, from 0.
+        The names of labels that a file writes as numbers, from 0.
     text_keys : `Tuple[str, ...]`, optional
-        Of JSON: the keys whose texts are joined. `None`: the first that is there of those that are common.
+        For JSON: the keys whose texts are joined. `None`: the first of the common keys that is there.
     topics : `str`, optional
-        Of RCV1: the file that says which document has which topic.
+        For RCV1: the file that says which document has which topic.
     """
 
     label_names: Optional[List[str]] = None
@@ -45,6 +47,8 @@ class TextOptions(NamedTuple):
 
 def once_each(labels: Iterable[str], source: str) -> List[str]:
     """
+    The labels without repeats.
+
     # Parameters
 
     labels : `Iterable[str]`
@@ -54,11 +58,11 @@ def once_each(labels: Iterable[str], source: str) -> List[str]:
     # Returns
 
     `List[str]`
-        Each once, in their order.
+        Each label once, in the order of `labels`.
 
     # Raises
 
-    `ConfigurationError` if one is no name of a label (`check_label`).
+    `ConfigurationError` if a name is not one that a label may have (`check_label`).
     """
     found = list(dict.fromkeys(labels))
     for label in found:

@@ -1,5 +1,5 @@
 """
-Texts in one file, their labels in another.
+Files of texts, with the labels line by line in another file.
 """
 
 import os
@@ -16,19 +16,19 @@ _TEXT, _LABEL = "text_", "label_"
 
 def read_line_pairs(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
-    AAPD as SGM's authors publish it (Yang et al. 2018): `text_train` has a text a line, and `label_train` beside it
-    the text's labels in the same line, with white space between; and so for `text_val` and `text_test`.
+    Reads AAPD as SGM's authors publish it (Yang et al. 2018): `text_train` has a text a line, and `label_train` beside
+    it has the text's labels in the same line, separated by white space. `text_val` and `text_test` are alike.
 
     # Parameters
 
     path : `str`
-        That of the texts; its name starts with `text_`.
+        The file of the texts; its name starts with `text_`.
     options : `TextOptions`
-        Nothing of it is used.
+        Not used.
 
     # Raises
 
-    `ConfigurationError` if the name is another, or the two files differ in their number of lines.
+    `ConfigurationError` if the name starts otherwise, or the two files differ in their number of lines.
     """
     folder, name = os.path.split(path)
     if not name.startswith(_TEXT):

@@ -1,5 +1,5 @@
 """
-RCV1-v2 in the token files of Lewis et al. 2004.
+The token files of RCV1-v2 (Lewis et al. 2004).
 """
 
 import glob
@@ -17,21 +17,21 @@ _QRELS = "rcv1-v2.topics.qrels*"
 
 def read_lyrl(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
-    RCV1-v2 as its authors publish it (Lewis et al. 2004): `lyrl2004_tokens_train.dat` and its like, in which `.I 2286`
-    starts document 2286 and `.W` its stemmed words, over several lines; and `rcv1-v2.topics.qrels`, whose lines
-    `E11 2286 1` give the documents their topics. They are in the format of trec_eval, in which 0 for 1 says that the
-    document was judged, and the topic is not its own.
+    Reads RCV1-v2 as its authors publish it (Lewis et al. 2004): files such as `lyrl2004_tokens_train.dat`, in which
+    `.I 2286` starts document 2286 and `.W` its stemmed words, over several lines; and `rcv1-v2.topics.qrels`, in which
+    a line such as `E11 2286 1` gives a document a topic. The latter is in the format of trec_eval, in which 0 in place
+    of 1 says that the document was judged not to have the topic.
 
     # Parameters
 
     path : `str`
-        That of the token file.
+        The token file.
     options : `TextOptions`
         `topics`: the file of topics. `None`: `rcv1-v2.topics.qrels`, or that with `.gz`, beside the token file.
 
     # Raises
 
-    `ConfigurationError` at a line that is none of this, or a document without a topic.
+    `ConfigurationError` at any other line, or at a document without a topic.
     """
     topics_path = options.topics or _beside(path)
     topics = _topics(topics_path)
@@ -65,7 +65,7 @@ def _topics(path: str) -> Dict[str, List[str]]:
 
 
 def _documents(path: str) -> Iterator[Tuple[int, str, List[str]]]:
-    """Each with the number of its first line."""
+    """For each document the number of its first line, its id and its words."""
     start, in_words = 0, False
     document: Optional[str] = None
     words: List[str] = []
