@@ -8,19 +8,19 @@ from seal.hypergradients.solver import InverseHessianVector, System
 @InverseHessianVector.register("conjugate_gradient")
 class ConjugateGradient(InverseHessianVector):
     """
-    Conjugate gradients on `(H + damping I) q = v` (Hestenes and Stiefel 1952; implicit-training paper, Remark 5;
-    IM7). Exact in at most as many steps as there are distinct eigenvalues, but for rounding; needs positive
-    curvature, and stops with the iterate so far where it meets another.
+    Conjugate gradients on `(H + damping I) q = v` (Hestenes and Stiefel 1952; implicit-training paper, Remark 5).
+    Exact, up to rounding, in at most as many steps as there are distinct eigenvalues. It needs positive curvature, and
+    stops with the present iterate where it meets any other.
 
-    The residual of the recursion drifts away from the true one, so where it is small enough the true one is
-    computed; where that is not, the method starts again from there.
+    The recursion's residual drifts from the true one. Once it is small enough, the true residual is computed; if that
+    is still too large, the method restarts from the current iterate.
 
     # Parameters
 
     max_steps : `int`, optional (default = `20`)
-        The most steps, one product each; stopping early is a regularisation.
+        The maximum number of steps, one product each; stopping early regularises.
     damping, tolerance, measure_residual :
-        As for `InverseHessianVector`; it measures in any case where it converges.
+        As for `InverseHessianVector`; where it converges, the residual is measured in any case.
     """
 
     def __init__(

@@ -15,9 +15,9 @@ def hutchinson_diagonal(
     # Parameters
 
     product : `Callable[[torch.Tensor], torch.Tensor]`
-        `p` to `H p`.
+        Maps `p` to `H p`.
     probes : `Iterable[torch.Tensor]`, each `(size,)`
-        Of -1 and 1, at least one.
+        Vectors of -1 and 1; at least one.
 
     # Returns
 
@@ -33,15 +33,15 @@ def hutchinson_diagonal(
 @InverseHessianVector.register("diagonal")
 class DiagonalHessian(InverseHessianVector):
     """
-    `q = v / (diag(H) + damping)`, the diagonal by Hutchinson's estimator (implicit-training paper, Remark 5; IM9).
-    Right for a diagonal Hessian; otherwise cheap and wrong by what the residual says. An element whose divisor
-    is not above 0 gets 0.
+    `q = v / (diag(H) + damping)`, with Hutchinson's estimate of the diagonal (implicit-training paper, Remark 5).
+    Exact for a diagonal Hessian; otherwise cheap, with an error that the residual shows. The solution is 0 in elements
+    whose divisor is not above 0.
 
     # Parameters
 
     max_steps : `int`, optional (default = `16`)
-        The number of probes, one product each. Where a power of two lies between the number of parameters and
-        it, the estimate is exact with that many.
+        The number of probes, one product each. If a power of two is at least the number of parameters and at most
+        `max_steps`, that many probes are taken, and the estimate is exact.
     damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
     """

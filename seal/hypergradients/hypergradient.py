@@ -17,7 +17,7 @@ from seal.hypergradients.vector_products import both_layouts, loss_products
 @dataclass
 class HypergradientReport:
     """
-    How a hypergradient came about, for logs (AN13); plain numbers.
+    How a hypergradient was computed, for logs: plain numbers and a sentence.
 
     # Parameters
 
@@ -26,10 +26,10 @@ class HypergradientReport:
     explicit_norm, implicit_norm : `float`
         Euclidean norms of the two parts.
     inner_gradient_norm : `float`, optional
-        `|d L_Aux / d theta|`: the implicit part is that of a minimum, where this is 0.
+        `|d L_Aux / d theta|`; 0 at a minimum, which the implicit part assumes.
     residual, steps, converged, status, curvature, products, troubled :
-        The solver's, as in `Solution`; `residual` 0 and `converged` true where there was nothing to solve.
-        `troubled`, too, where there is no implicit part although one was asked for.
+        As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `troubled` is also
+        true if there is no implicit part although one was asked for.
     """
 
     loss: float
@@ -79,21 +79,22 @@ def hypergradient(
 ) -> Hypergradient:
     """
     The gradient with respect to `psi` of `L_Prim(theta*(psi), psi)`, where `theta*(psi)` is a minimum of
-    `L_Aux(., psi)`, by the implicit function theorem (implicit-training paper, Eq. 3-4; IM5):
+    `L_Aux(., psi)`, by the implicit function theorem (implicit-training paper, Eq. 3-4):
 
         dL_Prim/dpsi = dL_Prim/dpsi (explicit) - J^T H^-1 dL_Prim/dtheta (implicit),
         H = d2 L_Aux / dtheta dtheta,   J = d2 L_Aux / dtheta dpsi
 
-    at the parameters' present values, which should be near such a minimum; `H^-1` goes first, `J^T` after it. No
-    parameter moves and no `.grad` is touched. The outer loss draws its random numbers from the caller's stream;
-    the inner one, however often it is evaluated, draws those that follow, and the stream does not move by them.
+    at the parameters' present values, which should be near such a minimum. `H^-1` is applied first, then `J^T`.
+    Neither parameters nor their `.grad` change. The outer loss draws its random numbers from the caller's stream.
+    Every evaluation of the inner loss draws the ones that follow there, without advancing the stream.
 
     # Parameters
 
     inner_loss : `Callable[[], torch.Tensor]`
         `L_Aux`, evaluated anew at each call from the parameters themselves; see `LossProducts`.
     outer_loss : `Callable[[], torch.Tensor]`
-        `L_Prim`, likewise; called once. Draws must let gradients through to `theta` for the implicit part to be.
+        `L_Prim`, likewise; called once. If it draws, the draws must pass gradients on to `theta`; otherwise there is
+        no implicit part.
     inner, outer : `Mapping[str, torch.Tensor]`
         `theta` (the task-net's) and `psi` (the loss-net's), for example `dict(net.named_parameters())`; no tensor
         in both.
@@ -107,12 +108,12 @@ def hypergradient(
     example_losses : `Callable[[], torch.Tensor]`, optional
         The terms of `L_Aux` for each example, `(examples,)`; for the solver `sherman_morrison`.
     generator : `torch.Generator`, optional
-        Of the solver's random vectors; see `Curvature`.
+        For the solver's random vectors; see `Curvature`.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
         Applied to every flat gradient and product of both losses; see `LossProducts`. Not to example gradients.
     spans : `InputSpans`, optional
-        Of the inner parameters, having noticed what the inner loss reads: far fewer numbers to a vector where a net's
-        first layer is wide. Not with `reduce`, as each replica has a span of its own.
+        The spans of the inner parameters, with the inner loss's inputs recorded: they make vectors much shorter if a
+        net's first layer is wide. Not with `reduce`, as each replica has spans of its own.
 
     # Returns
 
@@ -182,17 +183,19 @@ def outer_gradients(
     reduce: Optional[Reduce] = None,
 ) -> Tuple[float, torch.Tensor, torch.Tensor]:
     """
+    The outer loss, and its gradients with respect to both groups of parameters.
+
     # Returns
 
     loss : `float`
     explicit : `torch.Tensor`, `(psi.size,)`
-        `dL_Prim/dpsi`, zeros where it does not depend on `psi`.
+        `dL_Prim/dpsi`, zeros if the loss does not depend on `psi`.
     direction : `torch.Tensor`, `(theta.size,)`
-        `dL_Prim/dtheta`, likewise.
+        `dL_Prim/dtheta`; zeros if the loss does not depend on `theta`.
 
     # Raises
 
-    `ConfigurationError` where it depends on neither; `FloatingPointError` where it is not finite.
+    `ConfigurationError` if the loss depends on neither; `FloatingPointError` if it is not finite.
     """
     with torch.enable_grad():
         value = evaluate(outer_loss, "outer")

@@ -19,22 +19,22 @@ class Solution:
     solution : `torch.Tensor`, `(size,)`
         `q`, always finite.
     residual : `float`, optional
-        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 where `v` is. `None` where the solver was told
-        not to measure it, or a product was not finite.
+        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 if `v` is 0. `None` if the solver was not to
+        measure it, or a product was not finite.
     steps : `int`
-        Series terms, conjugate-gradient steps, probes, columns or examples that `solution` rests on.
+        The number of series terms, conjugate-gradient steps, probes, columns or examples that `solution` is made from.
     converged : `bool`
-        That the residual is measured and at most `tolerance`.
+        Whether the residual is measured and at most `tolerance`.
     status : `str`
-        One sentence; where it did not converge, what to change.
+        One sentence; if the solver did not converge, it says what to change.
     curvature : `Tuple[float, float]`, optional
-        The least and the most of `p.Hp / p.p` over the directions met, without damping: bounds of the
-        eigenvalues from inside; the eigenvalues themselves where the solver computes them.
+        The least and the greatest `p.Hp / p.p` of the directions `p` met, without damping. Both lie within the range
+        of the eigenvalues; a solver that computes eigenvalues gives its extreme ones.
     products : `int`
-        How many Hessian-vector products it took, the measured residual's too.
+        The number of Hessian-vector products, including that of the measured residual.
     troubled : `bool`, optional (default = `False`)
-        That something other than too few steps is in the way, of which `status` tells: growing terms, curvature
-        that is not positive, products that are not finite. It is noticed without a residual, too.
+        Whether there is a problem other than too few steps, which `status` describes: growing terms, curvature that is
+        not positive, products that are not finite. It is noticed even if no residual is measured.
     """
 
     solution: torch.Tensor
@@ -49,7 +49,7 @@ class Solution:
 
 def largest_size(flat: torch.Tensor) -> float:
     """
-    Of an element; NaN or infinite where one is, and several times faster than to ask whether all are finite.
+    The largest absolute value; NaN or infinite if an element is. Several times faster than `isfinite(flat).all()`.
     """
     if not len(flat):
         return 0.0
@@ -58,13 +58,13 @@ def largest_size(flat: torch.Tensor) -> float:
 
 
 class _NotFinite(Exception):
-    """A product that holds a NaN or an infinity."""
+    """A product has an element that is NaN or infinite."""
 
 
 class System:
     """
-    `(H + damping I) q = v` while it is being solved: what a solver reads, and writes its progress into, so that
-    an iterate is at hand whatever ends the solve.
+    The system `(H + damping I) q = v` while it is being solved. A solver writes its progress into it, so that there is
+    an iterate whatever ends the solve.
     """
 
     def __init__(self, curvature: Curvature, damping: float, rhs: torch.Tensor) -> None:
@@ -74,21 +74,21 @@ class System:
         self.steps = self.products = 0
         self.least, self.most = math.inf, -math.inf
         self.residual: Optional[float] = None
-        #: That no product so far had an element other than 0.
+        #: Whether all products so far were zero vectors.
         self.flat = True
 
     def product(self, vector: torch.Tensor) -> torch.Tensor:
-        """`(H + damping I) p`; takes note of `p.Hp / p.p`."""
+        """`(H + damping I) p`; records `p.Hp / p.p`."""
         image, _ = self.image(vector)
         return image.add(vector, alpha=self.damping) if self.damping else image
 
     def image(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
-        """`H p` and `p.Hp / p.p`, of which it takes note; `square` is `p.p` where that is known."""
+        """`H p` and `p.Hp / p.p`, which it records; `square` is `p.p`, if that is known."""
         image = self.curvature.product(vector)
         self.products += 1
         square = float(vector.dot(vector)) if square is None else square
         bend = float(vector.dot(image))
-        # Also where the element of the vector is 0, since 0 times what is not finite is NaN.
+        # This detects every element that is not finite, since even 0 times such an element is NaN.
         if not math.isfinite(bend):
             self.flat = False
             raise _NotFinite
@@ -102,7 +102,7 @@ class System:
         self.least, self.most = min(self.least, quotient), max(self.most, quotient)
 
     def measure(self) -> torch.Tensor:
-        """`v - (H + damping I) q` of the present iterate, whose norm it notes."""
+        """`v - (H + damping I) q` of the present iterate `q`, whose relative norm it records in `residual`."""
         remainder = self.rhs - self.product(self.iterate) if largest_size(self.iterate) else self.rhs.clone()
         self.residual = float(torch.linalg.vector_norm(remainder)) / self.rhs_norm
         return remainder
@@ -110,32 +110,32 @@ class System:
 
 class InverseHessianVector(Registrable):
     """
-    `q = (H + damping I)^-1 v`: the inverse-Hessian-vector product of the implicit gradient (implicit-training
-    paper, Appendix A and Remark 5; IM6 to IM9). One file a solver; all have these settings.
+    `q = (H + damping I)^-1 v`: the inverse-Hessian-vector product of the implicit gradient (implicit-training paper,
+    Appendix A and Remark 5). All solvers have these settings.
 
     # Parameters
 
     damping : `float`, optional (default = `0.0`)
-        Added to every eigenvalue; at least 0. A network's loss is seldom convex, and a solver that needs positive
-        curvature then needs some.
+        Added to every eigenvalue; at least 0. A network's loss is seldom convex; then a solver that needs positive
+        curvature needs damping above 0.
     tolerance : `float`, optional (default = `1e-4`)
         The relative residual that counts as converged and ends an iteration; at least 0.
     max_steps : `int`, optional
-        The most steps, each about one Hessian-vector product.
+        The maximum number of steps, each about one Hessian-vector product.
     measure_residual : `bool`, optional (default = `True`)
-        Take one more product to measure what is left. Without it, solvers whose iteration does not tell never
-        count as converged.
+        Take one more product to measure the residual. Without it, solvers whose iteration does not give the residual
+        never count as converged.
 
     # Raises
 
-    `ConfigurationError` for a value out of these.
+    `ConfigurationError` for a value outside these ranges.
     """
 
-    #: Whether the solution is another one in another orthonormal basis.
+    #: Whether the solution depends on the orthonormal basis in which the system is written.
     basis_bound = False
     #: Whether it needs the gradient of each example's loss.
     needs_examples = False
-    #: The least `max_steps` that makes sense.
+    #: The smallest valid `max_steps`.
     _fewest_steps = 1
 
     def __init__(
@@ -151,6 +151,8 @@ class InverseHessianVector(Registrable):
 
     def solve(self, curvature: Curvature, rhs: torch.Tensor) -> Solution:
         """
+        Solves `(H + damping I) q = v`.
+
         # Parameters
 
         curvature : `Curvature`
@@ -161,7 +163,7 @@ class InverseHessianVector(Registrable):
         # Returns
 
         solution : `Solution`
-            Zeros in 0 steps where `v` is zero; the iterate so far where a product is not finite.
+            Zeros after 0 steps if `v` is zero; the present iterate if a product is not finite.
         """
         rhs = rhs.detach()
         scale = largest_size(rhs)
@@ -170,7 +172,7 @@ class InverseHessianVector(Registrable):
             return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0, troubled=True)
         if scale == 0:
             return Solution(rhs.clone(), 0.0, 0, True, "the right-hand side is zero", None, 0)
-        # Squares of a small gradient would vanish in float32.
+        # Scaled, as the squares of a small gradient would underflow in float32.
         system = System(curvature, self.damping, rhs / scale)
         try:
             advice = self._solve(system)
@@ -199,7 +201,7 @@ class InverseHessianVector(Registrable):
         return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, troubled)
 
     def _solve(self, system: System) -> Optional[str]:
-        """Sets `system.iterate` and `system.steps`; returns a sentence where there is something to tell."""
+        """Sets `system.iterate` and `system.steps`; returns a sentence if there is a problem to report."""
         raise NotImplementedError
 
     def _summary(self, system: System, converged: bool) -> str:

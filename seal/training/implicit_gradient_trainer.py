@@ -26,7 +26,7 @@ from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
 
-# Activations of straight pieces: their second derivative is 0, but where it does not exist.
+# Piecewise linear activations: their second derivative is 0 wherever it exists.
 _KINKED = (
     torch.nn.ReLU,
     torch.nn.ReLU6,
@@ -42,8 +42,8 @@ _KINKED = (
 
 def with_parameters_of(parent: Callable) -> Callable[[Callable], Callable]:
     """
-    Gives a constructor that hands its `**settings` on to `parent` the signature that says so: `FromParams` reads
-    config keys from it.
+    Returns a decorator for a constructor that passes its `**settings` on to `parent`. It adds the parameters of
+    `parent` to the constructor's signature, from which `FromParams` reads the config keys.
     """
 
     def extend(constructor: Callable) -> Callable:
@@ -63,48 +63,50 @@ def with_parameters_of(parent: Callable) -> Callable[[Callable], Callable]:
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
 class ImplicitGradientTrainer(AlternatingTrainer):
     """
-    Bi-level training (implicit-training paper, Eq. 2 and Algorithm 1; IM1 to IM5, IM15):
+    Bi-level training (implicit-training paper, Eq. 2 and Algorithm 1):
 
         psi* = argmin_psi L_Prim(theta*(psi), psi)    with    theta*(psi) = argmin_theta L_Aux(theta, psi)
 
-    with the task-net's parameters `theta` inside, the loss-net's `psi` outside. `L_Aux` is the task loss, `L_Prim`
-    the energy loss on the task-net's own outputs: `margin` (SSVM), `regression` (DVN) or `contrastive_divergence`
-    (CD). For each batch:
+    The inner parameters `theta` are the task-net's, the outer parameters `psi` the loss-net's. `L_Aux` is the task
+    loss, `L_Prim` the energy loss on the task-net's own outputs: `margin` (SSVM), `regression` (DVN) or
+    `contrastive_divergence` (CD). For each batch:
 
-        theta  moves `task_net.steps` times down L_Aux
-        psi    moves along  dL_Prim/dpsi - J^T H^-1 dL_Prim/dtheta   (see `seal.hypergradients`)
+        theta  descends  dL_Aux/dtheta, by `task_net.steps` updates
+        psi    descends  dL_Prim/dpsi - J^T H^-1 dL_Prim/dtheta   (see `seal.hypergradients`)
 
-    The second term is what the loss-net's change does to the task-net that follows it; `implicit: false` leaves it
-    out, which is the update of inference networks.
+    The second term is the effect that a change of the loss-net has on the task-net trained with it. `implicit: false`
+    leaves it out, which gives the update of inference networks.
 
-    Each part of a gradient-accumulation group is solved for by itself, and the mean of their gradients is taken;
-    with `distributed`, all workers solve for their batches together. The solver `sherman_morrison` is handed the
-    task loss of each instance; as their mean is what is minimised, set its `average`.
+    With gradient accumulation, one system is solved for each batch of a group, and the mean of their gradients is
+    taken; with `distributed`, all workers solve one system for their batches together. The solver `sherman_morrison`
+    is given the task loss of each instance; since their mean is what is minimised, set its `average`.
 
     # Parameters
 
     As `alternating`, and
 
     solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps)
-        Of `H q = dL_Prim/dtheta`.
+        Solves `H q = dL_Prim/dtheta`.
     implicit : `bool`, optional (default = `True`)
+        Whether the loss-net's update has its second term.
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
     inner_parameters : `List[str]`, optional (default = `None`)
-        Regular expressions: of the task-net's parameters, `theta` is those with a name in which one is found, and the
-        others count as given. `["^task_net._head"]` leaves out what lies below the last layer, and with it all second
+        Regular expressions. `theta` are the task-net's parameters in whose name one of them is found; the others count
+        as constants. `["^task_net[.]_head[.]"]` leaves out what lies below the last layer, and with it all second
         derivatives of a large encoder. `None`: all of them, as in the paper.
     products : `str`, optional (default = `"autograd"`)
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
+        The player that is updated first in a batch.
 
     # Raises
 
-    `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the task
-    loss, with `use_amp`, where an expression of `inner_parameters` is found in no name, with a path that cannot tell a
-    loss the log-probabilities it needs, or, with `distributed`, where batches are accumulated or the solver needs
-    single examples.
+    `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
+    no name, or `through` makes candidates without the log-probabilities that the energy loss needs; with `implicit`,
+    also if the energy has no weight in the task loss, `use_amp` is set, or the run is `distributed` and batches are
+    accumulated or the solver needs the losses of single examples.
     """
 
     @classmethod
@@ -123,7 +125,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         use_amp: bool = False,
         **settings: Any,
     ) -> "ImplicitGradientTrainer":
-        """What `FromParams` calls."""
+        """The constructor that `FromParams` calls."""
         check_path(through, "trainer.through")
         if products not in ("autograd", "finite_differences"):
             raise ConfigurationError(
@@ -158,11 +160,11 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         trainer._inner_patterns = inner_parameters
         inner = trainer._inner_parameters()
         if implicit:
-            # Nothing bends below the last layer where that alone counts.
+            # Activations below the last layer do not matter where `theta` is that layer alone.
             below = any(not name.startswith("task_net._head") for name in inner)
             _warn_of_kinks({**({"task_net": model.task_net} if below else {}), "loss_net": model.loss_net})
         trainer._solver = solver or NeumannSeries(max_steps=5)
-        # Alike in all workers, which solve one system.
+        # The same in all workers, which solve one system together.
         trainer._solver_seed = torch.initial_seed()
         trainer._told: List[str] = []
         return trainer
@@ -176,7 +178,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             return self._surrogate(part, inner)
 
     def _surrogate(self, part: MicroBatch, inner: Dict[str, torch.nn.Parameter]) -> torch.Tensor:
-        """`L_Prim` in value, the hypergradient in gradient: what the loop above backpropagates and clips."""
+        """A scalar with the value of `L_Prim` and the hypergradient as its gradient, for AllenNLP's loop."""
         model, batch = self.model, part.batch
         # One pass of the task-net draws the candidates and lets the gradient through them.
         alone = not self._distributed and not self._solver.basis_bound
@@ -195,7 +197,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         del state
 
         def primary() -> torch.Tensor:
-            # Called once; the graph of this pass would lie about while the system is solved.
+            # Called once. The list gives the state up, so that the graph of this pass is freed before the system is
+            # solved.
             state = states.pop()
             attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
             return model.loss_net_loss(state, attached)
@@ -223,7 +226,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         return _WithGradients.apply(value, gradients, *outer.values())
 
     def _parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
-        """Those that the player's optimizer moves, by name."""
+        """The parameters that the player's optimizer updates, by name."""
         moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
         return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
 
@@ -283,7 +286,7 @@ def _warn_of_kinks(nets: Dict[str, torch.nn.Module]) -> None:
 
 
 class _WithGradients(torch.autograd.Function):
-    """A value whose gradients with respect to parameters are known already."""
+    """A value with given gradients with respect to parameters."""
 
     @staticmethod
     def forward(ctx, value, gradients, *parameters):

@@ -69,7 +69,7 @@ def test_the_residual_is_measured(name):
     least, most = found.curvature
     assert eigenvalues[0] - 1e-9 <= least <= most <= eigenvalues[-1] + 1e-9
     assert found.status.count(". ") == 0 and "\n" not in found.status
-    # Too few steps are no trouble.
+    # Too few steps are not a problem in this sense.
     assert not found.troubled
 
 
