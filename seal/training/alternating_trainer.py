@@ -7,8 +7,7 @@ from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
-from allennlp.training import Checkpointer, Trainer, TrainerCallback
-from allennlp.training.moving_average import MovingAverage
+from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
@@ -21,6 +20,7 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
+from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import (
     check_device,
     check_grad_clipping,
@@ -230,34 +230,31 @@ class AlternatingTrainer(PhasedTrainer):
     # Construction.
 
     @classmethod
+    @with_parameters_of(
+        GradientDescentTrainer.from_partial_objects,
+        without=("optimizer", "learning_rate_scheduler", "momentum_scheduler", "grad_norm"),
+    )
     def from_partial_objects(
         cls,
         model: SealModel,
         serialization_dir: str,
         data_loader: DataLoader,
         validation_data_loader: DataLoader = None,
-        local_rank: int = 0,
+        *,
         task_net: Optional[Player] = None,
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
         phases: Optional[List[Phase]] = None,
-        patience: int = None,
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
         grad_clipping: float = None,
         distributed: bool = False,
-        world_size: int = 1,
-        num_gradient_accumulation_steps: int = 1,
         use_amp: bool = False,
         no_grad: List[str] = None,
-        moving_average: Lazy[MovingAverage] = None,
         checkpointer: Optional[Lazy[Checkpointer]] = Lazy(ResumableCheckpointer),
-        callbacks: List[Lazy[TrainerCallback]] = None,
-        enable_default_callbacks: bool = True,
-        run_confidence_checks: bool = True,
-        grad_scaling: bool = True,
         ddp_accelerator: Optional[DdpAccelerator] = None,
+        **settings: Any,
     ) -> "AlternatingTrainer":
         """
         The constructor that `FromParams` calls.
@@ -292,28 +289,20 @@ class AlternatingTrainer(PhasedTrainer):
             serialization_dir=serialization_dir,
             data_loader=data_loader,
             validation_data_loader=validation_data_loader,
-            local_rank=local_rank,
-            patience=patience,
             validation_metric=validation_metric,
             num_epochs=num_epochs,
             cuda_device=cuda_device,
             grad_clipping=grad_clipping,
             distributed=distributed,
-            world_size=world_size,
-            num_gradient_accumulation_steps=num_gradient_accumulation_steps,
             use_amp=use_amp and not cpu_autocast,
             no_grad=no_grad,
             optimizer=Lazy(players.optimizer),
             learning_rate_scheduler=Lazy(players.scheduler),
-            moving_average=moving_average,
             checkpointer=checkpointer,
-            callbacks=callbacks,
-            enable_default_callbacks=enable_default_callbacks,
-            run_confidence_checks=run_confidence_checks,
-            grad_scaling=grad_scaling,
             ddp_accelerator=ddp_accelerator,
             turns=players.turns,
             grad_norms=players.grad_norms,
             phases=schedule,
             cpu_autocast=cpu_autocast,
+            **settings,
         )

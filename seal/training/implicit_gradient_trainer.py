@@ -1,8 +1,7 @@
 import contextlib
-import inspect
 import logging
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 import torch.distributed as dist
@@ -22,6 +21,7 @@ from seal.samplers import check_path, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
@@ -38,26 +38,6 @@ _KINKED = (
     torch.nn.Softshrink,
     torch.nn.Threshold,
 )
-
-
-def with_parameters_of(parent: Callable) -> Callable[[Callable], Callable]:
-    """
-    Returns a decorator for a constructor that passes its `**settings` on to `parent`. It adds the parameters of
-    `parent` to the constructor's signature, from which `FromParams` reads the config keys.
-    """
-
-    def extend(constructor: Callable) -> Callable:
-        mine = inspect.signature(constructor)
-        own = {name: p for name, p in mine.parameters.items() if p.kind is not p.VAR_KEYWORD}
-        theirs = [
-            p.replace(kind=p.KEYWORD_ONLY)
-            for name, p in inspect.signature(parent).parameters.items()
-            if name not in own
-        ]
-        constructor.__signature__ = mine.replace(parameters=[*own.values(), *theirs])
-        return constructor
-
-    return extend
 
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")

@@ -1,3 +1,4 @@
+import inspect
 import json
 import logging
 import os
@@ -37,6 +38,9 @@ class ResumableTrainer(GradientDescentTrainer):
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
+        unknown = set(settings) - set(inspect.signature(GradientDescentTrainer.__init__).parameters)
+        if unknown:  # AllenNLP would ignore it.
+            raise TypeError(f"{type(self).__name__}: unexpected keyword argument '{min(unknown)}'")
         super().__init__(*args, **settings)
         if self.cuda_device.type == "cuda":
             # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.

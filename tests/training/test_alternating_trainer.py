@@ -800,3 +800,8 @@ def test_where_there_is_no_checkpoint_yet(tmp_path, monkeypatch):
 
 def test_registered():
     assert Trainer.by_name("alternating") == AlternatingTrainer.from_partial_objects
+
+
+def test_a_keyword_that_no_trainer_knows_is_refused():
+    with pytest.raises(TypeError, match="AlternatingTrainer: unexpected keyword argument 'num_epoch'"):
+        AlternatingTrainer(None, None, None, turns=[], grad_norms={}, phases=None, num_epoch=3)
