@@ -89,6 +89,27 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     accumulated or the solver needs the losses of single examples.
     """
 
+    def __init__(
+        self,
+        *args: Any,
+        solver: Optional[InverseHessianVector],
+        implicit: bool,
+        through: str,
+        products: str,
+        inner_parameters: Optional[List[str]],
+        **settings: Any,
+    ) -> None:
+        super().__init__(*args, **settings)
+        self._solver = solver or NeumannSeries(max_steps=5)
+        self._implicit = implicit
+        self._through = through
+        self._products = products
+        self._inner_patterns = inner_parameters
+        # The same in all workers, which solve one system together.
+        self._solver_seed = torch.initial_seed()
+        # What the solver has reported so far.
+        self._warned: List[str] = []
+
     @classmethod
     @with_parameters_of(AlternatingTrainer.from_partial_objects)
     def from_partial_objects(
@@ -116,7 +137,16 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.use_amp: second derivatives need full precision; leave it out, or set implicit to false."
             )
         trainer = super().from_partial_objects(
-            model=model, serialization_dir=serialization_dir, first=first, use_amp=use_amp, **settings
+            model=model,
+            serialization_dir=serialization_dir,
+            first=first,
+            use_amp=use_amp,
+            solver=solver,
+            implicit=implicit,
+            through=through,
+            products=products,
+            inner_parameters=inner_parameters,
+            **settings,
         )
         if through in ("relaxed", "soft") and model.energy_loss is not None and model.energy_loss.needs_noise_log_prob:
             raise ConfigurationError(
@@ -136,17 +166,11 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 )
             if trainer._distributed:
                 _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
-        trainer._implicit, trainer._through, trainer._products = implicit, through, products
-        trainer._inner_patterns = inner_parameters
         inner = trainer._inner_parameters()
         if implicit:
             # Activations below the last layer do not matter where `theta` is that layer alone.
             below = any(not name.startswith("task_net._head") for name in inner)
             _warn_of_kinks({**({"task_net": model.task_net} if below else {}), "loss_net": model.loss_net})
-        trainer._solver = solver or NeumannSeries(max_steps=5)
-        # The same in all workers, which solve one system together.
-        trainer._solver_seed = torch.initial_seed()
-        trainer._told: List[str] = []
         return trainer
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
@@ -235,8 +259,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             if value is not None:
                 self.model.monitors.add(name, float(value))
         unsolved = report.residual is not None and not report.converged
-        if (report.troubled or unsolved) and report.status not in self._told and len(self._told) < 5:
-            self._told.append(report.status)
+        if (report.troubled or unsolved) and report.status not in self._warned and len(self._warned) < 5:
+            self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
 
 
