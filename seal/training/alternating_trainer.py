@@ -115,7 +115,7 @@ class AlternatingTrainer(PhasedTrainer):
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
         group = micro_batches(batch)
-        turns = self._moves()
+        turns = self._phase_turns()
         # Accumulation is meant to save memory, so there no graph is kept for the task-net's turn.
         one_pass = len(group) == 1 and turns[-1] == TASK_NET
         for player in turns[:-1]:
@@ -125,7 +125,7 @@ class AlternatingTrainer(PhasedTrainer):
         earlier = self._backward(turns[-1], group[:-1], one_pass, len(group))
         return self._loss(turns[-1], group[-1], one_pass) / len(group) + earlier
 
-    def _moves(self) -> List[str]:
+    def _phase_turns(self) -> List[str]:
         """The player of each update of a batch in this phase, in order."""
         return [player for player in self._turns if self._phase.trains(player)]
 
@@ -189,7 +189,7 @@ class AlternatingTrainer(PhasedTrainer):
                 # This pass of the task-net is for the loss-net alone, so its dropout, too, draws from the loss-net's
                 # stream. A task-net that is not trained in this phase (a frozen noise net) has no dropout, so that it
                 # gives one distribution for an input.
-                frozen = self.model.task_net is not None and TASK_NET not in self._moves()
+                frozen = self.model.task_net is not None and TASK_NET not in self._phase_turns()
                 with torch.no_grad(), without_dropout(self.model.task_net) if frozen else nullcontext():
                     part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
@@ -274,8 +274,8 @@ class AlternatingTrainer(PhasedTrainer):
         check_no_grad(model, no_grad)
         if validation_data_loader is not None:
             check_validation_metric(model, validation_metric)
-        schedule = Phases(phases or [Phase()], num_epochs)
-        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, schedule)
+        phases_of_run = Phases(phases or [Phase()], num_epochs)
+        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(
                 "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
@@ -302,7 +302,7 @@ class AlternatingTrainer(PhasedTrainer):
             ddp_accelerator=ddp_accelerator,
             turns=players.turns,
             grad_norms=players.grad_norms,
-            phases=schedule,
+            phases=phases_of_run,
             cpu_autocast=cpu_autocast,
             **settings,
         )

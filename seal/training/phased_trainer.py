@@ -28,7 +28,8 @@ class PhasedTrainer(ResumableTrainer):
         self._phase = phases[phases.index(0)]
         # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
         # checkpoint has only their digest, to detect where that does not hold.
-        self._task_net_start = TaskNetStart(self.model) if phases.any_restarts() else None
+        restarts = any(phase.restart for phase in phases)
+        self._task_net_start = TaskNetStart(self.model) if restarts else None
 
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
         if self._epochs_completed >= self._start_after_epochs_completed:

@@ -1,4 +1,4 @@
-from typing import Collection, List, Optional
+from typing import Collection, Iterator, List, Optional
 
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
@@ -129,6 +129,9 @@ class Phases:
     def __len__(self) -> int:
         return len(self._phases)
 
+    def __iter__(self) -> Iterator[Phase]:
+        return iter(self._phases)
+
     def __getitem__(self, index: int) -> Phase:
         return self._phases[index]
 
@@ -142,26 +145,6 @@ class Phases:
     def start(self, index: int) -> int:
         """The phase's first epoch."""
         return sum(self._epochs[:index])
-
-    def any_restarts(self) -> bool:
-        """Whether a phase has the task-net begin anew."""
-        return any(phase.restart for phase in self._phases)
-
-    def any_copies(self) -> bool:
-        """Whether a phase has the loss-net begin as the task-net is."""
-        return any(phase.copy_task_net for phase in self._phases)
-
-    def any_unsupervised(self) -> bool:
-        """Whether a phase is."""
-        return not all(phase.supervised for phase in self._phases)
-
-    def any_without_energy(self, player: str) -> bool:
-        """Whether a phase trains the player without the energy."""
-        return any(phase.trains(player) and not phase.energy for phase in self._phases)
-
-    def any_trains(self, player: str) -> bool:
-        """Whether a phase does."""
-        return any(phase.trains(player) for phase in self._phases)
 
     def epochs_of(self, player: str, index: int = 0) -> int:
         """The number of epochs in which the player is trained, from this phase until it next begins anew."""

@@ -24,7 +24,7 @@ class Players:
         The config's `task_net` and `loss_net`; `None` for one that it does not set.
     first : `str`
         The player that is updated first in a batch.
-    schedule : `Phases`
+    phases : `Phases`
 
     # Raises
 
@@ -33,7 +33,7 @@ class Players:
     """
 
     def __init__(
-        self, model: SealModel, given: Dict[str, Optional[Player]], first: str, schedule: Phases
+        self, model: SealModel, given: Dict[str, Optional[Player]], first: str, phases: Phases
     ) -> None:
         if first not in (TASK_NET, LOSS_NET):
             raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
@@ -49,14 +49,16 @@ class Players:
         with_steps = {name: player for name, player in settings.items() if player.steps > 0}
         if not with_steps:
             raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
-        schedule.check(with_steps)
+        phases.check(with_steps)
         # A player that no phase trains is frozen.
-        self._players = {name: player for name, player in with_steps.items() if schedule.any_trains(name)}
+        self._players = {
+            name: player for name, player in with_steps.items() if any(phase.trains(name) for phase in phases)
+        }
         check_frozen_loss_net(model, self._players)
-        check_phases(model, schedule)
+        check_phases(model, phases)
         self._model = model
         self._first = first
-        self._schedule = schedule
+        self._phases = phases
 
     @property
     def turns(self) -> List[str]:
@@ -106,7 +108,7 @@ class Players:
             )
 
         scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
-        return TwoPlayerScheduler({name: make(name, self._schedule.epochs_of(name)) for name in scheduled}, make)
+        return TwoPlayerScheduler({name: make(name, self._phases.epochs_of(name)) for name in scheduled}, make)
 
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:

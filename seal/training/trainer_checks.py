@@ -91,17 +91,19 @@ def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
         )
 
 
-def check_phases(model: SealModel, schedule: Phases) -> None:
-    if schedule.any_without_energy(TASK_NET) and model.task_loss.cross_entropy_weight == 0:
+def check_phases(model: SealModel, phases: Phases) -> None:
+    without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in phases)
+    if without_energy and model.task_loss.cross_entropy_weight == 0:
         raise ConfigurationError(
             "trainer.phases: without the energy the task-net has only cross-entropy to follow; give model.task_loss a "
             "cross_entropy_weight above 0."
         )
-    if schedule.any_copies():
+    if any(phase.copy_task_net for phase in phases):
         if model.loss_net is None:
             raise ConfigurationError("trainer.phases: copy_task_net: the model has no loss_net.")
         model.loss_net.check_copy(model.task_net)
-    if schedule.any_unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
+    unsupervised = any(not phase.supervised for phase in phases)
+    if unsupervised and (model.loss_net is None or model.task_loss.energy_weight == 0):
         raise ConfigurationError(
             "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
             "loss_net, and model.task_loss an energy_weight above 0."
