@@ -46,7 +46,7 @@ class DiagonalHessian(InverseHessianVector):
         As for `InverseHessianVector`.
     """
 
-    basis_bound = True
+    depends_on_basis = True
 
     def __init__(
         self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 16, measure_residual: bool = True
@@ -62,7 +62,7 @@ class DiagonalHessian(InverseHessianVector):
         else:
             probes = self.max_steps
             signs = (system.curvature.signs().to(system.rhs) for _ in range(probes))
-        divisor = hutchinson_diagonal(system.product, signs)
+        divisor = hutchinson_diagonal(system.damped_product, signs)
         floor = torch.finfo(divisor.dtype).eps * divisor.abs().max()
         usable = divisor > floor
         quotient = system.rhs / torch.where(usable, divisor, 1.0)

@@ -38,10 +38,10 @@ class ExactInverse(InverseHessianVector):
                 "take 'conjugate_gradient'."
             )
         units = torch.eye(size, dtype=system.rhs.dtype, device=system.rhs.device)
-        matrix = torch.stack([system.product(unit) for unit in units])
+        matrix = torch.stack([system.damped_product(unit) for unit in units])
         eigenvalues, eigenvectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-        system.met(float(eigenvalues[0]) - self.damping)
-        system.met(float(eigenvalues[-1]) - self.damping)
+        system.note_curvature(float(eigenvalues[0]) - self.damping)
+        system.note_curvature(float(eigenvalues[-1]) - self.damping)
         floor = size * torch.finfo(matrix.dtype).eps * eigenvalues.abs().max()
         curved = eigenvalues.abs() > floor
         inverse = torch.where(curved, 1 / torch.where(curved, eigenvalues, 1.0), 0.0)

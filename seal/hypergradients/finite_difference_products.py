@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.hypergradients.guards import FixedRandomness, differentiable_in_any_mode
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, gradients_of, loss_gradient
-from seal.hypergradients.solver import largest_size
+from seal.hypergradients.solver import max_abs
 
 
 class FiniteDifferenceProducts(LossProducts):
@@ -48,7 +48,7 @@ class FiniteDifferenceProducts(LossProducts):
     def _first_gradient(self) -> torch.Tensor:
         # Computed once, as the parameters do not change while the products are in use.
         point = self.inner.flatten(self.inner.tensors)
-        self._norm, self._peak = float(torch.linalg.vector_norm(point)), largest_size(point)
+        self._norm, self._peak = float(torch.linalg.vector_norm(point)), max_abs(point)
         with differentiable_in_any_mode():
             return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
@@ -59,7 +59,7 @@ class FiniteDifferenceProducts(LossProducts):
         return self._difference(vector, self.outer)
 
     def _difference(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
-        size = largest_size(vector)
+        size = max_abs(vector)
         if size == 0:
             return torch.zeros(layout.size, dtype=layout.dtype, device=layout.device)
         step = self._step(vector, size)

@@ -10,7 +10,7 @@ from seal.hypergradients.curvature import Curvature
 from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
-from seal.hypergradients.solver import InverseHessianVector, largest_size
+from seal.hypergradients.solver import InverseHessianVector, max_abs
 from seal.hypergradients.vector_products import both_layouts, loss_products
 
 
@@ -27,8 +27,8 @@ class HypergradientReport:
         Euclidean norms of the two parts.
     inner_gradient_norm : `float`, optional
         `|d L_Aux / d theta|`; 0 at a minimum, which the implicit part assumes.
-    residual, steps, converged, status, curvature, products, troubled :
-        As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `troubled` is also
+    residual, steps, converged, status, curvature, products, has_problem :
+        As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `has_problem` is also
         true if there is no implicit part although one was asked for.
     """
 
@@ -42,7 +42,7 @@ class HypergradientReport:
     status: str = "explicit part alone"
     curvature: Optional[Tuple[float, float]] = None
     products: int = 0
-    troubled: bool = False
+    has_problem: bool = False
 
 
 @dataclass
@@ -137,7 +137,7 @@ def hypergradient(
         if spans is not None:
             solved = spans.layout(theta)
             direction = spans.project(direction, theta, solved)
-        with contextlib.nullcontext() if spans is None else spans.substituted():
+        with contextlib.nullcontext() if spans is None else spans.reparametrized():
             system = loss_products(inner_loss, solved, psi, products, radius, reduce)
             report.inner_gradient_norm = _norm(system.gradient)
             curvature = Curvature(
@@ -151,22 +151,22 @@ def hypergradient(
             found = solver.solve(curvature, direction)
             report.residual, report.steps, report.converged = found.residual, found.steps, found.converged
             report.status, report.curvature, report.products = found.status, found.curvature, found.products
-            report.troubled = found.troubled
-            if largest_size(direction) == 0:
-                report.troubled = True
+            report.has_problem = found.has_problem
+            if max_abs(direction) == 0:
+                report.has_problem = True
                 report.status = (
                     "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
                     "detach or for draws without a gradient"
                 )
-            elif largest_size(found.solution) > 0:
+            elif max_abs(found.solution) > 0:
                 change = system.cross(found.solution).neg()
                 size = _norm(change)
                 if not math.isfinite(size):
                     change = None
-                    report.converged, report.troubled = False, True
+                    report.converged, report.has_problem = False, True
                     report.status = "the cross product is not finite, so the implicit part is left out: raise damping"
                 elif size == 0:
-                    report.troubled = True
+                    report.has_problem = True
                     report.status += (
                         "; the implicit part is zero: see whether the inner loss joins inner and outer parameters"
                     )

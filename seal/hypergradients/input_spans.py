@@ -15,7 +15,7 @@ class InputSpans:
     basis `Q` of the span, the weight is written `W + B Q^T`, and a solver needs to know only `B`, which is as wide as
     the batch has rows. Inner products, and so the implicit part, are the same up to rounding. Two things differ: a
     residual is relative to the part of `v` inside the span, and a solver that depends on the basis
-    (`InverseHessianVector.basis_bound`) gives another result.
+    (`InverseHessianVector.depends_on_basis`) gives another result.
 
     # Parameters
 
@@ -42,7 +42,7 @@ class InputSpans:
         self._spans: Dict[int, "_Span"] = {}
 
     @contextlib.contextmanager
-    def noticed(self) -> Iterator[None]:
+    def recording(self) -> Iterator[None]:
         """Inside, run the net once, as the inner loss will run it: its layers' inputs are recorded."""
 
         def remember(layer: torch.nn.Linear, arguments: Any) -> None:
@@ -79,7 +79,7 @@ class InputSpans:
         return few.flatten(values)
 
     @contextlib.contextmanager
-    def substituted(self) -> Iterator[None]:
+    def reparametrized(self) -> Iterator[None]:
         """Inside, the layers add the contribution of `B`, which is 0, so that `B` has derivatives."""
         handles = [span.layer.register_forward_hook(span.add) for span in self._spans.values()]
         try:

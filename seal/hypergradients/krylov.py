@@ -59,11 +59,11 @@ def krylov_space(system: System, products: int) -> KrylovSpace:
     closed = False
     while len(diagonal) < products and not closed:
         vector, following = basis[len(diagonal)], basis[len(diagonal) + 1]
-        image, bend = system.image(vector, square=1.0)
-        torch.add(image, vector, alpha=-bend, out=following)
+        image, curvature = system.hessian_product(vector, square=1.0)
+        torch.add(image, vector, alpha=-curvature, out=following)
         if beside:
             following.add_(basis[len(diagonal) - 1], alpha=-beside[-1])
-        diagonal.append(bend)
+        diagonal.append(curvature)
         beside.append(float(torch.linalg.vector_norm(following)))
         # Such a norm is what rounding leaves of a vector that should be zero.
         scale = max(map(abs, [*diagonal, *beside]))

@@ -59,12 +59,12 @@ class NeumannSeries(InverseHessianVector):
         if self.divisor != "auto":
             series = _Series(system.rhs.clone(), self.divisor)
             system.iterate = series.total
-            self._extend(series, system, system.product, self.max_steps)
+            self._extend(series, system, system.damped_product, self.max_steps)
             return series.advice
         space = krylov_space(system, max(1, min(self.max_steps, self.lanczos_steps)))
         eigenvalues = space.eigenvalues()
-        system.met(float(eigenvalues[0]))
-        system.met(float(eigenvalues[-1]))
+        system.note_curvature(float(eigenvalues[0]))
+        system.note_curvature(float(eigenvalues[-1]))
         # Without any curvature, any divisor will do.
         divisor = 1.1 * float((eigenvalues + self.damping).abs().max()) or 1.0
         start = torch.zeros(len(space.matrix), dtype=torch.double)
@@ -76,7 +76,7 @@ class NeumannSeries(InverseHessianVector):
         if not series.ended and system.steps < self.max_steps:
             series.term = space.lift(series.term)
             del space
-            self._extend(series, system, system.product, self.max_steps)
+            self._extend(series, system, system.damped_product, self.max_steps)
         return series.advice
 
     def _extend(

@@ -38,7 +38,7 @@ class NystroemInverse(InverseHessianVector):
         rank = min(self.max_steps, size)
         # shape: (size, rank)
         columns = torch.linalg.qr(system.curvature.normal(rank).to(rhs).T).Q
-        images = torch.stack([system.product(column) for column in columns.T], dim=1)
+        images = torch.stack([system.damped_product(column) for column in columns.T], dim=1)
         images = images - self.damping * columns
         core = columns.T @ images
         values, vectors = torch.linalg.eigh((core + core.T) / 2)
@@ -52,8 +52,8 @@ class NystroemInverse(InverseHessianVector):
             outside = rhs - basis.mv(inside)
             system.iterate = system.iterate + outside / self.damping
         system.steps = rank
-        system.met(float(values[0]))
-        system.met(float(values[-1]))
+        system.note_curvature(float(values[0]))
+        system.note_curvature(float(values[-1]))
         if values[0] < -floor:
             return (
                 f"negative curvature ({float(values[0]):.3g}) met in {rank} directions, which counts as none: "

@@ -32,7 +32,7 @@ class Solution:
         of the eigenvalues; a solver that computes eigenvalues gives its extreme ones.
     products : `int`
         The number of Hessian-vector products, including that of the measured residual.
-    troubled : `bool`, optional (default = `False`)
+    has_problem : `bool`, optional (default = `False`)
         Whether there is a problem other than too few steps, which `status` describes: growing terms, curvature that is
         not positive, products that are not finite. It is noticed even if no residual is measured.
     """
@@ -44,10 +44,10 @@ class Solution:
     status: str
     curvature: Optional[Tuple[float, float]]
     products: int
-    troubled: bool = False
+    has_problem: bool = False
 
 
-def largest_size(flat: torch.Tensor) -> float:
+def max_abs(flat: torch.Tensor) -> float:
     """
     The largest absolute value; NaN or infinite if an element is. Several times faster than `isfinite(flat).all()`.
     """
@@ -77,33 +77,33 @@ class System:
         #: Whether all products so far were zero vectors.
         self.flat = True
 
-    def product(self, vector: torch.Tensor) -> torch.Tensor:
+    def damped_product(self, vector: torch.Tensor) -> torch.Tensor:
         """`(H + damping I) p`; records `p.Hp / p.p`."""
-        image, _ = self.image(vector)
+        image, _ = self.hessian_product(vector)
         return image.add(vector, alpha=self.damping) if self.damping else image
 
-    def image(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
+    def hessian_product(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
         """`H p` and `p.Hp / p.p`, which it records; `square` is `p.p`, if that is known."""
         image = self.curvature.product(vector)
         self.products += 1
         square = float(vector.dot(vector)) if square is None else square
-        bend = float(vector.dot(image))
+        dot = float(vector.dot(image))
         # This detects every element that is not finite, since even 0 times such an element is NaN.
-        if not math.isfinite(bend):
+        if not math.isfinite(dot):
             self.flat = False
             raise _NotFinite
-        quotient = bend / square if square > 0 else 0.0
+        quotient = dot / square if square > 0 else 0.0
         if square > 0:
-            self.met(quotient)
-            self.flat = self.flat and bend == 0 and not bool(image.any())
+            self.note_curvature(quotient)
+            self.flat = self.flat and dot == 0 and not bool(image.any())
         return image, quotient
 
-    def met(self, quotient: float) -> None:
+    def note_curvature(self, quotient: float) -> None:
         self.least, self.most = min(self.least, quotient), max(self.most, quotient)
 
     def measure(self) -> torch.Tensor:
         """`v - (H + damping I) q` of the present iterate `q`, whose relative norm it records in `residual`."""
-        remainder = self.rhs - self.product(self.iterate) if largest_size(self.iterate) else self.rhs.clone()
+        remainder = self.rhs - self.damped_product(self.iterate) if max_abs(self.iterate) else self.rhs.clone()
         self.residual = float(torch.linalg.vector_norm(remainder)) / self.rhs_norm
         return remainder
 
@@ -132,7 +132,7 @@ class InverseHessianVector(Registrable):
     """
 
     #: Whether the solution depends on the orthonormal basis in which the system is written.
-    basis_bound = False
+    depends_on_basis = False
     #: Whether it needs the gradient of each example's loss.
     needs_examples = False
     #: The smallest valid `max_steps`.
@@ -166,10 +166,10 @@ class InverseHessianVector(Registrable):
             Zeros after 0 steps if `v` is zero; the present iterate if a product is not finite.
         """
         rhs = rhs.detach()
-        scale = largest_size(rhs)
+        scale = max_abs(rhs)
         if not math.isfinite(scale):
             status = "the right-hand side is not finite: look for a NaN in the outer loss's gradient"
-            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0, troubled=True)
+            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0, has_problem=True)
         if scale == 0:
             return Solution(rhs.clone(), 0.0, 0, True, "the right-hand side is zero", None, 0)
         # Scaled, as the squares of a small gradient would underflow in float32.
@@ -184,7 +184,7 @@ class InverseHessianVector(Registrable):
                 "rate, or raise the precision"
             )
         solution = system.iterate * scale
-        if not math.isfinite(largest_size(solution)):
+        if not math.isfinite(max_abs(solution)):
             solution, system.residual, system.steps = torch.zeros_like(rhs), None, 0
             advice = "the solution grew out of range, so it is taken as zero: raise damping"
         if system.products and system.flat:
@@ -194,11 +194,11 @@ class InverseHessianVector(Registrable):
             )
         residual = system.residual
         converged = residual is not None and residual <= self.tolerance
-        troubled = advice is not None
+        has_problem = advice is not None
         if advice is None:
             advice = self._summary(system, converged)
         extremes = (system.least, system.most) if system.least <= system.most else None
-        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, troubled)
+        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, has_problem)
 
     def _solve(self, system: System) -> Optional[str]:
         """Sets `system.iterate` and `system.steps`; returns a sentence if there is a problem to report."""

@@ -185,9 +185,9 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         """A scalar with the value of `L_Prim` and the hypergradient as its gradient, for AllenNLP's loop."""
         model, batch = self.model, part.batch
         # One pass of the task-net draws the candidates and lets the gradient through them.
-        alone = not self._distributed and not self._solver.basis_bound
+        alone = not self._distributed and not self._solver.depends_on_basis
         spans = InputSpans(model, batch.values()) if alone else None
-        with contextlib.nullcontext() if spans is None else spans.noticed():
+        with contextlib.nullcontext() if spans is None else spans.recording():
             state = model.state_of_all_nets(**batch)
         if not torch.isfinite(state.logits).all():
             raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
@@ -259,7 +259,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             if value is not None:
                 self.model.monitors.add(name, float(value))
         unsolved = report.residual is not None and not report.converged
-        if (report.troubled or unsolved) and report.status not in self._warned and len(self._warned) < 5:
+        if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
             self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
 
