@@ -1,6 +1,6 @@
 import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, Mapping, Optional, Tuple
 
 import torch
@@ -10,7 +10,7 @@ from seal.hypergradients.curvature import Curvature
 from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
-from seal.hypergradients.solver import InverseHessianVector, max_abs
+from seal.hypergradients.solver import InverseHessianVector, Solution, max_abs
 from seal.hypergradients.vector_products import both_layouts, loss_products
 
 
@@ -131,7 +131,7 @@ def hypergradient(
     theta, psi = both_layouts(inner, outer)
     loss, explicit, direction = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, _norm(explicit))
-    change = None
+    change: Optional[torch.Tensor] = None
     if implicit:
         solved = theta
         if spans is not None:
@@ -139,39 +139,9 @@ def hypergradient(
             direction = spans.project(direction, theta, solved)
         with contextlib.nullcontext() if spans is None else spans.reparametrized():
             system = loss_products(inner_loss, solved, psi, products, radius, reduce)
-            report.inner_gradient_norm = _norm(system.gradient)
-            curvature = Curvature(
-                system.hessian,
-                solved.size,
-                solved.dtype,
-                solved.device,
-                _example_gradients(example_losses, system) if example_losses is not None else None,
-                generator,
-            )
-            found = solver.solve(curvature, direction)
-            report.residual, report.steps, report.converged = found.residual, found.steps, found.converged
-            report.status, report.curvature, report.products = found.status, found.curvature, found.products
-            report.has_problem = found.has_problem
-            if max_abs(direction) == 0:
-                report.has_problem = True
-                report.status = (
-                    "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
-                    "detach or for draws without a gradient"
-                )
-            elif max_abs(found.solution) > 0:
-                change = system.cross(found.solution).neg()
-                size = _norm(change)
-                if not math.isfinite(size):
-                    change = None
-                    report.converged, report.has_problem = False, True
-                    report.status = "the cross product is not finite, so the implicit part is left out: raise damping"
-                elif size == 0:
-                    report.has_problem = True
-                    report.status += (
-                        "; the implicit part is zero: see whether the inner loss joins inner and outer parameters"
-                    )
-                else:
-                    report.implicit_norm = size
+            solution = solver.solve(_curvature(system, example_losses, generator), direction)
+            change, solution = _implicit_part(system, direction, solution)
+        report = _with_solution(report, system, change, solution)
     change = torch.zeros_like(explicit) if change is None else change
     return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
 
@@ -214,6 +184,14 @@ def outer_gradients(
     return float(value.detach()), explicit, direction
 
 
+def _curvature(
+    system: LossProducts, example_losses: Optional[Loss], generator: Optional[torch.Generator]
+) -> Curvature:
+    layout = system.inner
+    example_gradients = None if example_losses is None else _example_gradients(example_losses, system)
+    return Curvature(system.hessian, layout.size, layout.dtype, layout.device, example_gradients, generator)
+
+
 def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[], torch.Tensor]:
     def compute() -> torch.Tensor:
         with system.randomness(), torch.enable_grad():
@@ -227,6 +205,53 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
         return torch.stack([system.inner.flatten(row) for row in rows])
 
     return compute
+
+
+def _implicit_part(
+    system: LossProducts, direction: torch.Tensor, solution: Solution
+) -> Tuple[Optional[torch.Tensor], Solution]:
+    """
+    # Returns
+
+    change : `torch.Tensor`, `(psi.size,)`, optional
+        `- J^T q`; `None` if there is no implicit part.
+    solution : `Solution`
+        The given one, with any problem of the implicit part in its status.
+    """
+    if max_abs(direction) == 0:
+        status = (
+            "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
+            "detach or for draws without a gradient"
+        )
+        return None, replace(solution, status=status, has_problem=True)
+    if max_abs(solution.solution) == 0:
+        return None, solution
+    change = system.cross(solution.solution).neg()
+    size = _norm(change)
+    if not math.isfinite(size):
+        status = "the cross product is not finite, so the implicit part is left out: raise damping"
+        return None, replace(solution, status=status, converged=False, has_problem=True)
+    if size == 0:
+        status = "the implicit part is zero: see whether the inner loss joins inner and outer parameters"
+        return change, replace(solution, status=f"{solution.status}; {status}", has_problem=True)
+    return change, solution
+
+
+def _with_solution(
+    report: HypergradientReport, system: LossProducts, change: Optional[torch.Tensor], solution: Solution
+) -> HypergradientReport:
+    return replace(
+        report,
+        implicit_norm=0.0 if change is None else _norm(change),
+        inner_gradient_norm=_norm(system.gradient),
+        residual=solution.residual,
+        steps=solution.steps,
+        converged=solution.converged,
+        status=solution.status,
+        curvature=solution.curvature,
+        products=solution.products,
+        has_problem=solution.has_problem,
+    )
 
 
 def _norm(flat: torch.Tensor) -> float:
