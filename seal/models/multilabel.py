@@ -16,7 +16,7 @@ from seal.samplers import Sampler
 #: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")
 #: The metrics for which the threshold for all labels can be tuned.
-TUNED_FOR = ("f1", "micro_f1")
+TUNING_METRICS = ("f1", "micro_f1")
 
 
 @Model.register("seal_multilabel")
@@ -67,7 +67,7 @@ class MultilabelModel(SealModel):
         self._empty_f1 = empty_f1
         #: The metric for which `get_metrics` tunes the thresholds (the one for all labels, and one for each); `None`:
         #: no tuning. Set it while validation data is scored, never for other data.
-        self.tune_thresholds: Optional[str] = None
+        self.tuned_metric: Optional[str] = None
         self.register_buffer("is_tuned", torch.tensor(False))
         self.register_buffer("tuned_threshold", torch.tensor(0.5))
         # shape: (labels,)
@@ -82,7 +82,7 @@ class MultilabelModel(SealModel):
         return self._task_state({"features": features}, len(features), labels)
 
     def _task_state(self, inputs: Dict[str, Any], rows: int, labels: Optional[torch.Tensor]) -> TaskState:
-        if self.training and self.decision != "half" and not self.tune_thresholds:
+        if self.training and self.decision != "half" and not self.tuned_metric:
             raise ConfigurationError(
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
                 "'tune_thresholds' to trainer.callbacks, or leave the decision out."
@@ -143,7 +143,7 @@ class MultilabelModel(SealModel):
         """The least probability of a predicted label: a scalar or `(labels,)`."""
         if self.decision == "half":
             return self.tuned_threshold.new_tensor(0.5)
-        if not self.tune_thresholds:
+        if not self.tuned_metric:
             self.check_tuned(self.decision, "model.decision")
         return self.tuned_threshold if self.decision == "tuned" else self.label_thresholds
 
@@ -178,8 +178,8 @@ class MultilabelModel(SealModel):
         return metrics
 
     def _thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
-        if self.tune_thresholds:
-            if self.tune_thresholds == "micro_f1":
+        if self.tuned_metric:
+            if self.tuned_metric == "micro_f1":
                 self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold))
             else:
                 self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1))

@@ -4,7 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.models import MultilabelModel
-from seal.models.multilabel import TUNED_FOR
+from seal.models.multilabel import TUNING_METRICS
 
 
 @TrainerCallback.register("tune_thresholds")
@@ -30,9 +30,10 @@ class TuneThresholds(TrainerCallback):
 
     def __init__(self, serialization_dir: str, metric: str = "f1") -> None:
         super().__init__(serialization_dir)
-        if metric not in TUNED_FOR:
+        if metric not in TUNING_METRICS:
             raise ConfigurationError(
-                f"trainer.callbacks: 'tune_thresholds' has the metric '{metric}'; choose from {', '.join(TUNED_FOR)}."
+                f"trainer.callbacks: 'tune_thresholds' has the metric '{metric}'; choose from "
+                f"{', '.join(TUNING_METRICS)}."
             )
         self._metric = metric
 
@@ -43,7 +44,7 @@ class TuneThresholds(TrainerCallback):
                 "trainer.callbacks: 'tune_thresholds' is for 'seal_multilabel' and 'seal_text_multilabel', not "
                 f"{type(trainer.model).__name__}."
             )
-        trainer.model.tune_thresholds = self._metric
+        trainer.model.tuned_metric = self._metric
 
     def on_end(
         self,
@@ -53,4 +54,4 @@ class TuneThresholds(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        trainer.model.tune_thresholds = None
+        trainer.model.tuned_metric = None
