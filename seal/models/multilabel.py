@@ -8,7 +8,8 @@ from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler

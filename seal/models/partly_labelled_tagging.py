@@ -8,8 +8,8 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
 from seal.losses import EnergyLoss, NetTerms, RewardedContrastiveDivergenceLoss, TaskLoss
-from seal.models.seal_model import TaskState
 from seal.models.tagging import TaggingModel
+from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates
 from seal.rewards import Reward

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -18,40 +17,10 @@ from seal.models.model_checks import (
     check_who_predicts,
 )
 from seal.models.pretrained import load_pretrained
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
-
-
-@dataclass
-class TaskState:
-    """
-    What one pass of the task-net gives for a batch: everything that the two losses share, so that it serves both.
-
-    # Parameters
-
-    inputs : `Dict[str, Any]`
-        The tensors that encoders read.
-    logits : `torch.Tensor`, `(batch, *structure)`
-        With the task-net's graph; zeros without a task-net.
-    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
-        The vectors of the task-net's encoder; `None` without a task-net.
-    mask : `torch.BoolTensor`, optional
-        `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
-    gold : `torch.Tensor`, `(batch, *output)`, optional
-    auxiliary_loss : `torch.Tensor`, a scalar, optional
-        The loss of the task-net's further heads.
-    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
-        The cost-augmented network's logits, with its graph; `task_state` leaves it at `None`.
-    """
-
-    inputs: Dict[str, Any]
-    logits: torch.Tensor
-    hidden: Optional[torch.Tensor]
-    mask: Optional[torch.Tensor] = None
-    gold: Optional[torch.Tensor] = None
-    auxiliary_loss: Optional[torch.Tensor] = None
-    cost_augmented: Optional[torch.Tensor] = None
 
 
 class SealModel(Model):
@@ -183,13 +152,14 @@ class SealModel(Model):
         check_gold(state.gold)
         if len(state.gold) == 0:
             return Candidates(state.gold.unsqueeze(1))
-        return self._sample(self.sampler, state, state.gold)
+        return self.sample_with(self.sampler, state, state.gold)
 
     def infer(self, state: TaskState) -> torch.Tensor:
         """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
-        return self._sample(self.inference, state, None).outputs.squeeze(1)
+        return self.sample_with(self.inference, state, None).outputs.squeeze(1)
 
-    def _sample(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
+    def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
+        """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
         features: List[Any] = []
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
@@ -197,10 +167,10 @@ class SealModel(Model):
                 features.append(self.frozen_features(state))
             return self.loss_net(features[0], outputs, state.mask)
 
-        logits, second = state.logits.detach(), state.cost_augmented
-        second = None if second is None else second.detach()
+        logits, cost_augmented = state.logits.detach(), state.cost_augmented
+        cost_augmented = None if cost_augmented is None else cost_augmented.detach()
         with constant(self.loss_net):
-            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy, second))
+            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy, cost_augmented))
 
     def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
         """

@@ -9,7 +9,8 @@ from allennlp.models import Model
 from seal.common.crops import CropGrid
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import BinaryMask, OutputSpace
 from seal.samplers import Sampler

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler

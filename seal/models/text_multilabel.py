@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.models.multilabel import MultilabelModel
-from seal.models.seal_model import TaskState
+from seal.models.task_state import TaskState
 from seal.nets.encoders.text_transformer import TextTransformer
 
 
