@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -16,7 +16,7 @@ from seal.rewards import Reward
 from seal.samplers import DiscreteSampler, RewardSearch, Sampler
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PartlyLabelledState(TaskState):
     """
     # Parameters
@@ -27,8 +27,8 @@ class PartlyLabelledState(TaskState):
         Whether the row has tags; `None`: all have. `gold` of the other rows is a placeholder that must not be read.
     """
 
-    words: List[List[str]] = field(default_factory=list)
-    labelled: Optional[torch.Tensor] = None
+    words: List[List[str]]
+    labelled: Optional[torch.Tensor]
 
 
 @Model.register("seal_partly_labelled_tagging")
