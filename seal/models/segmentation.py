@@ -131,7 +131,7 @@ class SegmentationModel(SealModel):
             output["predicted"] = output["probabilities"] >= 0.5
             if self.with_energy and self.loss_net is not None:
                 outputs = self._chunks(grid.cut(output["predicted"].to(probabilities[0])).unsqueeze(1))
-                # With several chunks each state is computed again: memory may have no room for all of them together.
+                # With several chunks each state is computed again: all of them together may not fit into memory.
                 states = [state] if len(images) == 1 else map(self.task_state, images)
                 energy = torch.cat([self.loss_net(self.frozen_features(s), o) for s, o in zip(states, outputs)])
                 output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)

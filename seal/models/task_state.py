@@ -7,7 +7,7 @@ import torch
 @dataclass
 class TaskState:
     """
-    What one pass of the task-net gives for a batch: everything that the two losses share, so that it serves both.
+    The task-net's output for a batch, and all else that the two losses share, so that one pass serves both.
 
     # Parameters
 

@@ -25,6 +25,7 @@ class Players:
     first : `str`
         The player that is updated first in a batch.
     phases : `Phases`
+        Those of the run.
 
     # Raises
 
