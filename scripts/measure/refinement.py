@@ -100,7 +100,7 @@ def _descend(model, sampler, features, gold, empty_f1) -> torch.Tensor:
     """Sums over rows, `(3, steps + 1)`: F1, F1 at the least energy, energy."""
     state = model.task_state(features)
     # shape: (rows, (steps + 1) * restarts, labels), step by step
-    points = model._sample(sampler, state, None).outputs
+    points = model.sample_with(sampler, state, None).outputs
     energy = model.loss_net(model.frozen_features(state), points)
     wide = gold.bool().unsqueeze(1).expand_as(points)
     f1 = example_f1((points >= 0.5).flatten(0, 1), wide.flatten(0, 1), empty_f1)

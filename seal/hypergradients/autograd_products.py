@@ -9,16 +9,16 @@ from seal.hypergradients.products import LossProducts, evaluate, gradients_of, r
 
 class AutogradProducts(LossProducts):
     """
-    `H p = d/d theta ( dL/d theta . p )` and `J^T q = d/d psi ( dL/d theta . q )`, by differentiating the gradient
-    (IM11). Exact to rounding. The loss is evaluated once, and the graph of its gradient serves every product;
-    it is freed with this object. It belongs to the parameters' values at construction.
+    `H p = d/d theta ( dL/d theta . p )` and `J^T q = d/d psi ( dL/d theta . q )`, by differentiating the gradient.
+    Exact up to rounding. The loss is evaluated once, and the graph of its gradient serves every product, at the
+    parameters' values at construction; it is freed with this object.
     """
 
     def _first_gradient(self) -> torch.Tensor:
         with self.randomness(), twice_differentiable(), advise_finite_differences(), torch.enable_grad():
             value = evaluate(self.loss, "inner")
-            # A weight of 1 that asks for a gradient puts all of the backward pass into the graph. Without it an
-            # operation marked once_differentiable would leave no trace, and its second derivative count as 0.
+            # A weight of 1 that requires a gradient puts the whole backward pass into the graph. Without it, an
+            # operation marked once_differentiable would leave no trace, and its second derivative would count as 0.
             one = torch.ones_like(value, requires_grad=True)
             gradients = gradients_of(value, self.inner, create_graph=True, grad_outputs=one)
             _refuse_dead_ends(gradients)
@@ -52,8 +52,8 @@ def _refuse_dead_ends(gradients: Sequence[Optional[torch.Tensor]]) -> None:
     """
     # Raises
 
-    `RuntimeError` where the graph of the gradients holds a node that can only raise an error, which products
-    would never visit.
+    `RuntimeError` if the graph of the gradients has a node that can only raise an error, and that products would never
+    visit.
     """
     seen, waiting = set(), [gradient.grad_fn for gradient in gradients if gradient is not None]
     while waiting:

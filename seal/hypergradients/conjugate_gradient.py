@@ -8,19 +8,19 @@ from seal.hypergradients.solver import InverseHessianVector, System
 @InverseHessianVector.register("conjugate_gradient")
 class ConjugateGradient(InverseHessianVector):
     """
-    Conjugate gradients on `(H + damping I) q = v` (Hestenes and Stiefel 1952; implicit-training paper, Remark 5;
-    IM7). Exact in at most as many steps as there are distinct eigenvalues, but for rounding; needs positive
-    curvature, and stops with the iterate so far where it meets another.
+    Conjugate gradients on `(H + damping I) q = v` (Hestenes and Stiefel 1952; implicit-training paper, Remark 5).
+    Exact, up to rounding, in at most as many steps as there are distinct eigenvalues. It needs positive curvature, and
+    stops with the present iterate where it meets any other.
 
-    The residual of the recursion drifts away from the true one, so where it is small enough the true one is
-    computed; where that is not, the method starts again from there.
+    The recursion's residual drifts from the true one. Once it is small enough, the true residual is computed; if that
+    is still too large, the method restarts from the current iterate.
 
     # Parameters
 
     max_steps : `int`, optional (default = `20`)
-        The most steps, one product each; stopping early is a regularisation.
+        The maximum number of steps, one product each; stopping early regularises.
     damping, tolerance, measure_residual :
-        As for `InverseHessianVector`; it measures in any case where it converges.
+        As for `InverseHessianVector`; where it converges, the residual is measured in any case.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class ConjugateGradient(InverseHessianVector):
         square = float(residual.dot(residual))
         checked, best = float("inf"), system.iterate
         while system.steps < self.max_steps:
-            image = system.product(direction)
-            bend, length = float(direction.dot(image)), float(direction.dot(direction))
+            image = system.damped_product(direction)
+            curvature, length = float(direction.dot(image)), float(direction.dot(direction))
             largest = abs(system.most) + self.damping
-            if bend <= precision * length * largest:
-                return self._no_minimum(system, bend / length, largest)
-            system.iterate = system.iterate.add(direction, alpha=square / bend)
+            if curvature <= precision * length * largest:
+                return self._no_minimum(system, curvature / length, largest)
+            system.iterate = system.iterate.add(direction, alpha=square / curvature)
             system.steps += 1
-            residual = residual.sub(image, alpha=square / bend)
+            residual = residual.sub(image, alpha=square / curvature)
             last, square = square, float(residual.dot(residual))
             if square**0.5 <= goal:
                 residual = system.measure()
@@ -61,12 +61,12 @@ class ConjugateGradient(InverseHessianVector):
                 direction = residual.add(direction, alpha=square / last)
         return None
 
-    def _no_minimum(self, system: System, bend: float, largest: float) -> str:
+    def _no_minimum(self, system: System, curvature: float, largest: float) -> str:
         step = system.steps + 1
-        if bend < -torch.finfo(system.rhs.dtype).eps * largest:
+        if curvature < -torch.finfo(system.rhs.dtype).eps * largest:
             return (
-                f"negative curvature ({bend - self.damping:.3g}) met at step {step}: raise damping (now "
-                f"{self.damping:g}) above {self.damping - bend:.3g}, or take more inner steps first; the solution "
+                f"negative curvature ({curvature - self.damping:.3g}) met at step {step}: raise damping (now "
+                f"{self.damping:g}) above {self.damping - curvature:.3g}, or take more inner steps first; the solution "
                 "is the iterate before it"
             )
         return (

@@ -7,20 +7,20 @@ import torch
 @dataclass
 class Curvature:
     """
-    A symmetric matrix `H` that a solver may ask about, never written out.
+    A symmetric matrix `H`, `(size, size)`, that a solver knows by its products with vectors; it is never formed.
 
     # Parameters
 
     product : `Callable[[torch.Tensor], torch.Tensor]`
-        `p`, `(size,)`, to `H p`, `(size,)`.
+        Maps `p`, `(size,)`, to `H p`, `(size,)`.
     size : `int`
     dtype : `torch.dtype`
     device : `torch.device`
     example_gradients : `Callable[[], torch.Tensor]`, optional
-        The gradient of each example's loss, `(examples, size)`; `sherman_morrison` alone asks.
+        Returns the gradient of each example's loss, `(examples, size)`; only `sherman_morrison` needs it.
     generator : `torch.Generator`, optional
-        Of the random vectors of `diagonal` and `nystroem`; torch's own where `None`. With several replicas all
-        must draw the same.
+        Draws the random vectors of `diagonal` and `nystroem`; torch's own where `None`. Several replicas must all draw
+        the same vectors.
     """
 
     product: Callable[[torch.Tensor], torch.Tensor]
@@ -32,7 +32,7 @@ class Curvature:
 
     @classmethod
     def of_matrix(cls, matrix: torch.Tensor, **others) -> "Curvature":
-        """That of a matrix, `(size, size)`: for small problems and tests."""
+        """The curvature of a given matrix, `(size, size)`: for small problems and tests."""
         return cls(matrix.mv, len(matrix), matrix.dtype, matrix.device, **others)
 
     def normal(self, rows: int) -> torch.Tensor:

@@ -15,9 +15,9 @@ def hutchinson_diagonal(
     # Parameters
 
     product : `Callable[[torch.Tensor], torch.Tensor]`
-        `p` to `H p`.
+        Maps `p` to `H p`.
     probes : `Iterable[torch.Tensor]`, each `(size,)`
-        Of -1 and 1, at least one.
+        Vectors of -1 and 1; at least one.
 
     # Returns
 
@@ -33,20 +33,20 @@ def hutchinson_diagonal(
 @InverseHessianVector.register("diagonal")
 class DiagonalHessian(InverseHessianVector):
     """
-    `q = v / (diag(H) + damping)`, the diagonal by Hutchinson's estimator (implicit-training paper, Remark 5; IM9).
-    Right for a diagonal Hessian; otherwise cheap and wrong by what the residual says. An element whose divisor
-    is not above 0 gets 0.
+    `q = v / (diag(H) + damping)`, with Hutchinson's estimate of the diagonal (implicit-training paper, Remark 5).
+    Exact for a diagonal Hessian; otherwise cheap, with an error that the residual shows. The solution is 0 in elements
+    whose divisor is not above 0.
 
     # Parameters
 
     max_steps : `int`, optional (default = `16`)
-        The number of probes, one product each. Where a power of two lies between the number of parameters and
-        it, the estimate is exact with that many.
+        The number of probes, one product each. If a power of two is at least the number of parameters and at most
+        `max_steps`, that many probes are taken, and the estimate is exact.
     damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
 
-    basis_bound = True
+    depends_on_basis = True
 
     def __init__(
         self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 16, measure_residual: bool = True
@@ -62,7 +62,7 @@ class DiagonalHessian(InverseHessianVector):
         else:
             probes = self.max_steps
             signs = (system.curvature.signs().to(system.rhs) for _ in range(probes))
-        divisor = hutchinson_diagonal(system.product, signs)
+        divisor = hutchinson_diagonal(system.damped_product, signs)
         floor = torch.finfo(divisor.dtype).eps * divisor.abs().max()
         usable = divisor > floor
         quotient = system.rhs / torch.where(usable, divisor, 1.0)

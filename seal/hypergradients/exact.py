@@ -9,14 +9,14 @@ from seal.hypergradients.solver import InverseHessianVector, System
 @InverseHessianVector.register("exact")
 class ExactInverse(InverseHessianVector):
     """
-    Writes the Hessian out, one product a parameter, and divides in its eigenvectors: for small problems, and to
-    judge the other solvers by. Negative eigenvalues are inverted as they are; directions without curvature get
-    nothing (pseudo-inverse). Both are told.
+    Forms the Hessian, by one product per parameter, and divides by its eigenvalues: for small problems, and as a
+    reference for the other solvers. Negative eigenvalues are inverted as they are; in directions without curvature the
+    solution is 0 (pseudo-inverse). The status reports such eigenvalues and directions.
 
     # Parameters
 
     max_steps : `int`, optional (default = `2000`)
-        The most parameters: memory grows with their square, time with their cube.
+        The maximum number of parameters: memory grows with their square, time with their cube.
     damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
 
@@ -38,10 +38,10 @@ class ExactInverse(InverseHessianVector):
                 "take 'conjugate_gradient'."
             )
         units = torch.eye(size, dtype=system.rhs.dtype, device=system.rhs.device)
-        matrix = torch.stack([system.product(unit) for unit in units])
+        matrix = torch.stack([system.damped_product(unit) for unit in units])
         eigenvalues, eigenvectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-        system.met(float(eigenvalues[0]) - self.damping)
-        system.met(float(eigenvalues[-1]) - self.damping)
+        system.note_curvature(float(eigenvalues[0]) - self.damping)
+        system.note_curvature(float(eigenvalues[-1]) - self.damping)
         floor = size * torch.finfo(matrix.dtype).eps * eigenvalues.abs().max()
         curved = eigenvalues.abs() > floor
         inverse = torch.where(curved, 1 / torch.where(curved, eigenvalues, 1.0), 0.0)

@@ -7,29 +7,28 @@ from allennlp.common.checks import ConfigurationError
 from seal.hypergradients.guards import FixedRandomness, differentiable_in_any_mode
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, gradients_of, loss_gradient
-from seal.hypergradients.solver import largest_size
+from seal.hypergradients.solver import max_abs
 
 
 class FiniteDifferenceProducts(LossProducts):
     """
-    Central differences of the gradient along the vector (IM10):
+    Central differences of the gradient along the vector:
 
         H p   ~ [ g_theta(theta + e p) - g_theta(theta - e p) ] / 2e
         J^T q ~ [ g_psi(theta + e q)   - g_psi(theta - e q)   ] / 2e
 
-    The displacement `e p` is large enough to survive rounding and small enough for the third derivative: with
-    `u` the least precise parameter's rounding unit,
-    `e = u^(1/3) min( (1 + |theta|) / |p|, (1 + max|theta|) / max|p| )`, the second term for a vector that lies in
-    few parameters. The error is then about `u^(2/3)`: 1e-10 in float64, 1e-4 in float32; in bfloat16 a product is
-    hardly more than its direction. Afterwards the parameters are what they were, bit for bit, also where the
-    loss raised an exception.
+    The displacement `e p` is large enough to survive rounding, and small enough to keep the third derivative out:
+    `e = u^(1/3) min( (1 + |theta|) / |p|, (1 + max|theta|) / max|p| )`, with `u` the rounding unit of the least
+    precise parameter; the second term is for vectors concentrated in few parameters. The error is then about
+    `u^(2/3)`: 1e-10 in float64, 1e-4 in float32; in bfloat16 little more than a product's direction is right.
+    Afterwards the parameters have their former values, bit for bit, also if the loss raised an exception.
 
     # Parameters
 
     loss, inner, outer, reduce, randomness :
         As for `LossProducts`.
     radius : `float`, optional (default = `None`)
-        The norm of `e p` instead, above 0.
+        The norm of `e p`, above 0, in place of this rule.
     """
 
     def __init__(
@@ -47,9 +46,9 @@ class FiniteDifferenceProducts(LossProducts):
         super().__init__(loss, inner, outer, reduce, randomness)
 
     def _first_gradient(self) -> torch.Tensor:
-        # Once: the parameters stay while the products are in use.
+        # Computed once, as the parameters do not change while the products are in use.
         point = self.inner.flatten(self.inner.tensors)
-        self._norm, self._peak = float(torch.linalg.vector_norm(point)), largest_size(point)
+        self._norm, self._peak = float(torch.linalg.vector_norm(point)), max_abs(point)
         with differentiable_in_any_mode():
             return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
@@ -60,15 +59,15 @@ class FiniteDifferenceProducts(LossProducts):
         return self._difference(vector, self.outer)
 
     def _difference(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
-        size = largest_size(vector)
+        size = max_abs(vector)
         if size == 0:
             return torch.zeros(layout.size, dtype=layout.dtype, device=layout.device)
         step = self._step(vector, size)
         sides = []
         for signed in (step, -step):
             with self._displaced(vector * signed), self.randomness(), differentiable_in_any_mode(), torch.enable_grad():
-                # Not through `evaluate`: a loss that is not finite here makes a product that is not, which
-                # solvers tell of.
+                # Not through `evaluate`: a loss that is not finite here makes a product that is not finite, which
+                # solvers report.
                 sides.append(layout.flatten(gradients_of(self.loss().reshape(()), layout)))
         return self.reduce((sides[0] - sides[1]) / (2 * step))
 
@@ -83,8 +82,8 @@ class FiniteDifferenceProducts(LossProducts):
 
     @contextlib.contextmanager
     def _displaced(self, displacement: torch.Tensor) -> Iterator[None]:
-        # `.data` leaves version counters alone: a graph that the caller holds stays good, since the values come
-        # back. A clone keeps them; adding and subtracting would not return to the same bits.
+        # `.data` leaves version counters alone, so that a graph that the caller holds stays valid: the values are
+        # restored. A clone keeps them, as adding and subtracting would not return to the same bits.
         kept = [tensor.detach().clone() for tensor in self.inner.tensors]
         try:
             for tensor, piece in zip(self.inner.tensors, self.inner.split(displacement)):

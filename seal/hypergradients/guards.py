@@ -1,4 +1,4 @@
-"""What surrounds the evaluation of a loss inside a product: kernels, random numbers, errors."""
+"""Contexts for the evaluation of a loss inside a product: kernels, random numbers, errors."""
 
 import contextlib
 import re
@@ -8,7 +8,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-# How torch says that an operation's gradient cannot be differentiated again.
+# Torch's messages for an operation whose gradient cannot be differentiated again.
 _NO_SECOND_DERIVATIVE = re.compile(
     r"derivative for \S+ is not implemented|once_differentiable|double.?backward|differentiate twice",
     re.IGNORECASE,
@@ -18,8 +18,8 @@ _NO_SECOND_DERIVATIVE = re.compile(
 @contextlib.contextmanager
 def twice_differentiable() -> Iterator[None]:
     """
-    Fused attention and the LSTMs of cuDNN have a gradient whose gradient torch does not know. Inside this
-    context their plain forms run instead, slower and in more memory, which can be differentiated again.
+    Inside this context, plain implementations run in place of fused attention and cuDNN's LSTMs, whose gradients torch
+    cannot differentiate again. They are slower and take more memory.
     """
     with sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
         yield
@@ -27,7 +27,7 @@ def twice_differentiable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def differentiable_in_any_mode() -> Iterator[None]:
-    """cuDNN's LSTMs have a gradient in training mode alone, and a net may be in evaluation mode."""
+    """Turns cuDNN off: its LSTMs have a gradient only in training mode, and a net may be in evaluation mode."""
     with torch.backends.cudnn.flags(enabled=False):
         yield
 
@@ -37,7 +37,7 @@ def advise_finite_differences() -> Iterator[None]:
     """
     # Raises
 
-    `ConfigurationError`, one sentence, where an operation has no second derivative all the same.
+    `ConfigurationError` that advises finite differences, if an operation has no second derivative all the same.
     """
     try:
         yield
@@ -53,13 +53,13 @@ def advise_finite_differences() -> Iterator[None]:
 
 class FixedRandomness:
     """
-    Every use as a context starts from the random state at construction and leaves the caller's as it was, so
-    that dropout draws the same mask each time: a Hessian is that of one function.
+    A context that starts from the random state at construction, at each use, and leaves the caller's as it was.
+    Dropout then draws the same mask each time, so that a Hessian is that of one function.
 
     # Parameters
 
     devices : `Iterable[torch.device]`
-        Where the parameters lie; the CPU is always included.
+        The parameters' devices; the CPU is always included.
     """
 
     def __init__(self, devices: Iterable[torch.device]) -> None:

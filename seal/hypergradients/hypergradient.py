@@ -1,6 +1,6 @@
 import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, Mapping, Optional, Tuple
 
 import torch
@@ -10,14 +10,14 @@ from seal.hypergradients.curvature import Curvature
 from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
-from seal.hypergradients.solver import InverseHessianVector, largest_size
+from seal.hypergradients.solver import InverseHessianVector, Solution, max_abs
 from seal.hypergradients.vector_products import both_layouts, loss_products
 
 
 @dataclass
 class HypergradientReport:
     """
-    How a hypergradient came about, for logs (AN13); plain numbers.
+    How a hypergradient was computed, for logs: plain numbers and a sentence.
 
     # Parameters
 
@@ -26,10 +26,10 @@ class HypergradientReport:
     explicit_norm, implicit_norm : `float`
         Euclidean norms of the two parts.
     inner_gradient_norm : `float`, optional
-        `|d L_Aux / d theta|`: the implicit part is that of a minimum, where this is 0.
-    residual, steps, converged, status, curvature, products, troubled :
-        The solver's, as in `Solution`; `residual` 0 and `converged` true where there was nothing to solve.
-        `troubled`, too, where there is no implicit part although one was asked for.
+        `|d L_Aux / d theta|`; 0 at a minimum, which the implicit part assumes.
+    residual, steps, converged, status, curvature, products, has_problem :
+        As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `has_problem` is also
+        true if there is no implicit part although one was asked for.
     """
 
     loss: float
@@ -42,7 +42,7 @@ class HypergradientReport:
     status: str = "explicit part alone"
     curvature: Optional[Tuple[float, float]] = None
     products: int = 0
-    troubled: bool = False
+    has_problem: bool = False
 
 
 @dataclass
@@ -79,21 +79,22 @@ def hypergradient(
 ) -> Hypergradient:
     """
     The gradient with respect to `psi` of `L_Prim(theta*(psi), psi)`, where `theta*(psi)` is a minimum of
-    `L_Aux(., psi)`, by the implicit function theorem (implicit-training paper, Eq. 3-4; IM5):
+    `L_Aux(., psi)`, by the implicit function theorem (implicit-training paper, Eq. 3-4):
 
         dL_Prim/dpsi = dL_Prim/dpsi (explicit) - J^T H^-1 dL_Prim/dtheta (implicit),
         H = d2 L_Aux / dtheta dtheta,   J = d2 L_Aux / dtheta dpsi
 
-    at the parameters' present values, which should be near such a minimum; `H^-1` goes first, `J^T` after it. No
-    parameter moves and no `.grad` is touched. The outer loss draws its random numbers from the caller's stream;
-    the inner one, however often it is evaluated, draws those that follow, and the stream does not move by them.
+    at the parameters' present values, which should be near such a minimum. `H^-1` is applied first, then `J^T`.
+    Neither parameters nor their `.grad` change. The outer loss draws its random numbers from the caller's stream.
+    Every evaluation of the inner loss draws the ones that follow there, without advancing the stream.
 
     # Parameters
 
     inner_loss : `Callable[[], torch.Tensor]`
         `L_Aux`, evaluated anew at each call from the parameters themselves; see `LossProducts`.
     outer_loss : `Callable[[], torch.Tensor]`
-        `L_Prim`, likewise; called once. Draws must let gradients through to `theta` for the implicit part to be.
+        `L_Prim`, likewise; called once. If it draws, the draws must pass gradients on to `theta`; otherwise there is
+        no implicit part.
     inner, outer : `Mapping[str, torch.Tensor]`
         `theta` (the task-net's) and `psi` (the loss-net's), for example `dict(net.named_parameters())`; no tensor
         in both.
@@ -107,12 +108,12 @@ def hypergradient(
     example_losses : `Callable[[], torch.Tensor]`, optional
         The terms of `L_Aux` for each example, `(examples,)`; for the solver `sherman_morrison`.
     generator : `torch.Generator`, optional
-        Of the solver's random vectors; see `Curvature`.
+        For the solver's random vectors; see `Curvature`.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
         Applied to every flat gradient and product of both losses; see `LossProducts`. Not to example gradients.
     spans : `InputSpans`, optional
-        Of the inner parameters, having noticed what the inner loss reads: far fewer numbers to a vector where a net's
-        first layer is wide. Not with `reduce`, as each replica has a span of its own.
+        The spans of the inner parameters, with the inner loss's inputs recorded: they make vectors much shorter if a
+        net's first layer is wide. Not with `reduce`, as each replica has spans of its own.
 
     # Returns
 
@@ -130,47 +131,17 @@ def hypergradient(
     theta, psi = both_layouts(inner, outer)
     loss, explicit, direction = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, _norm(explicit))
-    change = None
+    change: Optional[torch.Tensor] = None
     if implicit:
         solved = theta
         if spans is not None:
             solved = spans.layout(theta)
             direction = spans.project(direction, theta, solved)
-        with contextlib.nullcontext() if spans is None else spans.substituted():
+        with contextlib.nullcontext() if spans is None else spans.reparametrized():
             system = loss_products(inner_loss, solved, psi, products, radius, reduce)
-            report.inner_gradient_norm = _norm(system.gradient)
-            curvature = Curvature(
-                system.hessian,
-                solved.size,
-                solved.dtype,
-                solved.device,
-                _example_gradients(example_losses, system) if example_losses is not None else None,
-                generator,
-            )
-            found = solver.solve(curvature, direction)
-            report.residual, report.steps, report.converged = found.residual, found.steps, found.converged
-            report.status, report.curvature, report.products = found.status, found.curvature, found.products
-            report.troubled = found.troubled
-            if largest_size(direction) == 0:
-                report.troubled = True
-                report.status = (
-                    "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
-                    "detach or for draws without a gradient"
-                )
-            elif largest_size(found.solution) > 0:
-                change = system.cross(found.solution).neg()
-                size = _norm(change)
-                if not math.isfinite(size):
-                    change = None
-                    report.converged, report.troubled = False, True
-                    report.status = "the cross product is not finite, so the implicit part is left out: raise damping"
-                elif size == 0:
-                    report.troubled = True
-                    report.status += (
-                        "; the implicit part is zero: see whether the inner loss joins inner and outer parameters"
-                    )
-                else:
-                    report.implicit_norm = size
+            solution = solver.solve(_curvature(system, example_losses, generator), direction)
+            change, solution = _implicit_part(system, direction, solution)
+        report = _with_solution(report, system, change, solution)
     change = torch.zeros_like(explicit) if change is None else change
     return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
 
@@ -182,17 +153,19 @@ def outer_gradients(
     reduce: Optional[Reduce] = None,
 ) -> Tuple[float, torch.Tensor, torch.Tensor]:
     """
+    The outer loss, and its gradients with respect to both groups of parameters.
+
     # Returns
 
     loss : `float`
     explicit : `torch.Tensor`, `(psi.size,)`
-        `dL_Prim/dpsi`, zeros where it does not depend on `psi`.
+        `dL_Prim/dpsi`, zeros if the loss does not depend on `psi`.
     direction : `torch.Tensor`, `(theta.size,)`
-        `dL_Prim/dtheta`, likewise.
+        `dL_Prim/dtheta`; zeros if the loss does not depend on `theta`.
 
     # Raises
 
-    `ConfigurationError` where it depends on neither; `FloatingPointError` where it is not finite.
+    `ConfigurationError` if the loss depends on neither; `FloatingPointError` if it is not finite.
     """
     with torch.enable_grad():
         value = evaluate(outer_loss, "outer")
@@ -211,6 +184,14 @@ def outer_gradients(
     return float(value.detach()), explicit, direction
 
 
+def _curvature(
+    system: LossProducts, example_losses: Optional[Loss], generator: Optional[torch.Generator]
+) -> Curvature:
+    layout = system.inner
+    example_gradients = None if example_losses is None else _example_gradients(example_losses, system)
+    return Curvature(system.hessian, layout.size, layout.dtype, layout.device, example_gradients, generator)
+
+
 def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[], torch.Tensor]:
     def compute() -> torch.Tensor:
         with system.randomness(), torch.enable_grad():
@@ -224,6 +205,53 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
         return torch.stack([system.inner.flatten(row) for row in rows])
 
     return compute
+
+
+def _implicit_part(
+    system: LossProducts, direction: torch.Tensor, solution: Solution
+) -> Tuple[Optional[torch.Tensor], Solution]:
+    """
+    # Returns
+
+    change : `torch.Tensor`, `(psi.size,)`, optional
+        `- J^T q`; `None` if there is no implicit part.
+    solution : `Solution`
+        The given one, with any problem of the implicit part in its status.
+    """
+    if max_abs(direction) == 0:
+        status = (
+            "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
+            "detach or for draws without a gradient"
+        )
+        return None, replace(solution, status=status, has_problem=True)
+    if max_abs(solution.solution) == 0:
+        return None, solution
+    change = system.cross(solution.solution).neg()
+    size = _norm(change)
+    if not math.isfinite(size):
+        status = "the cross product is not finite, so the implicit part is left out: raise damping"
+        return None, replace(solution, status=status, converged=False, has_problem=True)
+    if size == 0:
+        status = "the implicit part is zero: see whether the inner loss joins inner and outer parameters"
+        return change, replace(solution, status=f"{solution.status}; {status}", has_problem=True)
+    return change, solution
+
+
+def _with_solution(
+    report: HypergradientReport, system: LossProducts, change: Optional[torch.Tensor], solution: Solution
+) -> HypergradientReport:
+    return replace(
+        report,
+        implicit_norm=0.0 if change is None else _norm(change),
+        inner_gradient_norm=_norm(system.gradient),
+        residual=solution.residual,
+        steps=solution.steps,
+        converged=solution.converged,
+        status=solution.status,
+        curvature=solution.curvature,
+        products=solution.products,
+        has_problem=solution.has_problem,
+    )
 
 
 def _norm(flat: torch.Tensor) -> float:

@@ -8,15 +8,15 @@ from seal.hypergradients.solver import InverseHessianVector, System
 @InverseHessianVector.register("identity")
 class ScaledIdentity(InverseHessianVector):
     """
-    `q = v / c`: the Neumann series with `K = 0`, the baseline that takes no Hessian-vector product but that of the
-    measured residual (our addition).
+    `q = v / c`: the Neumann series with `K = 0`, as a baseline without Hessian-vector products, except the one that
+    measures the residual. It is not in the implicit-training paper.
 
     # Parameters
 
     divisor : `float`, optional (default = `1.0`)
         `c`, above 0.
     damping : `float`, optional (default = `0.0`)
-        Counts in the residual alone.
+        Affects only the residual.
     tolerance, max_steps, measure_residual :
         As for `InverseHessianVector`; it takes no steps.
     """

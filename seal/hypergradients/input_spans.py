@@ -9,21 +9,22 @@ from seal.hypergradients.parameter_layout import ParameterLayout
 
 class InputSpans:
     """
-    Makes the parameters of layers that read the data themselves few. A weight `W` that meets nothing but the rows `X`
-    of a batch is seen by the loss through `X W^T` alone: gradients and Hessian products have rows in the span of `X`,
-    and directions outside it change nothing, `J^T` included. With an orthonormal basis `Q` of the span, `W + B Q^T`
-    stands for `W`, and `B`, as wide as the batch has rows, for all that a solver has to know of it. Inner products are
-    kept, and so is the implicit part, but for rounding and the share of `v` outside the span that a residual is
-    relative to; not that of a solver which rests on the basis it is written in (`InverseHessianVector.basis_bound`).
+    Replaces the weight of a layer that reads the data directly by a much smaller parameter. A weight `W` that is
+    applied only to the rows `X` of a batch affects the loss only through `X W^T`: the rows of gradients and Hessian
+    products lie in the span of `X`, and directions outside it change nothing, `J^T` included. With an orthonormal
+    basis `Q` of the span, the weight is written `W + B Q^T`, and a solver needs to know only `B`, which is as wide as
+    the batch has rows. Inner products, and so the implicit part, are the same up to rounding. Two things differ: a
+    residual is relative to the part of `v` inside the span, and a solver that depends on the basis
+    (`InverseHessianVector.depends_on_basis`) gives another result.
 
     # Parameters
 
     model : `torch.nn.Module`
-        Whose linear layers are looked at. A weight that two modules share, or whose layer is called more than once,
-        stays as it is. A layer's weight must have no use but in its layer.
+        Only its linear layers are considered. A weight that two modules share, or whose layer is called more than
+        once, is not replaced. A layer's weight must not be used outside its layer.
     constants : `Iterable[Any]`
-        The batch; layers whose input is one of its tensors, `(rows, features)` with more than twice as many features
-        as rows, are those that count.
+        The values of the batch. A layer's weight is replaced if the layer's input is one of these tensors,
+        `(rows, features)`, with more than twice as many features as rows.
     """
 
     def __init__(self, model: torch.nn.Module, constants: Iterable[Any]) -> None:
@@ -41,8 +42,8 @@ class InputSpans:
         self._spans: Dict[int, "_Span"] = {}
 
     @contextlib.contextmanager
-    def noticed(self) -> Iterator[None]:
-        """Inside, the net runs once, as the inner loss will run it; what its layers read is remembered."""
+    def recording(self) -> Iterator[None]:
+        """Inside, run the net once, as the inner loss will run it: its layers' inputs are recorded."""
 
         def remember(layer: torch.nn.Linear, arguments: Any) -> None:
             self._inputs.setdefault(layer, []).append(arguments[0])
@@ -62,7 +63,7 @@ class InputSpans:
         return few and not rows.requires_grad and any(rows is value for value in self._constants)
 
     def layout(self, full: ParameterLayout) -> ParameterLayout:
-        """The parameters with `B` in the place of each such `W`."""
+        """The layout of the parameters with `B` in place of each replaced `W`."""
         tensors = {}
         for index, tensor in enumerate(full.tensors):
             span = self._spans.get(id(tensor))
@@ -70,7 +71,7 @@ class InputSpans:
         return ParameterLayout(tensors, full.role)
 
     def project(self, flat: torch.Tensor, full: ParameterLayout, few: ParameterLayout) -> torch.Tensor:
-        """A vector over `full` as one over `layout(full)`, less its share outside the spans."""
+        """A vector over `full` as one over `few = layout(full)`, without its part outside the spans."""
         values: List[Optional[torch.Tensor]] = []
         for tensor, piece in zip(full.tensors, full.split(flat)):
             span = self._spans.get(id(tensor))
@@ -78,8 +79,8 @@ class InputSpans:
         return few.flatten(values)
 
     @contextlib.contextmanager
-    def substituted(self) -> Iterator[None]:
-        """Inside, the layers add what `B`, which is 0, contributes."""
+    def reparametrized(self) -> Iterator[None]:
+        """Inside, the layers add the contribution of `B`, which is 0, so that `B` has derivatives."""
         handles = [span.layer.register_forward_hook(span.add) for span in self._spans.values()]
         try:
             yield

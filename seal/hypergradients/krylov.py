@@ -9,18 +9,20 @@ from seal.hypergradients.solver import System
 @dataclass
 class KrylovSpace:
     """
-    What a symmetric matrix `A` does to a vector `v` in its first powers: an orthonormal basis `V` of
-    `v, Av, A^2 v, ...` and the tridiagonal `T = V A V^T`, by Lanczos' recurrence. A polynomial of `A` applied to
-    `v` is one of `T` applied to `|v| e_1`, which is small; the eigenvalues of `T` are the extremes of `A`'s as seen
-    from `v`, the best that as many products can tell (Golub and Van Loan, Matrix Computations, 10.1).
+    The Krylov space of a symmetric matrix `A` and a vector `v`: an orthonormal basis `V` of `v, Av, A^2 v, ...` and
+    the tridiagonal `T = V A V^T`, by Lanczos' recurrence. A polynomial of `A` applied to `v` is the same polynomial of
+    `T`, which is small, applied to `|v| e_1`. The extreme eigenvalues of `T` are estimates of those of `A`, as far as
+    `v` has components along them, and the best that as many products can give (Golub and Van Loan, Matrix
+    Computations, 10.1).
 
     # Parameters
 
     basis : `torch.Tensor`, `(dimension, size)`
     matrix : `torch.Tensor`, `(dimension, dimension)`, float64 on the CPU
-        `T`; its last diagonal element is 0 unless `closed`, as it would take another product.
+        `T`; its last diagonal element is 0 unless `closed`, as that element would take another product.
     closed : `bool`
-        That `A` leads nowhere out of it. Otherwise it holds polynomials of a degree below `dimension`.
+        Whether `A` maps the space into itself. If not, it has `p(A) v` only for polynomials `p` of a degree below
+        `dimension`.
     """
 
     basis: torch.Tensor
@@ -29,11 +31,11 @@ class KrylovSpace:
 
     @property
     def degree(self) -> int:
-        """The products that it took."""
+        """The number of products that it took."""
         return len(self.matrix) - (not self.closed)
 
     def eigenvalues(self) -> torch.Tensor:
-        """Ritz values, rising: `(degree,)`."""
+        """The Ritz values in ascending order: `(degree,)`."""
         return torch.linalg.eigvalsh(self.matrix[: self.degree, : self.degree])
 
     def lift(self, coordinates: torch.Tensor) -> torch.Tensor:
@@ -46,9 +48,9 @@ def krylov_space(system: System, products: int) -> KrylovSpace:
     # Parameters
 
     system : `System`
-        Its matrix without damping, from its right-hand side.
+        `A` is its matrix without damping, `v` its right-hand side.
     products : `int`
-        At least 1; fewer are taken where the space closes before.
+        The maximum number of products, at least 1; fewer are taken if the space closes earlier.
     """
     basis = system.rhs.new_empty(products + 1, len(system.rhs))
     torch.div(system.rhs, system.rhs_norm, out=basis[0])
@@ -57,13 +59,13 @@ def krylov_space(system: System, products: int) -> KrylovSpace:
     closed = False
     while len(diagonal) < products and not closed:
         vector, following = basis[len(diagonal)], basis[len(diagonal) + 1]
-        image, bend = system.image(vector, square=1.0)
-        torch.add(image, vector, alpha=-bend, out=following)
+        image, curvature = system.hessian_product(vector, square=1.0)
+        torch.add(image, vector, alpha=-curvature, out=following)
         if beside:
             following.add_(basis[len(diagonal) - 1], alpha=-beside[-1])
-        diagonal.append(bend)
+        diagonal.append(curvature)
         beside.append(float(torch.linalg.vector_norm(following)))
-        # What rounding leaves of a vector that should be zero.
+        # Such a norm is what rounding leaves of a vector that should be zero.
         scale = max(map(abs, [*diagonal, *beside]))
         closed = beside[-1] <= 100 * torch.finfo(vector.dtype).eps * scale
         if not closed:

@@ -11,26 +11,27 @@ from seal.hypergradients.solver import InverseHessianVector, System
 class NeumannSeries(InverseHessianVector):
     """
     `q = (1/c) sum_{i=0..K} (I - A/c)^i v` with `A = H + damping I` and the divisor `c` (implicit-training paper,
-    Appendix A, with the final `1/c` that is not printed there; IM6). It converges where every eigenvalue of `A`
-    lies in (0, 2c); along one of `l`, what is missing after `K` terms is the fraction `(1 - l/c)^(K+1)`. At a
-    minimum of the inner loss it equals differentiating the last `K + 1` gradient steps of size `1/c`.
+    Appendix A, with the final `1/c` that is not printed there). It converges if every eigenvalue of `A` lies in (0,
+    2c); along an eigenvector of eigenvalue `l`, the fraction `(1 - l/c)^(K+1)` of the solution is missing after `K`
+    terms. At a minimum of the inner loss it equals differentiating the last `K + 1` gradient steps of size `1/c`.
 
-    A divisor that is to be found costs no product: the first terms lie in the space of `v, Av, A^2 v, ...`
-    whatever it is, and so does the largest eigenvalue that they feel.
+    Finding the divisor costs no product: whatever it is, the first terms lie in the Krylov space of
+    `v, Av, A^2 v, ...`, which also gives the largest eigenvalue that affects them.
 
     # Parameters
 
     divisor : `Union[float, str]`, optional (default = `"auto"`)
-        `c`, above 0, best at the largest eigenvalue or a little more. `"auto"` takes, for each solve, 1.1 times the
-        largest eigenvalue that shows in the space of the first terms; 1.1 since that comes from below.
+        `c`, above 0; best at the largest eigenvalue or a little more. `"auto"`: for each solve, 1.1 times the largest
+        eigenvalue in the Krylov space of the first terms; the factor is there because this estimate comes from below.
     max_steps : `int`, optional (default = `20`)
         `K`, at least 0: one product each.
     lanczos_steps : `int`, optional (default = `10`)
-        The most products before the divisor is chosen, with `"auto"`; at least 1. They are those of the first
-        terms, with `K = 0` one for the divisor alone. As many vectors and one more are kept in memory.
+        With `"auto"`, the maximum number of products before the divisor is chosen; at least 1. They are the products
+        of the first terms; with `K = 0`, there is one for the divisor alone. As many vectors, and one more, are kept
+        in memory.
     stop_at_divergence : `bool`, optional (default = `True`)
-        Keep the sum from before the terms began to grow, which they do for ever once they do. Otherwise all
-        `K` terms are summed.
+        Keep the sum from before the terms began to grow, since once they do they always will. Otherwise all `K` terms
+        are summed.
     damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
@@ -58,13 +59,13 @@ class NeumannSeries(InverseHessianVector):
         if self.divisor != "auto":
             series = _Series(system.rhs.clone(), self.divisor)
             system.iterate = series.total
-            self._extend(series, system, system.product, self.max_steps)
+            self._extend(series, system, system.damped_product, self.max_steps)
             return series.advice
         space = krylov_space(system, max(1, min(self.max_steps, self.lanczos_steps)))
         eigenvalues = space.eigenvalues()
-        system.met(float(eigenvalues[0]))
-        system.met(float(eigenvalues[-1]))
-        # No curvature at all leaves the choice free.
+        system.note_curvature(float(eigenvalues[0]))
+        system.note_curvature(float(eigenvalues[-1]))
+        # Without any curvature, any divisor will do.
         divisor = 1.1 * float((eigenvalues + self.damping).abs().max()) or 1.0
         start = torch.zeros(len(space.matrix), dtype=torch.double)
         start[0] = system.rhs_norm
@@ -75,14 +76,14 @@ class NeumannSeries(InverseHessianVector):
         if not series.ended and system.steps < self.max_steps:
             series.term = space.lift(series.term)
             del space
-            self._extend(series, system, system.product, self.max_steps)
+            self._extend(series, system, system.damped_product, self.max_steps)
         return series.advice
 
     def _extend(
         self, series: "_Series", system: System, product: Callable[[torch.Tensor], torch.Tensor], last_step: int
     ) -> None:
-        """Adds terms up to that step, or until they are small or grow."""
-        # Beyond rounding: of a symmetric matrix, the terms' norms are convex in their number.
+        """Adds terms up to step `last_step`, or until they are small enough or grow."""
+        # The slack is for rounding. The terms' norms are convex in the step, as the matrix is symmetric.
         slack = 1 + 100 * torch.finfo(system.rhs.dtype).eps
         norm = float(torch.linalg.vector_norm(series.term))
         while system.steps < last_step and not series.ended:
@@ -95,7 +96,7 @@ class NeumannSeries(InverseHessianVector):
                     break
             series.total.add_(series.term, alpha=1 / series.divisor)
             system.steps += 1
-            # `term` is what was left before it was added.
+            # `term` is the residual from before it was added.
             series.ended = norm <= self.tolerance * system.rhs_norm
 
     def _divergence(self, system: System, divisor: float) -> str:
@@ -121,7 +122,8 @@ class NeumannSeries(InverseHessianVector):
 
 class _Series:
     """
-    The present term, and the sum so far divided by `c`, which changes in place: vectors, or coordinates of them.
+    The present term, and the sum so far divided by `c`, which is updated in place; both are vectors, or their
+    coordinates in a Krylov space.
     """
 
     def __init__(self, first: torch.Tensor, divisor: float) -> None:

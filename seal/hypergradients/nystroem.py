@@ -8,22 +8,22 @@ from seal.hypergradients.solver import InverseHessianVector, System
 @InverseHessianVector.register("nystroem")
 class NystroemInverse(InverseHessianVector):
     """
-    A low-rank Hessian from a few random directions, inverted in closed form (Nystroem's method; Frangella, Tropp
-    and Udell 2021; for hypergradients Hataya and Yamada 2023; our addition). With `k` orthonormal random
-    columns `W` and `Y = H W`,
+    A low-rank Hessian from a few random directions, inverted in closed form (Nystroem's method; Frangella, Tropp and
+    Udell 2021; for hypergradients Hataya and Yamada 2023). It is not in the implicit-training paper. With `k`
+    orthonormal random columns `W` and `Y = H W`,
 
         H ~ Y (W^T Y)^+ Y^T = U diag(l) U^T,
         q = U (l + damping)^-1 U^T v + (v - U U^T v) / damping
 
-    Exact where `k` reaches the rank of `H`. It needs curvature that is not negative; directions with any other
-    count as flat, and are told.
+    Exact if `k` reaches the rank of `H`. It needs curvature that is not negative; directions of negative curvature
+    count as flat, and the status reports them.
 
     # Parameters
 
     damping : `float`, optional (default = `0.01`)
-        With 0, what lies outside the `k` directions gets nothing.
+        With 0, the solution has no part outside the `k` directions.
     max_steps : `int`, optional (default = `20`)
-        `k`, one product each; `k` vectors of memory, twice.
+        `k`, one product each; `2 k` vectors are kept in memory.
     tolerance, measure_residual :
         As for `InverseHessianVector`.
     """
@@ -38,7 +38,7 @@ class NystroemInverse(InverseHessianVector):
         rank = min(self.max_steps, size)
         # shape: (size, rank)
         columns = torch.linalg.qr(system.curvature.normal(rank).to(rhs).T).Q
-        images = torch.stack([system.product(column) for column in columns.T], dim=1)
+        images = torch.stack([system.damped_product(column) for column in columns.T], dim=1)
         images = images - self.damping * columns
         core = columns.T @ images
         values, vectors = torch.linalg.eigh((core + core.T) / 2)
@@ -52,8 +52,8 @@ class NystroemInverse(InverseHessianVector):
             outside = rhs - basis.mv(inside)
             system.iterate = system.iterate + outside / self.damping
         system.steps = rank
-        system.met(float(values[0]))
-        system.met(float(values[-1]))
+        system.note_curvature(float(values[0]))
+        system.note_curvature(float(values[-1]))
         if values[0] < -floor:
             return (
                 f"negative curvature ({float(values[0]):.3g}) met in {rank} directions, which counts as none: "

@@ -6,22 +6,23 @@ from allennlp.common.checks import ConfigurationError
 
 class ParameterLayout:
     """
-    Where each of some named parameters lies in one flat vector. Solvers work on flat vectors; users and the
-    products speak of dictionaries.
+    The place of each of some named parameters in one flat vector. Solvers work on flat vectors, users with
+    dictionaries.
 
-    A tensor that stands under two names is one parameter and lies in the vector once. Vectors are at least
-    float32, since sums over many parameters of half precision would lose their small terms.
+    A tensor with two names is one parameter, which the vector has once. Vectors are at least float32, since sums over
+    many parameters in half precision would lose their small terms.
 
     # Parameters
 
     parameters : `Mapping[str, torch.Tensor]`
         Leaves of any shape, `()` too, and any strides, on one device, with floating-point elements.
     role : `str`, optional (default = `"parameters"`)
-        What messages call them.
+        What error messages call the parameters.
 
     # Raises
 
-    `ConfigurationError` where there is none, or one is frozen, not a leaf, not of floating point or elsewhere.
+    `ConfigurationError` if there is no parameter, or one is frozen, not a leaf, not of floating point or on another
+    device.
     """
 
     def __init__(self, parameters: Mapping[str, torch.Tensor], role: str = "parameters") -> None:
@@ -56,6 +57,8 @@ class ParameterLayout:
 
     def flatten(self, values: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
         """
+        Joins a value for each parameter into a flat vector.
+
         # Parameters
 
         values : `Sequence[Optional[torch.Tensor]]`
@@ -78,7 +81,7 @@ class ParameterLayout:
 
     def flatten_named(self, named: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """
-        The flat vector, `(size,)`, of a dictionary; of a tensor with two names, the value under its last one.
+        The flat vector, `(size,)`, of a dictionary. For a tensor with two names, the value of the last one counts.
 
         # Raises
 

@@ -13,24 +13,24 @@ Reduce = Callable[[torch.Tensor], torch.Tensor]
 class LossProducts:
     """
     `H p` with `H = d2 L / d theta d theta`, and `J^T q` with `J = d2 L / d theta d psi`, of a loss at the present
-    parameters (implicit-training paper, Appendix A; IM10 and IM11). One object serves all products of one
-    solve: they share the random state, and so the dropout masks, of its construction.
+    parameters (implicit-training paper, Appendix A). One object serves all products of one solve: they share its
+    random state at construction, and so their dropout masks.
 
     # Parameters
 
     loss : `Callable[[], torch.Tensor]`
-        Evaluates `L`, one number, from the parameters themselves. It must compute all that depends on them at
-        each call: features computed before are constants to it. Buffers that it moves (batch normalisation)
-        move with every call.
+        Returns `L`, one number, computed from the parameters themselves. Each call must compute everything that
+        depends on them, since features computed before are constants to it. Buffers that it updates (batch
+        normalisation) change with every call.
     inner : `ParameterLayout`
         `theta`.
     outer : `ParameterLayout`, optional
         `psi`; without it there are only Hessian products.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
-        Applied to every flat gradient and product, for example the mean over the replicas of distributed
-        training; linear.
+        A linear map, applied to every flat gradient and product; for example the mean over the replicas of distributed
+        training.
     randomness : `FixedRandomness`, optional
-        Of every evaluation; the state at construction where `None`.
+        The random state of every evaluation; `None`: that at construction.
 
     # Raises
 
@@ -66,13 +66,15 @@ class LossProducts:
 
 def evaluate(loss: Loss, name: str) -> torch.Tensor:
     """
+    Evaluates a loss and checks its value.
+
     # Returns
 
     `torch.Tensor`, one number
 
     # Raises
 
-    `ConfigurationError` where it is not one number; `FloatingPointError` where it is not finite.
+    `ConfigurationError` if it is not one number; `FloatingPointError` if it is not finite.
     """
     value = loss()
     if value.numel() != 1:
@@ -91,9 +93,11 @@ def gradients_of(value: torch.Tensor, layout: ParameterLayout, create_graph: boo
 
 def loss_gradient(loss: Loss, layout: ParameterLayout, randomness: FixedRandomness) -> torch.Tensor:
     """
+    The gradient of the inner loss.
+
     # Returns
 
-    `torch.Tensor`, `(layout.size,)`, without graph: the gradient of the inner loss
+    `torch.Tensor`, `(layout.size,)`, without graph
 
     # Raises
 

@@ -9,22 +9,22 @@ from seal.hypergradients.solver import InverseHessianVector, System
 @InverseHessianVector.register("sherman_morrison")
 class ShermanMorrison(InverseHessianVector):
     """
-    Takes `H + damping I` for `damping I + sum_i g_i g_i^T` with the gradient `g_i` of each example's loss (a
-    Fisher-type curvature), and inverts it one example at a time (implicit-training paper, Remark 5; IM8):
+    Approximates `H + damping I` by `damping I + sum_i g_i g_i^T`, with the gradient `g_i` of each example's loss (a
+    Fisher-type curvature), and inverts that one example at a time (implicit-training paper, Remark 5):
 
         u_i = B_{i-1} g_i,   B_i = B_{i-1} - u_i u_i^T / (1 + g_i . u_i),   B_0 = I / damping
 
-    `B_n v` needs the `u_i` alone: `(examples, size)` of memory, and no Hessian-vector product but that of the
-    measured residual, which is one of the true Hessian.
+    `B_n v` needs only the `u_i`, `(examples, size)` of memory, and no Hessian-vector product. Measuring the residual
+    takes one, with the true Hessian.
 
     # Parameters
 
     damping : `float`, optional (default = `1.0`)
-        Above 0: there is no start without it.
+        Above 0, as `B_0` divides by it.
     average : `bool`, optional (default = `False`)
-        Divide the sum by the number of examples, as where the inner loss is their mean.
+        Divide the sum by the number of examples: for an inner loss that is the mean over examples.
     max_steps : `int`, optional (default = `1024`)
-        The most examples; later ones are left out.
+        The maximum number of examples; later ones are left out.
     tolerance, measure_residual :
         As for `InverseHessianVector`.
     """

@@ -19,22 +19,22 @@ class Solution:
     solution : `torch.Tensor`, `(size,)`
         `q`, always finite.
     residual : `float`, optional
-        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 where `v` is. `None` where the solver was told
-        not to measure it, or a product was not finite.
+        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 if `v` is 0. `None` if the solver was not to
+        measure it, or a product was not finite.
     steps : `int`
-        Series terms, conjugate-gradient steps, probes, columns or examples that `solution` rests on.
+        The number of series terms, conjugate-gradient steps, probes, columns or examples that `solution` is made from.
     converged : `bool`
-        That the residual is measured and at most `tolerance`.
+        Whether the residual is measured and at most `tolerance`.
     status : `str`
-        One sentence; where it did not converge, what to change.
+        One sentence; if the solver did not converge, it says what to change.
     curvature : `Tuple[float, float]`, optional
-        The least and the most of `p.Hp / p.p` over the directions met, without damping: bounds of the
-        eigenvalues from inside; the eigenvalues themselves where the solver computes them.
+        The least and the greatest `p.Hp / p.p` of the directions `p` met, without damping. Both lie within the range
+        of the eigenvalues; a solver that computes eigenvalues gives its extreme ones.
     products : `int`
-        How many Hessian-vector products it took, the measured residual's too.
-    troubled : `bool`, optional (default = `False`)
-        That something other than too few steps is in the way, of which `status` tells: growing terms, curvature
-        that is not positive, products that are not finite. It is noticed without a residual, too.
+        The number of Hessian-vector products, including that of the measured residual.
+    has_problem : `bool`, optional (default = `False`)
+        Whether there is a problem other than too few steps, which `status` describes: growing terms, curvature that is
+        not positive, products that are not finite. It is noticed even if no residual is measured.
     """
 
     solution: torch.Tensor
@@ -44,12 +44,12 @@ class Solution:
     status: str
     curvature: Optional[Tuple[float, float]]
     products: int
-    troubled: bool = False
+    has_problem: bool = False
 
 
-def largest_size(flat: torch.Tensor) -> float:
+def max_abs(flat: torch.Tensor) -> float:
     """
-    Of an element; NaN or infinite where one is, and several times faster than to ask whether all are finite.
+    The largest absolute value; NaN or infinite if an element is. Several times faster than `isfinite(flat).all()`.
     """
     if not len(flat):
         return 0.0
@@ -58,13 +58,13 @@ def largest_size(flat: torch.Tensor) -> float:
 
 
 class _NotFinite(Exception):
-    """A product that holds a NaN or an infinity."""
+    """A product has an element that is NaN or infinite."""
 
 
 class System:
     """
-    `(H + damping I) q = v` while it is being solved: what a solver reads, and writes its progress into, so that
-    an iterate is at hand whatever ends the solve.
+    The system `(H + damping I) q = v` while it is being solved. A solver writes its progress into it, so that there is
+    an iterate whatever ends the solve.
     """
 
     def __init__(self, curvature: Curvature, damping: float, rhs: torch.Tensor) -> None:
@@ -74,68 +74,68 @@ class System:
         self.steps = self.products = 0
         self.least, self.most = math.inf, -math.inf
         self.residual: Optional[float] = None
-        #: That no product so far had an element other than 0.
+        #: Whether all products so far were zero vectors.
         self.flat = True
 
-    def product(self, vector: torch.Tensor) -> torch.Tensor:
-        """`(H + damping I) p`; takes note of `p.Hp / p.p`."""
-        image, _ = self.image(vector)
+    def damped_product(self, vector: torch.Tensor) -> torch.Tensor:
+        """`(H + damping I) p`; records `p.Hp / p.p`."""
+        image, _ = self.hessian_product(vector)
         return image.add(vector, alpha=self.damping) if self.damping else image
 
-    def image(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
-        """`H p` and `p.Hp / p.p`, of which it takes note; `square` is `p.p` where that is known."""
+    def hessian_product(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
+        """`H p` and `p.Hp / p.p`, which it records; `square` is `p.p`, if that is known."""
         image = self.curvature.product(vector)
         self.products += 1
         square = float(vector.dot(vector)) if square is None else square
-        bend = float(vector.dot(image))
-        # Also where the element of the vector is 0, since 0 times what is not finite is NaN.
-        if not math.isfinite(bend):
+        dot = float(vector.dot(image))
+        # This detects every element that is not finite, since even 0 times such an element is NaN.
+        if not math.isfinite(dot):
             self.flat = False
             raise _NotFinite
-        quotient = bend / square if square > 0 else 0.0
+        quotient = dot / square if square > 0 else 0.0
         if square > 0:
-            self.met(quotient)
-            self.flat = self.flat and bend == 0 and not bool(image.any())
+            self.note_curvature(quotient)
+            self.flat = self.flat and dot == 0 and not bool(image.any())
         return image, quotient
 
-    def met(self, quotient: float) -> None:
+    def note_curvature(self, quotient: float) -> None:
         self.least, self.most = min(self.least, quotient), max(self.most, quotient)
 
     def measure(self) -> torch.Tensor:
-        """`v - (H + damping I) q` of the present iterate, whose norm it notes."""
-        remainder = self.rhs - self.product(self.iterate) if largest_size(self.iterate) else self.rhs.clone()
+        """`v - (H + damping I) q` of the present iterate `q`, whose relative norm it records in `residual`."""
+        remainder = self.rhs - self.damped_product(self.iterate) if max_abs(self.iterate) else self.rhs.clone()
         self.residual = float(torch.linalg.vector_norm(remainder)) / self.rhs_norm
         return remainder
 
 
 class InverseHessianVector(Registrable):
     """
-    `q = (H + damping I)^-1 v`: the inverse-Hessian-vector product of the implicit gradient (implicit-training
-    paper, Appendix A and Remark 5; IM6 to IM9). One file a solver; all have these settings.
+    `q = (H + damping I)^-1 v`: the inverse-Hessian-vector product of the implicit gradient (implicit-training paper,
+    Appendix A and Remark 5). All solvers have these settings.
 
     # Parameters
 
     damping : `float`, optional (default = `0.0`)
-        Added to every eigenvalue; at least 0. A network's loss is seldom convex, and a solver that needs positive
-        curvature then needs some.
+        Added to every eigenvalue; at least 0. A network's loss is seldom convex; then a solver that needs positive
+        curvature needs damping above 0.
     tolerance : `float`, optional (default = `1e-4`)
         The relative residual that counts as converged and ends an iteration; at least 0.
     max_steps : `int`, optional
-        The most steps, each about one Hessian-vector product.
+        The maximum number of steps, each about one Hessian-vector product.
     measure_residual : `bool`, optional (default = `True`)
-        Take one more product to measure what is left. Without it, solvers whose iteration does not tell never
-        count as converged.
+        Take one more product to measure the residual. Without it, solvers whose iteration does not give the residual
+        never count as converged.
 
     # Raises
 
-    `ConfigurationError` for a value out of these.
+    `ConfigurationError` for a value outside these ranges.
     """
 
-    #: Whether the solution is another one in another orthonormal basis.
-    basis_bound = False
+    #: Whether the solution depends on the orthonormal basis in which the system is written.
+    depends_on_basis = False
     #: Whether it needs the gradient of each example's loss.
     needs_examples = False
-    #: The least `max_steps` that makes sense.
+    #: The smallest valid `max_steps`.
     _fewest_steps = 1
 
     def __init__(
@@ -151,6 +151,8 @@ class InverseHessianVector(Registrable):
 
     def solve(self, curvature: Curvature, rhs: torch.Tensor) -> Solution:
         """
+        Solves `(H + damping I) q = v`.
+
         # Parameters
 
         curvature : `Curvature`
@@ -161,16 +163,16 @@ class InverseHessianVector(Registrable):
         # Returns
 
         solution : `Solution`
-            Zeros in 0 steps where `v` is zero; the iterate so far where a product is not finite.
+            Zeros after 0 steps if `v` is zero; the present iterate if a product is not finite.
         """
         rhs = rhs.detach()
-        scale = largest_size(rhs)
+        scale = max_abs(rhs)
         if not math.isfinite(scale):
             status = "the right-hand side is not finite: look for a NaN in the outer loss's gradient"
-            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0, troubled=True)
+            return Solution(torch.zeros_like(rhs), None, 0, False, status, None, 0, has_problem=True)
         if scale == 0:
             return Solution(rhs.clone(), 0.0, 0, True, "the right-hand side is zero", None, 0)
-        # Squares of a small gradient would vanish in float32.
+        # Scaled, as the squares of a small gradient would underflow in float32.
         system = System(curvature, self.damping, rhs / scale)
         try:
             advice = self._solve(system)
@@ -182,7 +184,7 @@ class InverseHessianVector(Registrable):
                 "rate, or raise the precision"
             )
         solution = system.iterate * scale
-        if not math.isfinite(largest_size(solution)):
+        if not math.isfinite(max_abs(solution)):
             solution, system.residual, system.steps = torch.zeros_like(rhs), None, 0
             advice = "the solution grew out of range, so it is taken as zero: raise damping"
         if system.products and system.flat:
@@ -192,14 +194,14 @@ class InverseHessianVector(Registrable):
             )
         residual = system.residual
         converged = residual is not None and residual <= self.tolerance
-        troubled = advice is not None
+        has_problem = advice is not None
         if advice is None:
             advice = self._summary(system, converged)
         extremes = (system.least, system.most) if system.least <= system.most else None
-        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, troubled)
+        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, has_problem)
 
     def _solve(self, system: System) -> Optional[str]:
-        """Sets `system.iterate` and `system.steps`; returns a sentence where there is something to tell."""
+        """Sets `system.iterate` and `system.steps`; returns a sentence if there is a problem to report."""
         raise NotImplementedError
 
     def _summary(self, system: System, converged: bool) -> str:

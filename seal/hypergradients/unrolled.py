@@ -39,15 +39,15 @@ def unrolled_hypergradient(
 ) -> UnrolledHypergradient:
     """
     The gradient with respect to `psi` of `L_Prim(theta_T(psi), psi)`, where
-    `theta_{t+1} = theta_t - step_size dL_Aux/dtheta (theta_t, psi)` starts from the present `theta`: reverse-mode
-    differentiation of the steps (RW4), to compare the implicit gradient with. With `a_T = dL_Prim/dtheta`,
+    `theta_{t+1} = theta_t - step_size dL_Aux/dtheta (theta_t, psi)` starts from the present `theta`, by reverse-mode
+    differentiation of the steps: a reference for the implicit gradient. With `a_T = dL_Prim/dtheta`,
 
         g <- g - step_size J_t^T a_{t+1},   a_t = a_{t+1} - step_size H_t a_{t+1},   t = T-1, ..., 0
 
-    It tends to the implicit gradient as the steps converge, and from a minimum `K + 1` steps of size `1/c` give
-    the Neumann series with `K` terms and divisor `c`. The parameters are afterwards what they were, bit for bit.
-    Every evaluation of the inner loss draws the same random numbers, and the caller's stream moves by the outer
-    loss alone. Memory: `num_steps` copies of `theta`, or `backward_steps` if fewer.
+    It tends to the implicit gradient as the steps converge; from a minimum, `K + 1` steps of size `1/c` give the
+    Neumann series with `K` terms and divisor `c`. Afterwards the parameters have their former values, bit for bit.
+    Every evaluation of the inner loss draws the same random numbers, and only the outer loss advances the caller's
+    stream. Memory: `num_steps` copies of `theta`, or `backward_steps` if fewer.
 
     # Parameters
 
@@ -58,7 +58,7 @@ def unrolled_hypergradient(
     step_size : `float`
         Above 0.
     backward_steps : `int`, optional
-        Differentiate only the last so many steps; all where `None`.
+        How many of the last steps are differentiated; `None`: all steps.
 
     # Returns
 
@@ -66,7 +66,7 @@ def unrolled_hypergradient(
 
     # Raises
 
-    As `hypergradient`; `ConfigurationError` for numbers out of these; `FloatingPointError` where the steps
+    As `hypergradient`; `ConfigurationError` for numbers outside these ranges; `FloatingPointError` where the steps
     diverge.
     """
     if num_steps < 1 or not step_size > 0 or (backward_steps is not None and backward_steps < 1):

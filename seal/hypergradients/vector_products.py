@@ -1,4 +1,4 @@
-"""Products of named vectors with the second derivatives of a loss, in either way."""
+"""Products of named vectors with the second derivatives of a loss, by autograd or by finite differences."""
 
 from typing import Dict, Mapping, Optional
 
@@ -22,20 +22,21 @@ def loss_products(
     randomness: Optional[FixedRandomness] = None,
 ) -> LossProducts:
     """
+    Makes the `LossProducts` of the chosen kind.
+
     # Parameters
 
     loss, inner, outer, reduce, randomness :
         As for `LossProducts`.
     products : `str`, optional (default = `"autograd"`)
-        `"autograd"`: exact, by a gradient of the gradient; keeps one graph. `"finite_differences"`: two
-        gradients a product; slower, approximate, and good for any loss with a gradient.
+        `"autograd"`: exact, by a gradient of the gradient; keeps one graph. `"finite_differences"`: two gradients per
+        product; slower and approximate, but possible for any loss with a gradient.
     radius : `float`, optional
-        Of `"finite_differences"`: the norm of the displacement, above 0; chosen from precision and norms where
-        `None`.
+        The norm of the displacement of `"finite_differences"`, above 0; `None`: chosen from precision and norms.
 
     # Raises
 
-    `ConfigurationError` for other `products`, or a radius where there is no displacement.
+    `ConfigurationError` for any other `products`, or a radius with `"autograd"`.
     """
     if products == "finite_differences":
         return FiniteDifferenceProducts(loss, inner, outer, reduce, randomness, radius)
@@ -54,7 +55,7 @@ def hessian_vector_product(
     radius: Optional[float] = None,
 ) -> Dict[str, torch.Tensor]:
     """
-    `H p` with `H = d2 L / d theta d theta`; implicit-training paper, Appendix A (IM10, IM11).
+    `H p` with `H = d2 L / d theta d theta`; implicit-training paper, Appendix A.
 
     # Parameters
 
@@ -105,6 +106,8 @@ def cross_hessian_vector_product(
 
 def both_layouts(inner: Mapping[str, torch.Tensor], outer: Mapping[str, torch.Tensor]):
     """
+    The layouts of the inner and of the outer parameters.
+
     # Raises
 
     `ConfigurationError` where a tensor is in both, as an encoder that the nets share would be.

@@ -1,7 +1,8 @@
 from seal.models.multilabel import MultilabelModel
 from seal.models.partly_labelled_tagging import PartlyLabelledTaggingModel
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
 from seal.models.segmentation import SegmentationModel
 from seal.models.srl import SrlModel
 from seal.models.tagging import TaggingModel
+from seal.models.task_state import TaskState
 from seal.models.text_multilabel import TextMultilabelModel

@@ -1,5 +1,5 @@
 """
-Which parts of a model need which others; each mistake a `ConfigurationError`.
+Checks of which parts of a model need which others. Each mistake is a `ConfigurationError`.
 """
 
 from typing import Any, Optional
@@ -31,7 +31,7 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
 
 
 def check_gold(gold: Optional[torch.Tensor]) -> None:
-    """Of a batch to learn from; a file read without its tags has none."""
+    """Refuses a training batch without gold, as from a file that was read without its tags."""
     if gold is None:
         raise ConfigurationError(
             "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
@@ -75,7 +75,7 @@ def check_cost_augmented(
 
 
 def check_no_loss_net_parts(sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
-    """Of a model that has no loss-net."""
+    """Refuses the parts that only train a loss-net, in a model without one."""
     for key, part in (("sampler", sampler), ("energy_loss", energy_loss)):
         if part is not None:
             raise ConfigurationError(f"model.{key}: it trains a loss_net, and there is none; leave it out.")

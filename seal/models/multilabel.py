@@ -8,15 +8,16 @@ from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 
-#: How probabilities become labels: by 0.5, by one tuned threshold, or by one a label.
+#: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")
-#: What the one tuned threshold makes best.
-TUNED_FOR = ("f1", "micro_f1")
+#: The metrics for which the threshold for all labels can be tuned.
+TUNING_METRICS = ("f1", "micro_f1")
 
 
 @Model.register("seal_multilabel")
@@ -24,18 +25,18 @@ class MultilabelModel(SealModel):
     """
     Multi-label classification of feature vectors (`seal_multilabel` reader).
 
-    Thresholds other than 0.5 are tuned on validation data by the trainer callback `tune_thresholds` and are part
-    of the model's weights; once they are, every figure is reported with them as well.
+    Thresholds other than 0.5 are tuned on validation data by the trainer callback `tune_thresholds` and are part of
+    the model's weights; once they are tuned, every F1 score is also reported with them.
 
     # Parameters
 
     As for `SealModel`, and
 
     decision : `str`, optional (default = `"half"`)
-        What a predicted label is: of at least the probability 0.5 as in the papers (`"half"`), the tuned threshold
-        (`"tuned"`) or the tuned threshold of its own (`"per_label"`).
+        The least probability of a predicted label: 0.5 as in the papers (`"half"`), the tuned threshold (`"tuned"`) or
+        the label's own tuned threshold (`"per_label"`).
     empty_f1 : `float`, optional (default = `1.0`)
-        The F1, 0 to 1, of a row that neither has nor is given a label.
+        The F1, 0 to 1, of a row without labels for which none is predicted.
     """
 
     default_predictor = "seal_multilabel"
@@ -61,13 +62,13 @@ class MultilabelModel(SealModel):
         super().__init__(
             vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
         )
-        #: Which threshold predicts; may be set anew.
+        #: As the parameter; may be changed later.
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
         self._empty_f1 = empty_f1
-        #: Set to the score (`TUNED_FOR`) by which to tune the threshold on what is scored next, those of labels with
-        #: it. Only ever right for validation data.
-        self.tune_thresholds: Optional[str] = None
+        #: The metric for which `get_metrics` tunes the thresholds (the one for all labels, and one for each); `None`:
+        #: no tuning. Set it while validation data is scored, never for other data.
+        self.tuned_metric: Optional[str] = None
         self.register_buffer("is_tuned", torch.tensor(False))
         self.register_buffer("tuned_threshold", torch.tensor(0.5))
         # shape: (labels,)
@@ -82,7 +83,7 @@ class MultilabelModel(SealModel):
         return self._task_state({"features": features}, len(features), labels)
 
     def _task_state(self, inputs: Dict[str, Any], rows: int, labels: Optional[torch.Tensor]) -> TaskState:
-        if self.training and self.decision != "half" and not self.tune_thresholds:
+        if self.training and self.decision != "half" and not self.tuned_metric:
             raise ConfigurationError(
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
                 "'tune_thresholds' to trainer.callbacks, or leave the decision out."
@@ -110,10 +111,10 @@ class MultilabelModel(SealModel):
         # Returns
 
         probabilities : `torch.FloatTensor`, `(rows, labels)`
-            Of the task-net; or the relaxed labels that `inference` found.
+            Those of the task-net; or the relaxed labels that `inference` found.
         predicted : `torch.BoolTensor`, `(rows, labels)`
         energy : `torch.FloatTensor`, `(rows,)`
-            Of the predicted labels, where `with_energy` is set and there is a loss-net.
+            The energy of the predicted labels, if `with_energy` is set and there is a loss-net.
         loss : `torch.Tensor`, a scalar
             Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
             task-net predicts.
@@ -140,10 +141,10 @@ class MultilabelModel(SealModel):
 
     @property
     def threshold(self) -> torch.Tensor:
-        """Of the probability, by which labels are predicted: a scalar or `(labels,)`."""
+        """The least probability of a predicted label: a scalar or `(labels,)`."""
         if self.decision == "half":
             return self.tuned_threshold.new_tensor(0.5)
-        if not self.tune_thresholds:
+        if not self.tuned_metric:
             self.check_tuned(self.decision, "model.decision")
         return self.tuned_threshold if self.decision == "tuned" else self.label_thresholds
 
@@ -151,7 +152,7 @@ class MultilabelModel(SealModel):
         """
         # Raises
 
-        `ConfigurationError` if the decision, the value of `key`, needs thresholds and they were never tuned.
+        `ConfigurationError` if `decision`, the value of the config key `key`, needs thresholds that were never tuned.
         """
         if decision != "half" and not self.is_tuned:
             raise ConfigurationError(
@@ -168,8 +169,8 @@ class MultilabelModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        At 0.5 `f1` (example F1), `micro_f1`, `macro_f1`, and `mean_average_precision`; the same F1 scores with the
-        tuned thresholds, as `f1_tuned` and `f1_per_label` and so on; all in percent. And the means of the training
+        In percent: `f1` (example F1), `micro_f1` and `macro_f1` at 0.5; `mean_average_precision`; and the same F1
+        scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. Also the means of the training
         losses.
         """
         metrics = super().get_metrics(reset)
@@ -178,12 +179,12 @@ class MultilabelModel(SealModel):
         return metrics
 
     def _thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
-        if self.tune_thresholds:
-            if self.tune_thresholds == "micro_f1":
+        if self.tuned_metric:
+            if self.tuned_metric == "micro_f1":
                 self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold))
             else:
                 self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1))
-            # A label that the data lack is decided as the others are.
+            # A label that the data lack gets the threshold for all labels.
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))
             self.is_tuned.fill_(True)

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -8,41 +8,41 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
 from seal.losses import EnergyLoss, NetTerms, RewardedContrastiveDivergenceLoss, TaskLoss
-from seal.models.seal_model import TaskState
 from seal.models.tagging import TaggingModel
+from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates
 from seal.rewards import Reward
 from seal.samplers import DiscreteSampler, RewardSearch, Sampler
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PartlyLabelledState(TaskState):
     """
     # Parameters
 
     words : `List[List[str]]`
-        Of each row.
+        The words of each row.
     labelled : `torch.BoolTensor`, `(batch,)`, optional
-        Whether a row's gold is gold; `None` where that of all is. Other rows have something in its place that nothing
-        may look at.
+        Whether the row has tags; `None`: all have. `gold` of the other rows is a placeholder that must not be read.
     """
 
-    words: List[List[str]] = field(default_factory=list)
-    labelled: Optional[torch.Tensor] = None
+    words: List[List[str]]
+    labelled: Optional[torch.Tensor]
 
 
 @Model.register("seal_partly_labelled_tagging")
 class PartlyLabelledTaggingModel(TaggingModel):
     """
-    Sequence labelling from few sentences with tags and many without, of which a `reward` says how good a tagging is
-    (implicit-training paper, "Citation Field Extraction"; IM13). For the reader's option `labelled`. The two kinds of
-    rows stand in a batch in any mixture, and each adds the same as in any other.
+    Sequence labelling from few sentences with tags and many without; for the latter, a `reward` says how good a
+    tagging is (implicit-training paper, "Citation Field Extraction"). It goes with the reader's option `labelled`. A
+    batch may mix the two kinds of rows as it likes: what a row adds to a loss does not depend on the mixture.
 
-    With tags: the loss-net learns by contrastive divergence with `Delta = 1 - token accuracy`, the task-net by
-    `L_Aux = CE + lambda E(x, A(x))`. Without: of draws from the task-net and its best output the one of the highest
-    reward is improved by `search` and stands in the place of gold, `Delta(y_k) = R(x, y+) - R(x, y_k)`; and `L_Aux` is
-    `lambda E(x, A(x))` alone. How rewards enter the losses the paper does not say.
+    On rows with tags, the loss-net learns by contrastive divergence with `Delta = 1 - token accuracy`, and the
+    task-net by `L_Aux = CE + lambda E(x, A(x))`. On rows without, the output of the highest reward among draws from
+    the task-net and its best output is improved by `search`; the result `y+` takes the place of gold, with
+    `Delta(y_k) = R(x, y+) - R(x, y_k)`, and `L_Aux` is `lambda E(x, A(x))` alone. The paper does not say how rewards
+    enter the losses.
 
     # Parameters
 
@@ -109,7 +109,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
         labelled: Optional[torch.Tensor] = None,
         **features: torch.Tensor,
     ) -> Dict[str, Any]:
-        """As that of `TaggingModel`; a batch with a row without tags has neither loss nor metrics."""
+        """As `TaggingModel.forward`. A batch that has a row without tags gives neither loss nor metrics."""
         if labelled is not None and not labelled.all():
             tags = None
         return super().forward(tokens, tags, metadata, **features)
@@ -128,7 +128,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
             starts = self.output_space.stack(outputs[rows], best.unsqueeze(1))
             target[rows], value = self._search(reward, starts, self.output_space, mask)
             of_draws = reward(outputs[rows], mask)
-            # The same sum in another order may differ in its last digit; that is a tie.
+            # A reward that is summed in another order may differ in its last digit; that counts as a tie.
             behind = value.unsqueeze(1) - of_draws
             gap[rows] = torch.where(behind > 1e-6, behind, 0.0)
             counts = drawn.log_counts().exp()
@@ -149,6 +149,6 @@ class PartlyLabelledTaggingModel(TaggingModel):
     ) -> Tuple[NetTerms, Optional[NetTerms], Optional[torch.Tensor]]:
         terms, cost_augmented, gold_energy = super()._terms(state, features)
         if state.labelled is not None:
-            # Not times 0: what stands in the place of gold may be as unlikely as it will.
+            # Not a product with 0: the placeholder for gold may have an infinite loss.
             terms = terms._replace(supervised=torch.where(state.labelled, terms.supervised, 0.0))
         return terms, cost_augmented, gold_energy

@@ -10,8 +10,8 @@ def load_pretrained(
     net: torch.nn.Module, name: str, path: str, output_space: OutputSpace, vocab: Vocabulary
 ) -> None:
     """
-    Gives a model's part the weights that it has in a trained model: a static loss-net, a frozen noise net. What
-    a checkpoint or an archive of the new model holds needs the file no more.
+    Gives a part of a model, such as a static loss-net or a frozen noise net, the weights that it has in a trained
+    model. A checkpoint or an archive of the new model does not need that file.
 
     # Parameters
 
@@ -21,9 +21,9 @@ def load_pretrained(
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`
-        Its labels must be the trained model's, in their order.
+        Its labels must be the trained model's, in the same order.
     vocab : `Vocabulary`
-        So must be what it numbers of the inputs: words, or attributes.
+        Its numbering of the inputs (words, or attributes) must be the trained model's, too.
 
     # Raises
 

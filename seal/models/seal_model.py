@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -18,48 +17,20 @@ from seal.models.model_checks import (
     check_who_predicts,
 )
 from seal.models.pretrained import load_pretrained
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
 
 
-@dataclass
-class TaskState:
-    """
-    The task-net's view of a batch. Everything the two losses share, so that one pass of the task-net serves both.
-
-    # Parameters
-
-    inputs : `Dict[str, Any]`
-        The tensors that encoders read.
-    logits : `torch.Tensor`, `(batch, *structure)`
-        With the task-net's graph; zeros without a task-net.
-    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
-        `None` without a task-net.
-    mask : `torch.BoolTensor`, optional
-    gold : `torch.Tensor`, `(batch, *output)`, optional
-    auxiliary_loss : `torch.Tensor`, a scalar, optional
-        The loss of further heads of the task-net.
-    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
-        The cost-augmented network's logits, with its graph; `None` from `task_state`.
-    """
-
-    inputs: Dict[str, Any]
-    logits: torch.Tensor
-    hidden: Optional[torch.Tensor]
-    mask: Optional[torch.Tensor] = None
-    gold: Optional[torch.Tensor] = None
-    auxiliary_loss: Optional[torch.Tensor] = None
-    cost_augmented: Optional[torch.Tensor] = None
-
-
 class SealModel(Model):
     """
-    A task-net, and what trains it: a loss-net with its sampler and loss. A subclass a task says how a batch becomes
-    a `TaskState` (`task_state`) and adds metrics and decoding; trainers call the losses below, a player at a time.
+    A task-net, and what trains it: a loss-net with its sampler and loss. There is a subclass for each task, which
+    defines how a batch becomes a `TaskState` (`task_state`) and adds metrics and decoding. Trainers call the losses
+    below, one player at a time.
 
-    Called as a stock AllenNLP model it is the task-net alone, with its cross-entropy as `loss`; or, where
-    `inference` is set, the loss-net, whose energy that sampler makes small.
+    Called like any AllenNLP model, it is the task-net alone, with its cross-entropy as `loss`; or, if `inference` is
+    set, that sampler predicts by minimising the loss-net's energy.
 
     # Parameters
 
@@ -76,7 +47,7 @@ class SealModel(Model):
     task_loss : `TaskLoss`, optional (default = `TaskLoss()`)
         Trains the task-net.
     inference : `Sampler`, optional (default = `None`)
-        Predicts in the place of the task-net, from the energy: `gradient_based_inference`.
+        Predicts from the energy, in place of the task-net: `gradient_based_inference`.
     cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
         A second network for the loss-net to learn from; no prediction needs it. The task loss `inference_network`
         trains it with the task-net.
@@ -88,9 +59,9 @@ class SealModel(Model):
     network lacks what trains or uses it; or a pretrained file does not fit.
     """
 
-    #: What the loss of further heads is called in the metrics.
+    #: The metric's name for the loss of further heads.
     auxiliary_name = "auxiliary_loss"
-    #: True where `draw` gives `RewardedCandidates`.
+    #: Whether `draw` returns `RewardedCandidates`.
     gives_rewards = False
 
     def __init__(
@@ -121,7 +92,8 @@ class SealModel(Model):
         else:
             check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
-            # Nor do the random starts of what trains it move what comes after: further heads, dropout, batches.
+            # Nor do the random starts of the nets that train it change the random numbers of what comes after: further
+            # heads, dropout, batches.
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(output_space=output_space, task_net_dim=dim)
                 if cost_augmented_net is not None:
@@ -132,12 +104,12 @@ class SealModel(Model):
         for name, net in (("task_net", self.task_net), ("loss_net", self.loss_net)):
             if net is not None and net.pretrained_file is not None:
                 load_pretrained(net, name, net.pretrained_file, output_space, vocab)
-        #: Set to also give the energy of what is predicted, out of training.
+        #: Whether `forward` also returns the energy of what is predicted, outside training.
         self.with_energy = False
-        #: What `get_metrics` reports of training.
+        #: The training losses that `get_metrics` reports.
         self.monitors = Monitors()
 
-    # What a subclass says.
+    # What a subclass defines.
 
     def task_state(self, **batch: Any) -> TaskState:
         """Runs the task-net on a batch, with its graph."""
@@ -146,7 +118,7 @@ class SealModel(Model):
     # What trainers call.
 
     def state_of_all_nets(self, **batch: Any) -> TaskState:
-        """`task_state`, and what the cost-augmented network, if there is one, makes of inputs and gold."""
+        """`task_state`, with the logits of the cost-augmented network if there is one and gold is given."""
         state = self.task_state(**batch)
         if self.cost_augmented_net is not None and state.gold is not None and len(state.gold) > 0:
             output = TaskNetOutput(state.logits, state.hidden)
@@ -159,14 +131,16 @@ class SealModel(Model):
         return [parameter for parameter in self.parameters() if id(parameter) not in theirs]
 
     def loss_net_parameters(self) -> List[torch.nn.Parameter]:
-        """`Theta`; empty without a loss-net. What an output space learns is the task-net's."""
+        """`Theta`; empty without a loss-net. An output space's parameters count as the task-net's."""
         if self.loss_net is None:
             return []
         shared = {id(parameter) for parameter in self.output_space.parameters()}
         return [parameter for parameter in self.loss_net.parameters() if id(parameter) not in shared]
 
     def prediction_parameters(self) -> List[torch.nn.Parameter]:
-        """Those that a prediction depends on: the task-net's, the loss-net's where `inference` predicts, or both."""
+        """
+        The parameters that predictions depend on: the task-net's, the loss-net's where `inference` predicts, or both.
+        """
         by_energy = [] if self.inference is None else self.loss_net_parameters()
         if by_energy and not (self.inference.uses_task_net or self.loss_net.shares_encoder):
             return by_energy
@@ -174,17 +148,18 @@ class SealModel(Model):
         return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy
 
     def draw(self, state: TaskState) -> Candidates:
-        """Candidates for the loss-net from the task-net as it is; constants."""
+        """The loss-net's candidates, drawn with the present task-net; constants."""
         check_gold(state.gold)
         if len(state.gold) == 0:
             return Candidates(state.gold.unsqueeze(1))
-        return self._sample(self.sampler, state, state.gold)
+        return self.sample_with(self.sampler, state, state.gold)
 
     def infer(self, state: TaskState) -> torch.Tensor:
         """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
-        return self._sample(self.inference, state, None).outputs.squeeze(1)
+        return self.sample_with(self.inference, state, None).outputs.squeeze(1)
 
-    def _sample(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
+    def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
+        """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
         features: List[Any] = []
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
@@ -192,14 +167,14 @@ class SealModel(Model):
                 features.append(self.frozen_features(state))
             return self.loss_net(features[0], outputs, state.mask)
 
-        logits, second = state.logits.detach(), state.cost_augmented
-        second = None if second is None else second.detach()
+        logits, cost_augmented = state.logits.detach(), state.cost_augmented
+        cost_augmented = None if cost_augmented is None else cost_augmented.detach()
         with constant(self.loss_net):
-            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy, second))
+            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy, cost_augmented))
 
     def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
         """
-        `L_E`, the mean over the batch: a scalar with a graph into the loss-net; and into the task-net where the
+        `L_E`, the mean over the batch: a scalar with a graph into the loss-net, and into the task-net if the
         candidates have one.
         """
         if len(state.gold) == 0:
@@ -216,7 +191,7 @@ class SealModel(Model):
         return loss
 
     def frozen_features(self, state: TaskState) -> List[Any]:
-        """What the loss-net keeps of the input, as constants."""
+        """The loss-net's features of the input, as constants."""
         if len(state.logits) == 0:
             return []
         with constant(self.loss_net), torch.no_grad():
@@ -226,15 +201,15 @@ class SealModel(Model):
         self, state: TaskState, features: Optional[List[Any]] = None, supervised: bool = True
     ) -> torch.Tensor:
         """
-        `L_F` and the loss of further heads: a scalar with a graph into the task-net, and the cost-augmented network
-        beside it, only.
+        `L_F` plus the loss of further heads: a scalar whose graph leads into the task-net, and the cost-augmented
+        network beside it, only.
 
         # Parameters
 
         features : optional
-            `frozen_features`, where the energy's weight is not 0.
+            What `frozen_features` returns; needed where the energy's weight is not 0.
         supervised : `bool`, optional (default = `True`)
-            If not, the loss is `E(x, F(x))` alone, and gold is not looked at.
+            If not, the loss is `E(x, F(x))` alone, and gold is not read.
         """
         if len(state.logits) == 0:
             loss = no_loss(self.task_net_parameters())
@@ -261,15 +236,14 @@ class SealModel(Model):
 
     def joint_loss(self, batch: Any) -> torch.Tensor:
         """
-        `L_F` of a batch as a function of both nets: a scalar with a graph into each, which is what an implicit
-        gradient differentiates twice. The loss-net has no dropout in it, as in `task_net_loss`. Nothing is
-        logged.
+        `L_F` of a batch as a function of both nets: a scalar with a graph into each, for an implicit gradient to
+        differentiate twice. The loss-net has no dropout here, as in `task_net_loss`. Nothing is logged.
         """
         losses = self.joint_losses(batch)
         return no_loss(list(self.parameters())) if len(losses) == 0 else losses.mean()
 
     def joint_losses(self, batch: Any) -> torch.Tensor:
-        """What `joint_loss` is the mean of: `(instances,)`. The loss of further heads is added to each."""
+        """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
         state = self.state_of_all_nets(**batch)
         if len(state.gold) == 0:
             return state.logits.new_zeros(0)
@@ -281,7 +255,7 @@ class SealModel(Model):
     def _terms(
         self, state: TaskState, features: Optional[List[Any]]
     ) -> Tuple[NetTerms, Optional[NetTerms], Optional[torch.Tensor]]:
-        """What the task loss is a function of; without `features` the energy plays no part."""
+        """The arguments of the task loss; without `features` they have no energy."""
         space, gold, mask = self.output_space, state.gold, state.mask
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
         energies: List[Optional[torch.Tensor]] = [None] * len(networks)
@@ -315,7 +289,7 @@ class SealModel(Model):
 
 
 def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
-    """Trainers of seal call a model's parts; AllenNLP's calls the model, whose loss is cross-entropy alone."""
+    """Refuses AllenNLP's own trainer: it would call the model, whose loss is cross-entropy alone, not its parts."""
     if model.training:
         raise ConfigurationError(
             "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of "

@@ -9,34 +9,36 @@ from allennlp.models import Model
 from seal.common.crops import CropGrid
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import BinaryMask, OutputSpace
 from seal.samplers import Sampler
 
-# Parts of images that go through the nets at once, out of training: the memory they take grows with them.
+# How many parts of images go through the nets at once, outside training; memory grows with their number.
 _AT_ONCE = 256
 
 
 @Model.register("seal_segmentation")
 class SegmentationModel(SealModel):
     """
-    The foreground of images (`seal_segmentation` reader). It trains on images, or crops of them, of the size of its
-    output space. An image that is larger is predicted by parts, whose probabilities are averaged where they overlap
-    (the protocol of Gygli et al. 2017, which SEAL follows).
+    Segmentation of images into foreground and background (`seal_segmentation` reader). It is trained on images, or
+    crops of them, of the size of its output space. A larger image is predicted in parts, whose probabilities are
+    averaged where they overlap (the protocol of Gygli et al. 2017, which SEAL follows).
 
     # Parameters
 
     As for `SealModel`, except that it has no `cost_augmented_net`, and
 
     crops_per_side : `int`, optional (default = `6`)
-        The parts in a row and in a column of a larger image: 36 crops of 24 x 24 pixels in the protocol.
+        The number of parts in a row and in a column of a larger image; 6 makes the protocol's 36 crops, of 24 x 24
+        pixels.
     empty_iou : `float`, optional (default = `1.0`)
-        The IoU, 0 to 1, of an image that neither has nor is given foreground.
+        The IoU, 0 to 1, of an image without foreground for which none is predicted.
 
     # Raises
 
-    `ConfigurationError` if the output space is no `binary_mask`, or an image is smaller than it.
+    `ConfigurationError` if the output space is not a `binary_mask`, or an image is smaller than it.
     """
 
     default_predictor = "seal_segmentation"
@@ -95,7 +97,7 @@ class SegmentationModel(SealModel):
         # Parameters
 
         image : `torch.FloatTensor`, `(images, 3, H, W)`
-            As `seal.dataset_readers.segmentation.as_input` gives it.
+            In the form that `seal.dataset_readers.segmentation.as_input` returns.
         mask : `torch.FloatTensor`, `(images, H, W)`, optional
             0 or 1.
         metadata : `List[Dict[str, Any]]`, optional
@@ -103,11 +105,11 @@ class SegmentationModel(SealModel):
         # Returns
 
         probabilities : `torch.FloatTensor`, `(images, H, W)`
-            Of the foreground, by the task-net; or the relaxed mask that `inference` found.
+            The task-net's probabilities of the foreground; or the relaxed mask that `inference` found.
         predicted : `torch.BoolTensor`, `(images, H, W)`
         energy : `torch.FloatTensor`, `(images,)`
-            Of the predicted mask, the mean over the parts of an image, where `with_energy` is set and there is a
-            loss-net.
+            The energy of the predicted mask, the mean over the parts of an image, if `with_energy` is set and there is
+            a loss-net.
         loss : `torch.Tensor`, a scalar
             Cross-entropy of the task-net, summed over pixels, averaged over the parts of images, where gold is given
             and the task-net predicts.
@@ -129,7 +131,7 @@ class SegmentationModel(SealModel):
             output["predicted"] = output["probabilities"] >= 0.5
             if self.with_energy and self.loss_net is not None:
                 outputs = self._chunks(grid.cut(output["predicted"].to(probabilities[0])).unsqueeze(1))
-                # Of several chunks each state is made again: all of them together are what memory has no room for.
+                # With several chunks each state is computed again: all of them together may not fit into memory.
                 states = [state] if len(images) == 1 else map(self.task_state, images)
                 energy = torch.cat([self.loss_net(self.frozen_features(s), o) for s, o in zip(states, outputs)])
                 output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
@@ -21,8 +22,8 @@ from seal.samplers import Sampler
 @Model.register("seal_srl")
 class SrlModel(SealModel):
     """
-    Semantic role labelling: BIO tags of one predicate's roles, a row of the batch each (`seal_srl` reader). A row
-    without a predicate is a sentence, and trains or runs the predicate finder: a linear head on the task-net's
+    Semantic role labelling: each row of a batch is a sentence with one of its predicates, whose roles are BIO tags
+    (`seal_srl` reader). A row without a predicate trains or runs the predicate finder, a linear head on the task-net's
     vectors that says of each word whether it is a predicate. The loss-net never sees those rows.
 
     # Parameters
@@ -77,7 +78,7 @@ class SrlModel(SealModel):
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> TaskState:
         """
-        The state of the rows with a predicate; the others are in its `auxiliary_loss`.
+        The state of the rows with a predicate. The other rows enter only its `auxiliary_loss`.
         """
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
@@ -128,14 +129,14 @@ class SrlModel(SealModel):
         tags : `torch.LongTensor`, `(rows, words)`
             The most probable legal tags; without meaning in a row without a predicate.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            Of those tags, in nats.
+            The log-probability of those tags, in nats.
         predicate_prob : `torch.FloatTensor`, `(rows, words)`
-            That a word is a predicate; without meaning in a row with a predicate.
+            The probability that a word is a predicate; without meaning in a row with a predicate.
         energy : `torch.FloatTensor`, `(rows,)`
-            Of those tags, where `with_energy` is set.
+            The energy of those tags, if `with_energy` is set and there is a loss-net.
         loss : `torch.Tensor`, a scalar
-            Cross-entropy, where gold is given: summed over words, averaged over rows with a predicate; and the
-            predicate finder's, likewise over the others.
+            If gold is given: the cross-entropy of the tags, summed over words and averaged over the rows with a
+            predicate, plus that of the predicate finder, summed over words and averaged over the other rows.
         """
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
@@ -158,12 +159,12 @@ class SrlModel(SealModel):
         return output
 
     def _update_metrics(self, output, frames, is_predicate, mask, metadata) -> None:
-        # A gold tag that training never saw is an error, not a frame less: the strings are compared.
+        # Strings are compared, so that a gold tag that training never saw counts as an error, not as one frame less.
         decoded = output["tags"].tolist()
         rows = frames.nonzero().squeeze(1).tolist()
         predicted = [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
         self._score(predicted, [metadata[i]["tags"] for i in rows])
-        # Called for every batch: the metric exchanges counts, and workers that call it unequally often hang.
+        # Called for every batch: the metric exchanges counts, and workers that do not all call it equally often hang.
         found, rest = output["predicate_prob"], mask & ~frames.unsqueeze(1)
         self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate, rest)
 

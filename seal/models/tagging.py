@@ -10,7 +10,8 @@ from allennlp.nn.util import get_text_field_mask
 from seal.common.tag_encodings import tags_to_spans
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
-from seal.models.seal_model import SealModel, TaskState
+from seal.models.seal_model import SealModel
+from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
@@ -19,8 +20,8 @@ from seal.samplers import Sampler
 @Model.register("seal_tagging")
 class TaggingModel(SealModel):
     """
-    Sequence labelling: a tag for each word (`seal_tagging` reader). Where the output space has an encoding the tags
-    write entities, which are scored too.
+    Sequence labelling: a tag for each word (`seal_tagging` reader). If the output space has an encoding, the tags
+    encode entities, which are scored too.
 
     # Parameters
 
@@ -56,7 +57,7 @@ class TaggingModel(SealModel):
         super().__init__(
             vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
         )
-        #: Whether the tags write entities.
+        #: Whether the tags encode entities.
         self.has_spans = output_space.encoding is not None
         self._labels = output_space.labels
         self._score = TaggingScore(spans=self.has_spans, by_label=by_label)
@@ -103,17 +104,18 @@ class TaggingModel(SealModel):
         tags : `torch.LongTensor`, `(rows, words)`
             The best legal tags of the task-net; or of the relaxed tags that `inference` found. Not in training.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            Of those tags, in nats; likewise.
+            The log-probability of those tags, in nats. Not in training.
         energy : `torch.FloatTensor`, `(rows,)`
-            Of those tags, where `with_energy` is set and there is a loss-net.
+            The energy of those tags, if `with_energy` is set and there is a loss-net. Not in training.
         cost_augmented_tags : `torch.LongTensor`, `(rows, words)`
-            Those of the cost-augmented network, where there is one and gold is given. Not in training.
+            The tags of the cost-augmented network, if there is one and gold is given. Not in training.
         num_words : `torch.LongTensor`, `(rows,)`
+            The length of each sentence.
         loss : `torch.Tensor`, a scalar
             Cross-entropy of the task-net, summed over words, averaged over rows, where gold is given and the task-net
             predicts.
         """
-        # In training nothing here looks at the cost-augmented network.
+        # In training nothing here needs the cost-augmented network.
         make = self.task_state if self.training else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
         mask, space = state.mask, self.output_space
@@ -131,7 +133,7 @@ class TaggingModel(SealModel):
             if self.with_energy and self.loss_net is not None:
                 output["energy"] = self.loss_net(self.frozen_features(state), outputs, mask).squeeze(1)
             if tags is not None:
-                # The strings of gold: the decoded tags of padding are not theirs to count.
+                # Gold as strings, which have no padding: tags predicted there do not count.
                 gold = [sentence["tags"] for sentence in metadata]
                 self._score(self._strings(output), gold)
                 if state.cost_augmented is not None:
@@ -145,8 +147,8 @@ class TaggingModel(SealModel):
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
-        `tags` become strings, one a word, without padding. Where tags write entities there are `spans`, lists of
-        `(label, first word, last word)`, inclusive.
+        `tags` become strings, one for each word, without padding. Where tags encode entities, each sentence has
+        `spans`, a list of `(label, first word, last word)`, inclusive.
         """
         for name in ("tags", "cost_augmented_tags"):
             if name in output_dict:
@@ -157,9 +159,9 @@ class TaggingModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        `accuracy` of tokens; of entities, where tags write them, `precision`, `recall` and `f1`, and with `by_label` an
-        `f1-<label>` of each label; all in percent. And the means of the training losses. Those of a cost-augmented
-        network begin with `cost_augmented_`; it may see gold, and they speak of training only.
+        In percent: `accuracy` of tokens; where tags encode entities, their `precision`, `recall` and `f1`, and with
+        `by_label` an `f1-<label>` of each label. Also the means of the training losses. Metrics of a cost-augmented
+        network begin with `cost_augmented_`; as it may see gold, they say something about training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:

@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.models.multilabel import MultilabelModel
-from seal.models.seal_model import TaskState
+from seal.models.task_state import TaskState
 from seal.nets.encoders.text_transformer import TextTransformer
 
 
@@ -36,7 +36,7 @@ class TextMultilabelModel(MultilabelModel):
         except ConfigurationError:
             if not metadata:
                 raise
-            # Which text it is a GPU is asked only here.
+            # To find out which text it is synchronises with a GPU, so it is done only here.
             self.check_length(mask.shape[1], metadata[int(mask.sum(dim=1).argmax())]["source"])
         return self._task_state({"tokens": tokens}, len(mask), labels)
 
@@ -44,7 +44,8 @@ class TextMultilabelModel(MultilabelModel):
         """
         # Raises
 
-        `ConfigurationError` if a text of so many tokens, from `source`, is longer than a transformer here takes.
+        `ConfigurationError` if a text of `length` tokens, from `source`, is longer than a transformer of the model
+        takes.
         """
         for module in self.modules():
             if isinstance(module, TextTransformer):
@@ -66,6 +67,6 @@ class TextMultilabelModel(MultilabelModel):
 
         # Returns
 
-        As `MultilabelModel`, a row a text.
+        As `MultilabelModel`, with a row for each text.
         """
         return self._output(self.task_state(tokens, labels, metadata), labels)

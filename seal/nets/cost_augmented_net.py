@@ -1,5 +1,5 @@
 """
-The cost-augmented inference networks: what a loss-net learns from in training, beside the task-net.
+Cost-augmented inference networks, which a loss-net learns from in training, beside the task-net.
 """
 
 from typing import Any, Dict, Optional
@@ -19,8 +19,8 @@ class CostAugmentedNet(torch.nn.Module, Registrable):
     """
     `F^c_Phi(x)`, which looks for the output that the margin loss must push up, `argmin_y E(x, y) - Delta(y, gold)`
     (Tu, Pang & Gimpel 2020, Eq. 3). The task-net beside it is the test-time network `A_Psi` and looks for
-    `argmin_y E(x, y)`. It is trained with the task-net, by the task loss `inference_network`, and no prediction
-    needs it.
+    `argmin_y E(x, y)`. The cost-augmented network is trained with the task-net, by the task loss `inference_network`;
+    no prediction needs it.
 
     # Parameters
 
@@ -41,9 +41,10 @@ class CostAugmentedNet(torch.nn.Module, Registrable):
 
         inputs : the model's input tensors.
         task_net : `TaskNetOutput`
-            With its graph.
+            The task-net's output, with its graph.
         gold : `torch.Tensor`, `(batch, *output)`
         mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
 
         # Returns
 
@@ -55,7 +56,7 @@ class CostAugmentedNet(torch.nn.Module, Registrable):
 @CostAugmentedNet.register("separated")
 class SeparatedNet(CostAugmentedNet):
     """
-    A network of its own, that shares nothing with the task-net (Tu, Pang & Gimpel 2020, section 3.1; IN4).
+    A separate network, which shares nothing with the task-net (Tu, Pang & Gimpel 2020, section 3.1).
 
     # Parameters
 
@@ -63,7 +64,7 @@ class SeparatedNet(CostAugmentedNet):
     output_space, task_net_dim : given by the model.
     dropout : `float`, optional (default = `0.0`)
     bias : `bool`, optional (default = `True`)
-        As a task-net's.
+        As in `TaskNet`.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class SeparatedNet(CostAugmentedNet):
 @CostAugmentedNet.register("shared")
 class SharedNet(CostAugmentedNet):
     """
-    An output layer of its own on the task-net's vectors; both losses train the encoder below (Tu, Pang & Gimpel
-    2020, section 3.1; IN5).
+    An output layer of its own on the task-net's vectors; both losses train the encoder below (Tu, Pang & Gimpel 2020,
+    section 3.1).
 
     # Parameters
 
@@ -104,18 +105,18 @@ class SharedNet(CostAugmentedNet):
 @CostAugmentedNet.register("stacked")
 class StackedNet(CostAugmentedNet):
     """
-    A small function of the task-net's relaxed output and gold, `q([A(x)_t ; y_t])` for each position `t` (Tu, Pang
-    & Gimpel 2020, section 3.1; IN6): what `F^c` adds to `A` is little, and gold says where the cost is. `A(x)` is a
-    constant here, so `F^c`'s loss trains `q` alone and moves no weight of the task-net.
+    A small function of the task-net's relaxed output and gold, `q([A(x)_t ; y_t])` for each position `t` (Tu, Pang &
+    Gimpel 2020, section 3.1). `F^c` differs little from `A`, and gold shows where the cost is. `A(x)` is a constant
+    here, so that the loss of `F^c` trains `q` alone, and no weight of the task-net.
 
-    Where all labels are one position, as in a label set, `q` sees all of them.
+    If all labels are one position, as in a label set, `q` sees all of them.
 
     # Parameters
 
     output_space, task_net_dim : given by the model.
     encoder : `Seq2SeqEncoder`, optional (default = `None`)
-        Below the linear layer of `q`, over the positions; a BiLSTM is as good as none in the paper (IN7). Its input
-        size is twice the number of labels. `None`: `q` is the linear layer.
+        An encoder over the positions, below the linear layer of `q`; in the paper a BiLSTM is as good as none. Its
+        input size is twice the number of labels. `None`: `q` is the linear layer.
 
     # Raises
 
@@ -126,7 +127,7 @@ class StackedNet(CostAugmentedNet):
         self, output_space: OutputSpace, task_net_dim: int, encoder: Optional[Seq2SeqEncoder] = None
     ) -> None:
         super().__init__()
-        self._output_space = [output_space]  # In a list: it is the model's part, not this one's.
+        self._output_space = [output_space]  # In a list, as it is a submodule of the model, not of this net.
         size = 2 * output_space.num_labels
         if encoder is not None and encoder.get_input_dim() != size:
             raise ConfigurationError(
@@ -141,8 +142,7 @@ class StackedNet(CostAugmentedNet):
     def forward(self, inputs, task_net, gold, mask=None):
         space = self._output_space[0]
         output = space.relax(task_net.logits.detach(), mask)
-        # Both relaxed, whatever form gold has.
-        # shape: (batch, 2, *structure)
+        # `stack` relaxes gold, too, whatever its form. shape: (batch, 2, *structure)
         both = space.stack(output, gold.unsqueeze(1))
         features = torch.cat([both[:, 0], both[:, 1]], dim=-1)
         if self._encoder is not None:

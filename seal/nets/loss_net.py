@@ -13,19 +13,20 @@ from seal.output_spaces import OutputSpace
 class LossNet(torch.nn.Module, Registrable):
     """
     The loss-net `E_Theta(x, y)`: an encoder `T_E` and the sum of energy terms (SEAL, NeurIPS 2022, Eq. 2). Low is
-    good. `encode` looks at the input, once a batch; calling the net evaluates any number of candidates against
-    what it returned.
+    good. `encode` computes the features of the input, once per batch; calling the net evaluates any number of
+    candidates with them.
 
     # Parameters
 
     energies : `List[Energy]`
     encoder : `Encoder`, optional (default = `None`)
-        `None` shares the task-net's encoder: the loss-net sees its vectors as constants and trains its own terms
-        alone.
+        `None`: the task-net's encoder is shared. The loss-net reads its vectors as constants, and trains only its own
+        terms.
     dropout : `float`, optional (default = `0.0`)
         On the encoder's vectors.
     pretrained_file : `str`, optional (default = `None`)
-        A trained model's archive or folder, whose loss-net's weights are the start; it has the same shape.
+        A trained model's archive or folder. The weights start as those of its loss-net, which must have the same
+        shape.
     output_space : `OutputSpace`
         Given by the model.
     task_net_dim : `int`, optional
@@ -68,7 +69,7 @@ class LossNet(torch.nn.Module, Registrable):
         """
         # Raises
 
-        `ConfigurationError` if [`copy_task_net`](#copy_task_net) cannot be done.
+        `ConfigurationError` if `copy_task_net` is not possible.
         """
         problem = None
         if task_net is None:
@@ -85,8 +86,8 @@ class LossNet(torch.nn.Module, Registrable):
     @torch.no_grad()
     def copy_task_net(self, task_net: TaskNet) -> None:
         """
-        Makes the local term minus the inner product of an output and the task-net's logits; the other terms stay as
-        they are. [`check_copy`](#check_copy) says where that can be done.
+        Makes the local term minus the inner product of an output and the task-net's logits; the other terms do not
+        change. `check_copy` says whether this is possible.
         """
         self.encoder.load_state_dict(task_net.encoder.state_dict())
         (local,) = self._local_energies()
@@ -107,10 +108,12 @@ class LossNet(torch.nn.Module, Registrable):
         inputs : the model's input tensors.
         task_hidden : `torch.Tensor`, `(batch, ..., size)`
             The task-net's vectors; used, without gradient, where the encoder is shared.
+        mask : `torch.BoolTensor`, optional
+            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
 
         # Returns
 
-        What each term keeps of the input.
+        The features of the input, one item for each term.
         """
         hidden = task_hidden.detach() if self.encoder is None else self.encoder(inputs)
         hidden = self._dropout(hidden)

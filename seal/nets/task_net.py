@@ -34,9 +34,10 @@ class TaskNet(torch.nn.Module, Registrable):
     dropout : `float`, optional (default = `0.0`)
         On the encoder's vectors.
     bias : `bool`, optional (default = `True`)
-        Of the linear layer. The papers' label embeddings `G` have none.
+        Whether the linear layer has a bias. The papers' label embeddings `G` have none.
     pretrained_file : `str`, optional (default = `None`)
-        A trained model's archive or folder, whose task-net's weights are the start; it has the same shape.
+        A trained model's archive or folder. The weights start as those of its task-net, which must have the same
+        shape.
     """
 
     default_implementation = "linear"
@@ -66,7 +67,7 @@ class TaskNet(torch.nn.Module, Registrable):
 
     @property
     def label_bias(self) -> Optional[torch.Tensor]:
-        """`(labels,)`, where there is one."""
+        """`(labels,)`; `None` without one."""
         return self._head.bias
 
     def get_output_dim(self) -> int:

@@ -7,8 +7,7 @@ from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
-from allennlp.training import Checkpointer, Trainer, TrainerCallback
-from allennlp.training.moving_average import MovingAverage
+from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
@@ -21,6 +20,7 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
+from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import (
     check_device,
     check_grad_clipping,
@@ -33,28 +33,28 @@ from seal.training.two_player import TwoPlayerOptimizer
 
 class NonFiniteLoss(ConfigurationError):
     """
-    A player's loss or gradient is no longer a number. It is the settings that must change, so the command
-    ends as with any mistake in them: in a sentence.
+    A player's loss or gradient is not finite. Since it is the settings that must change, the command ends as for any
+    mistake in them, with one sentence.
     """
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
 class AlternatingTrainer(PhasedTrainer):
     """
-    Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1;
-    SE8). For each batch, with the default order:
+    Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1). For each
+    batch, with the default order:
 
         S       = candidates from the task-net as it is
         Theta_t = `loss_net.steps` updates of the loss-net by L_E on S and gold
         Phi_t   = `task_net.steps` updates of the task-net by L_F under Theta_t
 
-    One pass of the task-net serves both where its parameters have not changed in between. SEAL-static is a
-    phase of the loss-net and one of the task-net behind it, or `loss_net.steps = 0` with a trained loss-net;
-    a model without a loss-net is trained by cross-entropy.
+    One pass of the task-net serves both updates if its parameters have not changed in between. SEAL-static is a phase
+    that trains the loss-net, followed by one that trains the task-net; or `loss_net.steps = 0` with a trained
+    loss-net. A model without a loss-net is trained by cross-entropy.
 
-    The epoch loop, validation, early stopping, callbacks, progress bar and mixed precision are AllenNLP's.
-    The last update of a batch runs through that loop, the ones before it inside `training_loss`. A killed run
-    recovers to the same result (`ResumableTrainer`). The best epoch, and patience, are the last phase's.
+    The epoch loop, validation, early stopping, callbacks, progress bar and mixed precision are AllenNLP's. The last
+    update of a batch is made by that loop, the earlier ones inside `training_loss`. A killed run recovers to the same
+    result (`ResumableTrainer`). The best epoch is one of the last phase, and patience counts in that phase alone.
 
     # Parameters
 
@@ -62,21 +62,23 @@ class AlternatingTrainer(PhasedTrainer):
     `learning_rate_scheduler` and `grad_norm`:
 
     task_net, loss_net : `Player`, optional
-        Optimizer, learning-rate scheduler, gradient norm and steps of each. A scheduler counts the batches
-        and epochs in which its player moves, since it was last restarted; `reduce_on_plateau` only those in which
-        somebody moves on whom predictions depend.
+        Optimizer, learning-rate scheduler, gradient norm and steps of each player. A scheduler counts the batches and
+        epochs in which its player is trained, since it was last restarted; of these, `reduce_on_plateau` counts only
+        the epochs in which a player that affects predictions is trained.
     first : `str`, optional (default = `"loss_net"`)
-        Who moves first in a batch.
+        The player that is updated first in a batch.
     phases : `List[Phase]`, optional (default = `[{}]`)
-        Who moves when, each its own number of steps a batch. SEAL-static with NCE: `[{epochs: 20, train:
-        "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart: true}]`.
+        Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
+        `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
+        true}]`.
     use_amp : `bool`, optional (default = `False`)
-        Mixed precision: on a GPU as in AllenNLP; on a CPU matrix products and convolutions in bfloat16, which is faster
-        where the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses and at least the last
-        layer of each energy have full precision, and so has all of validation.
+        Mixed precision. On a GPU it is AllenNLP's; on a CPU, matrix products and convolutions run in bfloat16, which
+        is faster if the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses, at least the
+        last layer of each energy, and all of validation keep full precision.
     num_gradient_accumulation_steps : `int`, optional (default = `1`)
-        Batches that make one update. Both players see all of them before the second moves. Each counts alike, as in
-        AllenNLP: where they are of one size the update is that of one large batch.
+        The number of batches that make one update. A player is updated on all of them before it is the other player's
+        turn. Each batch has the same weight, as in AllenNLP, so that batches of one size give the update of one large
+        batch.
     """
 
     def __init__(
@@ -104,27 +106,27 @@ class AlternatingTrainer(PhasedTrainer):
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
         if not for_training:
-            # As a trained model is evaluated and predicts.
+            # In full precision, as a trained model is evaluated and predicts.
             with torch.autocast(self.cuda_device.type, enabled=False):
                 return super().batch_outputs(batch, for_training=False)
-        # AllenNLP's own autocast knows GPUs alone.
+        # AllenNLP's own autocast is for GPUs only.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._cpu_autocast):
             return super().batch_outputs(batch, for_training=True)
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
         group = micro_batches(batch)
-        turns = self._moves()
-        # To accumulate is to save memory: there, no graph waits for the task-net's turn.
+        turns = self._phase_turns()
+        # Accumulation is meant to save memory, so there no graph is kept for the task-net's turn.
         one_pass = len(group) == 1 and turns[-1] == TASK_NET
         for player in turns[:-1]:
             self._backward(player, group, one_pass, len(group))
             self._update(player, group)
-        # The loop above us backpropagates what is returned, clips and steps.
+        # AllenNLP's loop backpropagates what is returned, clips and steps.
         earlier = self._backward(turns[-1], group[:-1], one_pass, len(group))
         return self._loss(turns[-1], group[-1], one_pass) / len(group) + earlier
 
-    def _moves(self) -> List[str]:
-        """Who moves in a batch of this phase, move by move."""
+    def _phase_turns(self) -> List[str]:
+        """The player of each update of a batch in this phase, in order."""
         return [player for player in self._turns if self._phase.trains(player)]
 
     def _uses_energy(self) -> bool:
@@ -132,7 +134,7 @@ class AlternatingTrainer(PhasedTrainer):
         return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
 
     def _backward(self, player: str, parts: List[MicroBatch], one_pass: bool, group_size: int) -> float:
-        """Accumulates the player's gradients over the batches; returns their part of the mean loss."""
+        """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss."""
         total = 0.0
         for part in parts:
             loss = self._loss(player, part, one_pass) / group_size
@@ -143,7 +145,7 @@ class AlternatingTrainer(PhasedTrainer):
         return total
 
     def _update(self, player: str, group: List[MicroBatch]) -> None:
-        """What AllenNLP's loop does after a backward pass, for the turns before the last."""
+        """Does what AllenNLP's loop does after a backward pass, for all updates of a batch but the last."""
         self.rescale_gradients()
         self.clip_gradient()
         if self._learning_rate_scheduler:
@@ -154,7 +156,7 @@ class AlternatingTrainer(PhasedTrainer):
         else:
             self.optimizer.step()
         self.optimizer.zero_grad()
-        # Under autocast, torch keeps half-precision copies of the weights: here, of those before the update.
+        # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
         torch.clear_autocast_cache()
         loss_net = self.model.loss_net
         if player == LOSS_NET or (loss_net is not None and loss_net.shares_encoder):
@@ -176,7 +178,7 @@ class AlternatingTrainer(PhasedTrainer):
             part.features = self.model.frozen_features(state)
         features = part.features if self._uses_energy() else None
         loss = self.model.task_net_loss(state, features, self._phase.supervised)
-        part.state = None  # The backward pass spends its graph, and the update outdates it.
+        part.state = None  # The backward pass frees its graph, and the update makes it stale.
         return loss
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
@@ -184,9 +186,10 @@ class AlternatingTrainer(PhasedTrainer):
             part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
         with self._loss_net_stream.active():
             if part.state is None:
-                # A pass of the task-net for the loss-net alone: its dropout is the loss-net's matter too. One that
-                # stays as it is has none, so that what it says of an input is one distribution (a frozen noise net).
-                frozen = self.model.task_net is not None and TASK_NET not in self._moves()
+                # This pass of the task-net is for the loss-net alone, so its dropout, too, draws from the loss-net's
+                # stream. A task-net that is not trained in this phase (a frozen noise net) has no dropout, so that it
+                # gives one distribution for an input.
+                frozen = self.model.task_net is not None and TASK_NET not in self._phase_turns()
                 with torch.no_grad(), without_dropout(self.model.task_net) if frozen else nullcontext():
                     part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
@@ -206,8 +209,8 @@ class AlternatingTrainer(PhasedTrainer):
         limit = self._grad_norms[player]
         parameters = list(self.optimizer.parameters())
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
-        length = float(norm)  # A GPU is waited for once.
-        if limit is not None and length > limit:  # Else a pass over all gradients would change nothing.
+        length = float(norm)  # The only synchronisation with a GPU.
+        if limit is not None and length > limit:  # Otherwise clipping would change nothing.
             clip_grads_with_norm_(parameters, limit, norm)
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
@@ -227,42 +230,39 @@ class AlternatingTrainer(PhasedTrainer):
     # Construction.
 
     @classmethod
+    @with_parameters_of(
+        GradientDescentTrainer.from_partial_objects,
+        without=("optimizer", "learning_rate_scheduler", "momentum_scheduler", "grad_norm"),
+    )
     def from_partial_objects(
         cls,
         model: SealModel,
         serialization_dir: str,
         data_loader: DataLoader,
         validation_data_loader: DataLoader = None,
-        local_rank: int = 0,
+        *,
         task_net: Optional[Player] = None,
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
         phases: Optional[List[Phase]] = None,
-        patience: int = None,
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
         grad_clipping: float = None,
         distributed: bool = False,
-        world_size: int = 1,
-        num_gradient_accumulation_steps: int = 1,
         use_amp: bool = False,
         no_grad: List[str] = None,
-        moving_average: Lazy[MovingAverage] = None,
         checkpointer: Optional[Lazy[Checkpointer]] = Lazy(ResumableCheckpointer),
-        callbacks: List[Lazy[TrainerCallback]] = None,
-        enable_default_callbacks: bool = True,
-        run_confidence_checks: bool = True,
-        grad_scaling: bool = True,
         ddp_accelerator: Optional[DdpAccelerator] = None,
+        **settings: Any,
     ) -> "AlternatingTrainer":
         """
-        What `FromParams` calls.
+        The constructor that `FromParams` calls.
 
         # Raises
 
-        `ConfigurationError` if the model is not one of seal's, `first` names no player, nobody is to move, the
-        phases fit neither the players nor `num_epochs`, or `no_grad` names no parameter.
+        `ConfigurationError` if the model is not one of seal's, `first` names no player, no player is to be trained,
+        the phases do not fit the players or `num_epochs`, or `no_grad` names no parameter.
         """
         if not isinstance(model, SealModel):
             raise ConfigurationError(
@@ -274,8 +274,8 @@ class AlternatingTrainer(PhasedTrainer):
         check_no_grad(model, no_grad)
         if validation_data_loader is not None:
             check_validation_metric(model, validation_metric)
-        schedule = Phases(phases or [Phase()], num_epochs)
-        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, schedule)
+        phases_of_run = Phases(phases or [Phase()], num_epochs)
+        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(
                 "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
@@ -289,28 +289,20 @@ class AlternatingTrainer(PhasedTrainer):
             serialization_dir=serialization_dir,
             data_loader=data_loader,
             validation_data_loader=validation_data_loader,
-            local_rank=local_rank,
-            patience=patience,
             validation_metric=validation_metric,
             num_epochs=num_epochs,
             cuda_device=cuda_device,
             grad_clipping=grad_clipping,
             distributed=distributed,
-            world_size=world_size,
-            num_gradient_accumulation_steps=num_gradient_accumulation_steps,
             use_amp=use_amp and not cpu_autocast,
             no_grad=no_grad,
             optimizer=Lazy(players.optimizer),
             learning_rate_scheduler=Lazy(players.scheduler),
-            moving_average=moving_average,
             checkpointer=checkpointer,
-            callbacks=callbacks,
-            enable_default_callbacks=enable_default_callbacks,
-            run_confidence_checks=run_confidence_checks,
-            grad_scaling=grad_scaling,
             ddp_accelerator=ddp_accelerator,
             turns=players.turns,
             grad_norms=players.grad_norms,
-            phases=schedule,
+            phases=phases_of_run,
             cpu_autocast=cpu_autocast,
+            **settings,
         )

@@ -1,8 +1,7 @@
 import contextlib
-import inspect
 import logging
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 import torch.distributed as dist
@@ -22,11 +21,12 @@ from seal.samplers import check_through, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
 
-# Activations of straight pieces: their second derivative is 0, but where it does not exist.
+# Piecewise linear activations: their second derivative is 0 wherever it exists.
 _KINKED = (
     torch.nn.ReLU,
     torch.nn.ReLU6,
@@ -40,72 +40,75 @@ _KINKED = (
 )
 
 
-def with_parameters_of(parent: Callable) -> Callable[[Callable], Callable]:
-    """
-    Gives a constructor that hands its `**settings` on to `parent` the signature that says so: `FromParams` reads
-    config keys from it.
-    """
-
-    def extend(constructor: Callable) -> Callable:
-        mine = inspect.signature(constructor)
-        own = {name: p for name, p in mine.parameters.items() if p.kind is not p.VAR_KEYWORD}
-        theirs = [
-            p.replace(kind=p.KEYWORD_ONLY)
-            for name, p in inspect.signature(parent).parameters.items()
-            if name not in own
-        ]
-        constructor.__signature__ = mine.replace(parameters=[*own.values(), *theirs])
-        return constructor
-
-    return extend
-
-
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
 class ImplicitGradientTrainer(AlternatingTrainer):
     """
-    Bi-level training (implicit-training paper, Eq. 2 and Algorithm 1; IM1 to IM5, IM15):
+    Bi-level training (implicit-training paper, Eq. 2 and Algorithm 1):
 
         psi* = argmin_psi L_Prim(theta*(psi), psi)    with    theta*(psi) = argmin_theta L_Aux(theta, psi)
 
-    with the task-net's parameters `theta` inside, the loss-net's `psi` outside. `L_Aux` is the task loss, `L_Prim`
-    the energy loss on the task-net's own outputs: `margin` (SSVM), `regression` (DVN) or `contrastive_divergence`
-    (CD). For each batch:
+    The inner parameters `theta` are the task-net's, the outer parameters `psi` the loss-net's. `L_Aux` is the task
+    loss, `L_Prim` the energy loss on the task-net's own outputs: `margin` (SSVM), `regression` (DVN) or
+    `contrastive_divergence` (CD). For each batch:
 
-        theta  moves `task_net.steps` times down L_Aux
-        psi    moves along  dL_Prim/dpsi - J^T H^-1 dL_Prim/dtheta   (see `seal.hypergradients`)
+        theta  descends  dL_Aux/dtheta, by `task_net.steps` updates
+        psi    descends  dL_Prim/dpsi - J^T H^-1 dL_Prim/dtheta   (see `seal.hypergradients`)
 
-    The second term is what the loss-net's change does to the task-net that follows it; `implicit: false` leaves it
-    out, which is the update of inference networks.
+    The second term is the effect that a change of the loss-net has on the task-net trained with it. `implicit: false`
+    leaves it out, which gives the update of inference networks.
 
-    Each part of a gradient-accumulation group is solved for by itself, and the mean of their gradients is taken;
-    with `distributed`, all workers solve for their batches together. The solver `sherman_morrison` is handed the
-    task loss of each instance; as their mean is what is minimised, set its `average`.
+    With gradient accumulation, one system is solved for each batch of a group, and the mean of their gradients is
+    taken; with `distributed`, all workers solve one system for their batches together. The solver `sherman_morrison`
+    is given the task loss of each instance; since their mean is what is minimised, set its `average`.
 
     # Parameters
 
     As `alternating`, and
 
     solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps)
-        Of `H q = dL_Prim/dtheta`.
+        Solves `H q = dL_Prim/dtheta`.
     implicit : `bool`, optional (default = `True`)
+        Whether the loss-net's update has its second term.
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
     inner_parameters : `List[str]`, optional (default = `None`)
-        Regular expressions: of the task-net's parameters, `theta` is those with a name in which one is found, and the
-        others count as given. `["^task_net._head"]` leaves out what lies below the last layer, and with it all second
+        Regular expressions. `theta` are the task-net's parameters in whose name one of them is found; the others count
+        as constants. `["^task_net[.]_head[.]"]` leaves out what lies below the last layer, and with it all second
         derivatives of a large encoder. `None`: all of them, as in the paper.
     products : `str`, optional (default = `"autograd"`)
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
+        The player that is updated first in a batch.
 
     # Raises
 
-    `ConfigurationError` without a loss-net and a task-net that both move, where the loss-net has no part in the task
-    loss, with `use_amp`, where an expression of `inner_parameters` is found in no name, with a path that cannot tell a
-    loss the log-probabilities it needs, or, with `distributed`, where batches are accumulated or the solver needs
-    single examples.
+    `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
+    no name, or `through` makes candidates without the log-probabilities that the energy loss needs; with `implicit`,
+    also if the energy has no weight in the task loss, `use_amp` is set, or the run is `distributed` and batches are
+    accumulated or the solver needs the losses of single examples.
     """
+
+    def __init__(
+        self,
+        *args: Any,
+        solver: Optional[InverseHessianVector],
+        implicit: bool,
+        through: str,
+        products: str,
+        inner_parameters: Optional[List[str]],
+        **settings: Any,
+    ) -> None:
+        super().__init__(*args, **settings)
+        self._solver = solver or NeumannSeries(max_steps=5)
+        self._implicit = implicit
+        self._through = through
+        self._products = products
+        self._inner_patterns = inner_parameters
+        # The same in all workers, which solve one system together.
+        self._solver_seed = torch.initial_seed()
+        # What the solver has reported so far.
+        self._warned: List[str] = []
 
     @classmethod
     @with_parameters_of(AlternatingTrainer.from_partial_objects)
@@ -123,7 +126,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         use_amp: bool = False,
         **settings: Any,
     ) -> "ImplicitGradientTrainer":
-        """What `FromParams` calls."""
+        """The constructor that `FromParams` calls."""
         check_through(through, "trainer.through")
         if products not in ("autograd", "finite_differences"):
             raise ConfigurationError(
@@ -134,7 +137,16 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.use_amp: second derivatives need full precision; leave it out, or set implicit to false."
             )
         trainer = super().from_partial_objects(
-            model=model, serialization_dir=serialization_dir, first=first, use_amp=use_amp, **settings
+            model=model,
+            serialization_dir=serialization_dir,
+            first=first,
+            use_amp=use_amp,
+            solver=solver,
+            implicit=implicit,
+            through=through,
+            products=products,
+            inner_parameters=inner_parameters,
+            **settings,
         )
         if through in ("relaxed", "soft") and model.energy_loss is not None and model.energy_loss.needs_noise_log_prob:
             raise ConfigurationError(
@@ -154,17 +166,11 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 )
             if trainer._distributed:
                 _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
-        trainer._implicit, trainer._through, trainer._products = implicit, through, products
-        trainer._inner_patterns = inner_parameters
         inner = trainer._inner_parameters()
         if implicit:
-            # Nothing bends below the last layer where that alone counts.
+            # Activations below the last layer do not matter where `theta` is that layer alone.
             below = any(not name.startswith("task_net._head") for name in inner)
             _warn_of_kinks({**({"task_net": model.task_net} if below else {}), "loss_net": model.loss_net})
-        trainer._solver = solver or NeumannSeries(max_steps=5)
-        # Alike in all workers, which solve one system.
-        trainer._solver_seed = torch.initial_seed()
-        trainer._told: List[str] = []
         return trainer
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
@@ -176,12 +182,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             return self._surrogate(part, inner)
 
     def _surrogate(self, part: MicroBatch, inner: Dict[str, torch.nn.Parameter]) -> torch.Tensor:
-        """`L_Prim` in value, the hypergradient in gradient: what the loop above backpropagates and clips."""
+        """A scalar with the value of `L_Prim` and the hypergradient as its gradient, for AllenNLP's loop."""
         model, batch = self.model, part.batch
         # One pass of the task-net draws the candidates and lets the gradient through them.
-        alone = not self._distributed and not self._solver.basis_bound
+        alone = not self._distributed and not self._solver.depends_on_basis
         spans = InputSpans(model, batch.values()) if alone else None
-        with contextlib.nullcontext() if spans is None else spans.noticed():
+        with contextlib.nullcontext() if spans is None else spans.recording():
             state = model.state_of_all_nets(**batch)
         if not torch.isfinite(state.logits).all():
             raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
@@ -195,7 +201,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         del state
 
         def primary() -> torch.Tensor:
-            # Called once; the graph of this pass would lie about while the system is solved.
+            # Called once. The list gives the state up, so that the graph of this pass is freed before the system is
+            # solved.
             state = states.pop()
             attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
             return model.loss_net_loss(state, attached)
@@ -223,7 +230,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         return _WithGradients.apply(value, gradients, *outer.values())
 
     def _parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
-        """Those that the player's optimizer moves, by name."""
+        """The parameters that the player's optimizer updates, by name."""
         moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
         return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
 
@@ -252,8 +259,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             if value is not None:
                 self.model.monitors.add(name, float(value))
         unsolved = report.residual is not None and not report.converged
-        if (report.troubled or unsolved) and report.status not in self._told and len(self._told) < 5:
-            self._told.append(report.status)
+        if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
+            self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
 
 
@@ -283,7 +290,7 @@ def _warn_of_kinks(nets: Dict[str, torch.nn.Module]) -> None:
 
 
 class _WithGradients(torch.autograd.Function):
-    """A value whose gradients with respect to parameters are known already."""
+    """A value with given gradients with respect to parameters."""
 
     @staticmethod
     def forward(ctx, value, gradients, *parameters):

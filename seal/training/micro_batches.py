@@ -12,9 +12,9 @@ from seal.output_spaces import Candidates
 @dataclass
 class MicroBatch:
     """
-    A batch and what has been computed of it and still holds: `state` until the task-net is updated,
-    `features` until the loss-net is, `candidates` for the whole step. `state` can be backpropagated through
-    where `has_graph`.
+    A batch, and what has been computed for it and is still valid: `state` until the task-net is updated, `features`
+    until the loss-net is, `candidates` for the whole step. `state` has a graph to backpropagate through if
+    `has_graph`.
     """
 
     batch: TensorDict
@@ -25,14 +25,14 @@ class MicroBatch:
 
 
 class BatchGroup(Dict[str, TensorDict]):
-    """The batches of one update, `batch_0` and so on; a dictionary, as callbacks want a batch to be."""
+    """The batches of one update, `batch_0` and so on. It is a dictionary because callbacks expect a batch to be one."""
 
 
 class GroupedLoader(DataLoader):
     """
-    Yields groups of `group_size` batches, the last of an epoch maybe smaller: what one update accumulates
-    over. AllenNLP's loop hands its groups over a batch at a time, and here both players must see the whole
-    group before the second moves.
+    Yields groups of `group_size` batches, over which one update accumulates gradients; the last group of an epoch may
+    be smaller. AllenNLP's loop passes its groups on one batch at a time, but here each player must see the whole group
+    before it is the other one's turn.
 
     # Parameters
 
@@ -67,6 +67,6 @@ def micro_batches(batch: TensorDict) -> List[MicroBatch]:
 
 
 def is_part_of_the_data(loader: DataLoader) -> bool:
-    """Whether a pass over the loader is not one over all its instances."""
+    """Whether a pass over the loader yields only a part of its instances."""
     loader = loader._loader if isinstance(loader, GroupedLoader) else loader
     return getattr(loader, "batches_per_epoch", None) is not None

@@ -16,19 +16,20 @@ logger = logging.getLogger(__name__)
 
 class PhasedTrainer(ResumableTrainer):
     """
-    A trainer whose run goes through phases. `self._phase` is the one of the epoch in progress.
+    A trainer whose run goes through phases. `self._phase` is that of the epoch in progress.
 
-    Validation tells which epoch of the last phase is the best; an epoch of an earlier phase is never better
-    than one of the last, and patience ends none of them.
+    The best epoch is chosen among those of the last phase: an epoch of an earlier phase never counts as better, and
+    patience does not end an earlier phase.
     """
 
     def __init__(self, *args: Any, phases: Phases, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._phases = phases
         self._phase = phases[phases.index(0)]
-        # A recovered run takes this from the model as it is constructed anew, from the same seeds and files;
-        # only a digest is in the checkpoint, to tell where that does not hold.
-        self._task_net_start = TaskNetStart(self.model) if phases.any_restarts() else None
+        # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
+        # checkpoint has only their digest, to detect where that does not hold.
+        restarts = any(phase.restart for phase in phases)
+        self._task_net_start = TaskNetStart(self.model) if restarts else None
 
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
         if self._epochs_completed >= self._start_after_epochs_completed:
@@ -43,7 +44,7 @@ class PhasedTrainer(ResumableTrainer):
         self._learning_rate_scheduler.scored = self._prediction_depends_on(moving)
         recovered = self._epochs_completed == self._start_after_epochs_completed
         if recovered and self._start_after_batches_in_epoch_completed > 0:
-            return  # A checkpoint from within the epoch is from after what follows.
+            return  # A checkpoint within the epoch was written after what follows.
         begins = epoch == self._phases.start(index)
         if begins:
             logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase)
@@ -52,14 +53,14 @@ class PhasedTrainer(ResumableTrainer):
             if self._phase.copy_task_net:
                 self._copy_task_net(index)
         if begins or index < len(self._phases) - 1:
-            # AllenNLP's loop holds the same dictionary, which `clear` would empty.
+            # A new dictionary: AllenNLP's loop holds the old one, which `clear` would empty.
             self._metric_tracker.best_epoch_metrics = {}
             self._metric_tracker.clear()
             # Epochs are counted through the whole run.
             self._metric_tracker._epoch_number = epoch
 
     def _prediction_depends_on(self, players: List[str]) -> bool:
-        """Whether it does on one of them."""
+        """Whether predictions depend on the parameters of one of these players."""
         needed = {id(parameter) for parameter in self.model.prediction_parameters()}
         groups = [group for player in players for group in self.optimizer.players[player].param_groups]
         return any(id(parameter) in needed for group in groups for parameter in group["params"])
@@ -73,7 +74,7 @@ class PhasedTrainer(ResumableTrainer):
         self._begin_anew(LOSS_NET, self.model.loss_net_parameters(), index)
 
     def _begin_anew(self, player: str, parameters: List[torch.nn.Parameter], index: int) -> None:
-        """A player's optimizer and scheduler, and the moving average of its parameters, as these are now."""
+        """Restarts a player's optimizer and scheduler, and its parameters' moving average from their present values."""
         if player in self.optimizer.players:
             self.optimizer.restart(player)
             self._learning_rate_scheduler.restart(player, self._phases.epochs_of(player, index))
@@ -101,7 +102,7 @@ class PhasedTrainer(ResumableTrainer):
 
 class TaskNetStart:
     """
-    The task-net's parameters and buffers as they are now, to come back to. They are kept on the CPU.
+    A copy of the task-net's present parameters and buffers, on the CPU, which `restore` puts back.
 
     # Parameters
 
@@ -123,7 +124,7 @@ class TaskNetStart:
 
 
 def _task_net(model: SealModel) -> Iterator[Tuple[str, torch.Tensor]]:
-    """Everything outside the loss-net; what an output space has is the task-net's."""
+    """All parameters and buffers outside the loss-net, by name; those of the output space count as the task-net's."""
     others = {id(parameter) for parameter in model.loss_net_parameters()}
     if model.loss_net is not None:
         shared = {id(buffer) for buffer in model.output_space.buffers()}

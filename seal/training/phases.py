@@ -1,4 +1,4 @@
-from typing import Collection, List, Optional
+from typing import Collection, Iterator, List, Optional
 
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
@@ -10,30 +10,31 @@ BOTH = "both"
 
 class Phase(FromParams):
     """
-    Some epochs of a run, and who moves in them.
+    Some epochs of a run, and which players are trained in them.
 
     # Parameters
 
     epochs : `int`, optional (default = `None`)
-        How many. Only the last phase may leave it out: it takes the rest of `num_epochs`.
+        Their number. Only the last phase may leave it out: it takes the rest of `num_epochs`.
     train : `str`, optional (default = `"both"`)
-        Who moves: `"task_net"`, `"loss_net"` or `"both"`. The other one stays as it is.
+        Which player is trained: `"task_net"`, `"loss_net"` or `"both"`. The other one does not change.
     energy : `bool`, optional (default = `True`)
-        Whether the task-net follows the energy. If not, it is trained by cross-entropy alone.
+        Whether the task-net is trained by the energy. If not, it is trained by cross-entropy alone.
     restart : `bool`, optional (default = `False`)
-        Whether the task-net begins the phase with the weights it was constructed with, and its optimizer and
-        learning-rate scheduler in their first state, so that it is trained from scratch under the loss-net
-        there is. A loss-net that shares the task-net's encoder reads the encoder of the restarted one, which
-        it has not been trained on: give it an encoder of its own.
+        Whether the task-net begins the phase with the weights it was constructed with, and with its optimizer and
+        learning-rate scheduler in their first state, so that it is trained from scratch under the present loss-net. A
+        loss-net that shares the task-net's encoder would read the restarted encoder, which it was not trained on: give
+        it an encoder of its own.
     supervised : `bool`, optional (default = `True`)
-        Whether the task-net follows gold. If not, it is trained by the energy alone, without cost and cross-entropy,
-        and instances need no gold: the fine-tuning of a test-time network, on training, validation or, transductive,
-        on test inputs (Tu, Pang & Gimpel 2020, section 2; IN11). Only the task-net moves in such a phase.
+        Whether the task-net is trained on gold. If not, it is trained by the energy alone, without cost and
+        cross-entropy, and instances need no gold. This fine-tunes a test-time network on training inputs, validation
+        inputs or, transductively, test inputs (Tu, Pang & Gimpel 2020, section 2). Only the task-net is trained in
+        such a phase.
     copy_task_net : `bool`, optional (default = `False`)
         Whether the loss-net begins the phase with the encoder of the task-net and, in its term `local`, with minus the
         task-net's label weights: `E_local(x, y)` is then minus the inner product of `y` and the task-net's logits. Its
         optimizer and learning-rate scheduler begin in their first state. Structured prediction energy networks are
-        pretrained so (Belanger & McCallum 2016).
+        pretrained in this way (Belanger & McCallum 2016).
     """
 
     def __init__(
@@ -73,13 +74,13 @@ class Phase(FromParams):
 
 class Phases:
     """
-    The phases of a run in their order: which of them an epoch belongs to.
+    The phases of a run, in order, and the epochs of each.
 
     # Parameters
 
     phases : `List[Phase]`
     num_epochs : `int`
-        Of the run.
+        The number of epochs of the run.
     """
 
     def __init__(self, phases: List[Phase], num_epochs: int) -> None:
@@ -128,11 +129,14 @@ class Phases:
     def __len__(self) -> int:
         return len(self._phases)
 
+    def __iter__(self) -> Iterator[Phase]:
+        return iter(self._phases)
+
     def __getitem__(self, index: int) -> Phase:
         return self._phases[index]
 
     def index(self, epoch: int) -> int:
-        """Of the phase that the epoch belongs to."""
+        """The index of the phase that the epoch belongs to."""
         for index in range(len(self) - 1):
             if epoch < self.start(index + 1):
                 return index
@@ -142,28 +146,8 @@ class Phases:
         """The phase's first epoch."""
         return sum(self._epochs[:index])
 
-    def any_restarts(self) -> bool:
-        """Whether a phase has the task-net begin anew."""
-        return any(phase.restart for phase in self._phases)
-
-    def any_copies(self) -> bool:
-        """Whether a phase has the loss-net begin as the task-net is."""
-        return any(phase.copy_task_net for phase in self._phases)
-
-    def any_unsupervised(self) -> bool:
-        """Whether a phase is."""
-        return not all(phase.supervised for phase in self._phases)
-
-    def any_without_energy(self, player: str) -> bool:
-        """Whether a phase trains the player without the energy."""
-        return any(phase.trains(player) and not phase.energy for phase in self._phases)
-
-    def any_trains(self, player: str) -> bool:
-        """Whether a phase does."""
-        return any(phase.trains(player) for phase in self._phases)
-
     def epochs_of(self, player: str, index: int = 0) -> int:
-        """In how many epochs the player moves from this phase on, up to where it begins anew."""
+        """The number of epochs in which the player is trained, from this phase until it next begins anew."""
         epochs = 0
         for number in range(index, len(self)):
             phase = self._phases[number]

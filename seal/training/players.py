@@ -15,25 +15,26 @@ from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
 
 class Players:
     """
-    Who of a model's nets is trained, in which order, and by which optimizer and scheduler.
+    Which of a model's nets are trained, in which order, and by which optimizers and schedulers.
 
     # Parameters
 
     model : `SealModel`
     given : `Dict[str, Optional[Player]]`
-        What the config says of `task_net` and `loss_net`; `None` where it says nothing.
+        The config's `task_net` and `loss_net`; `None` for one that it does not set.
     first : `str`
-        Who moves first in a batch.
-    schedule : `Phases`
+        The player that is updated first in a batch.
+    phases : `Phases`
+        Those of the run.
 
     # Raises
 
-    `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is out
-    of range, nobody is to move, or the phases do not fit the players.
+    `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is
+    out of range, no player is to be trained, or the phases do not fit the players.
     """
 
     def __init__(
-        self, model: SealModel, given: Dict[str, Optional[Player]], first: str, schedule: Phases
+        self, model: SealModel, given: Dict[str, Optional[Player]], first: str, phases: Phases
     ) -> None:
         if first not in (TASK_NET, LOSS_NET):
             raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
@@ -49,18 +50,20 @@ class Players:
         with_steps = {name: player for name, player in settings.items() if player.steps > 0}
         if not with_steps:
             raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
-        schedule.check(with_steps)
-        # Whom no phase trains is frozen.
-        self._players = {name: player for name, player in with_steps.items() if schedule.any_trains(name)}
+        phases.check(with_steps)
+        # A player that no phase trains is frozen.
+        self._players = {
+            name: player for name, player in with_steps.items() if any(phase.trains(name) for phase in phases)
+        }
         check_frozen_loss_net(model, self._players)
-        check_phases(model, schedule)
+        check_phases(model, phases)
         self._model = model
         self._first = first
-        self._schedule = schedule
+        self._phases = phases
 
     @property
     def turns(self) -> List[str]:
-        """Who moves in a batch, step by step."""
+        """The player of each update of a batch, in order."""
         order = sorted(self._players, key=lambda name: name != self._first)
         return [name for name in order for _ in range(self._players[name].steps)]
 
@@ -72,7 +75,7 @@ class Players:
         """
         # Raises
 
-        `ConfigurationError` if a player has none of the parameters, which are those that are not frozen, or its
+        `ConfigurationError` if a player has none of `model_parameters`, which are those that are not frozen, or its
         optimizer refuses a setting.
         """
         of_loss_net = {id(parameter) for parameter in self._model.loss_net_parameters()}
@@ -85,11 +88,11 @@ class Players:
                 )
             try:
                 optimizers[name] = player.optimizer.construct(model_parameters=own)
-            except (ValueError, re.error) as error:  # Of AllenNLP or torch, about a setting or a group's pattern.
+            except (ValueError, re.error) as error:  # From AllenNLP or torch, about a setting or a group's pattern.
                 raise ConfigurationError(f"trainer.{name}.optimizer: {error}.") from error
             _check_groups(name, optimizers[name])
             if isinstance(optimizers[name], MultiOptimizer) and player.learning_rate_scheduler is not None:
-                # It would change the rates of groups that nothing steps by.
+                # It would change the learning rates of `multi`'s own groups, which no update uses.
                 raise ConfigurationError(
                     f"trainer.{name}.learning_rate_scheduler: AllenNLP's optimizer 'multi' follows none; leave it out."
                 )
@@ -101,17 +104,17 @@ class Players:
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             return self._players[name].learning_rate_scheduler.construct(
                 optimizer=optimizer.players[name],
-                num_epochs=max(1, num_epochs),  # 0 before a restart; some schedulers divide by it.
+                num_epochs=max(1, num_epochs),  # 0 if it is first trained after a restart; some divide by it.
                 num_steps_per_epoch=num_steps_per_epoch,
             )
 
         scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
-        return TwoPlayerScheduler({name: make(name, self._schedule.epochs_of(name)) for name in scheduled}, make)
+        return TwoPlayerScheduler({name: make(name, self._phases.epochs_of(name)) for name in scheduled}, make)
 
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:
-    # Torch keeps any key of a group, and looks at those that it knows; `multi` has them in the optimizers it is made
-    # of.
+    # Torch keeps every key of a group, and ignores those that it does not know. `multi` has no defaults: its settings
+    # are in the optimizers that it is made of.
     for group in optimizer.param_groups if optimizer.defaults else ():
         for key in group:
             if key != "params" and key not in optimizer.defaults:

@@ -15,7 +15,7 @@ def torch_state() -> List[torch.Tensor]:
 
 
 def set_torch_state(states: List[torch.Tensor]) -> None:
-    """Puts back what `torch_state` returned."""
+    """Restores the states that `torch_state` returned."""
     torch.set_rng_state(states[0].cpu())
     if len(states) > 1 and torch.cuda.is_available():
         torch.cuda.set_rng_state(states[1].cpu())
@@ -33,7 +33,7 @@ def random_state() -> Dict[str, Any]:
 
 
 def set_random_state(state: Dict[str, Any]) -> None:
-    """Puts back what `random_state` returned."""
+    """Restores the states that `random_state` returned."""
     version, internal, gauss_next = state["python"]
     random.setstate((version, tuple(internal), gauss_next))
     name, keys, position, has_gauss, gauss = state["numpy"]
@@ -43,9 +43,9 @@ def set_random_state(state: Dict[str, Any]) -> None:
 
 class RandomStream:
     """
-    A stream of torch's randomness of its own. The loss-net's draws and dropout come from one, so that the
-    task-net's dropout is the same with a loss-net and without: runs with and without it are paired, and an
-    energy weight of 0 is cross-entropy training, bit for bit.
+    A random stream of torch's, separate from the global one. The loss-net's draws and dropout come from one, so that
+    the task-net's dropout is the same with a loss-net and without: runs with and without a loss-net are paired, and
+    training with an energy weight of 0 is cross-entropy training, bit for bit.
 
     # Parameters
 

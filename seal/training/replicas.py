@@ -9,8 +9,8 @@ from allennlp.nn.parallel import DdpAccelerator, DdpWrappedModel
 @DdpAccelerator.register("replicas")
 class ReplicaAccelerator(DdpAccelerator):
     """
-    Data-parallel training in which the trainer averages one player's gradients when its turn ends. PyTorch's
-    own wrapper ties every forward pass to one backward pass over all parameters, and a two-player step is
+    Data-parallel training in which the trainer averages one player's gradients when its turn ends. PyTorch's own
+    wrapper expects each forward pass to be followed by one backward pass over all parameters. A two-player step does
     neither: one pass of the task-net serves two losses, and each backward pass reaches one player.
 
     The default of the trainers `alternating` and `implicit_gradient`.
@@ -18,9 +18,9 @@ class ReplicaAccelerator(DdpAccelerator):
     # Parameters
 
     local_rank, world_size : `int`, optional (default = `None`)
-        This worker's number and how many there are; `None` asks the process group.
+        This worker's number and the number of workers; `None`: those of the process group.
     cuda_device : `Union[torch.device, int]`, optional (default = `-1`)
-        Where the model goes; -1 is the CPU.
+        The model's device; -1 is the CPU.
     """
 
     def wrap_model(self, model: Model) -> Tuple[Model, DdpWrappedModel]:
@@ -50,7 +50,7 @@ def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
         torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
     ]
     reached = parts[0].new_tensor([parameter.grad is not None for parameter in parameters])
-    # One exchange for everything: gradients, and behind them whether there was one.
+    # One exchange for everything: the gradients, followed by whether each parameter has one.
     flat = torch.cat([part.reshape(-1) for part in parts] + [reached])
     dist.all_reduce(flat)
     *means, reached = (flat / dist.get_world_size()).split([part.numel() for part in parts] + [len(parts)])

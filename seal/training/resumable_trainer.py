@@ -1,3 +1,4 @@
+import inspect
 import json
 import logging
 import os
@@ -24,30 +25,33 @@ logger = logging.getLogger(__name__)
 
 class ResumableTrainer(GradientDescentTrainer):
     """
-    AllenNLP's trainer, with a `--recover` that leads to the same result: a run that was killed at any batch
-    and recovered ends with the weights and metrics of one that was not, bit for bit on CPU.
+    AllenNLP's trainer, with a `--recover` that leads to the same result: a run that was killed at any batch and
+    recovered ends with the weights and metrics of an uninterrupted one, bit for bit on CPU.
 
-    To what AllenNLP keeps, a checkpoint adds of every worker its random states and the means it has logged in
-    the epoch and before. What a finished epoch needed is never computed again.
+    In addition to what AllenNLP saves, a checkpoint has each worker's random states and the means that it has logged
+    in this epoch and earlier ones. Nothing of a finished epoch is computed again.
 
-    Not restored: the order of instances that several loading processes (`num_workers`) hand over as they
-    come, and the place in a pass over the data that `batches_per_epoch` lets span several epochs.
+    Two things are not restored: the order in which several loading processes (`num_workers`) deliver instances, and
+    the position in a pass over the data that spans several epochs (`batches_per_epoch`).
 
-    A subclass says in `training_loss` what a batch does, and keeps further random streams in `self._streams`.
+    A subclass computes the loss of a batch in `training_loss`, and keeps further random streams in `self._streams`.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
+        unknown = set(settings) - set(inspect.signature(GradientDescentTrainer.__init__).parameters)
+        if unknown:  # AllenNLP would ignore it.
+            raise TypeError(f"{type(self).__name__}: unexpected keyword argument '{min(unknown)}'")
         super().__init__(*args, **settings)
         if self.cuda_device.type == "cuda":
-            # AllenNLP does so in distributed runs alone, and the generator that is kept is the current GPU's.
+            # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.
             torch.cuda.set_device(self.cuda_device)
         self._streams: Dict[str, RandomStream] = {}
         self._losses = Monitors()
-        # The latest value of every metric of training: AllenNLP goes on reporting those of earlier epochs.
+        # The latest value of every metric of training: AllenNLP keeps reporting those of earlier epochs.
         self._latest: Dict[str, float] = {}
-        # The generators as they were before the epoch's first batch: they order its data.
+        # The generators' states before the epoch's first batch: they determine the order of its data.
         self._epoch_start: Optional[Dict[str, Any]] = None
-        # What the checkpoint says of this worker, until the data loader has caught up with it.
+        # This worker's part of the checkpoint, until the data loader has caught up with it.
         self._recovered: Optional[Dict[str, Any]] = None
 
     # Training.
@@ -71,7 +75,7 @@ class ResumableTrainer(GradientDescentTrainer):
             set_random_state(self._recovered["epoch_start"])
         self._epoch_start = random_state()
         metrics = super()._train_epoch(epoch)
-        # Of an epoch that was all done when the run was killed, AllenNLP reports nothing.
+        # If all batches of the epoch were done when the run was killed, AllenNLP reports nothing.
         self._catch_up()
         if "loss" not in metrics:
             metrics.update(self.model.get_metrics(reset=True))
@@ -97,15 +101,14 @@ class ResumableTrainer(GradientDescentTrainer):
         mid_epoch = self._batches_in_epoch_completed > 0
         mine = {
             "epoch_start": self._epoch_start if mid_epoch else random_state(),
-            # Between epochs there is nothing to catch up with: what the data loader draws comes after the epoch's
-            # start.
+            # Between epochs there is nothing to catch up with: the data loader draws only after the epoch's start.
             "torch": torch_state() if mid_epoch else None,
             "streams": {name: stream.state for name, stream in self._streams.items()},
             "monitors": self.model.monitors.state_dict(),
             "losses": self._losses.state_dict(),
             "latest": dict(self._latest),
         }
-        # The primary worker writes for all, and each shuffles data and drops units of its own.
+        # The primary worker writes for all workers, and each has its own shuffling and dropout.
         workers = of_all_workers(mine)
         checkpoint = super().get_checkpoint_state()
         if checkpoint is not None:
@@ -133,12 +136,12 @@ class ResumableTrainer(GradientDescentTrainer):
         self.model.monitors.load_state_dict(self._recovered["monitors"])
         self._losses.load_state_dict(self._recovered["losses"])
         self._latest = dict(self._recovered["latest"])
-        # The batches of the epoch in progress are counted again as they are passed over.
+        # The batches of the epoch in progress are counted again as they are skipped.
         self._total_batches_completed = state["total_batches_completed"] - state["batches_in_epoch_completed"]
         if self._scaler is not None and "scaler" in state:
             self._scaler.load_state_dict(state["scaler"])
         if average is not None:
-            # AllenNLP puts copies in the place of the model's parameters, and averages those from then on.
+            # AllenNLP replaces the model's parameters by copies, and would average those from then on.
             average._parameters = parameters
             for kept in (average._shadows, average._backups):
                 kept.update((name, kept[name].to(parameter.device)) for name, parameter in parameters)
@@ -149,10 +152,10 @@ class ResumableTrainer(GradientDescentTrainer):
             self._keep_as_best()
 
     def _restored(self, state: Dict[str, Any]) -> None:
-        """Called with the trainer's state in the checkpoint, for what a subclass has added to it."""
+        """Called with the checkpoint's trainer state, for a subclass to restore what it has added."""
 
     def _catch_up(self) -> None:
-        """Called where the data loader stands as it did when the checkpoint was written."""
+        """Restores the random states; called once the data loader is where it was when the checkpoint was written."""
         if self._recovered is not None:
             if self._recovered["torch"] is not None:
                 set_torch_state(self._recovered["torch"])
@@ -161,12 +164,12 @@ class ResumableTrainer(GradientDescentTrainer):
             self._recovered = None
 
     def _keep_as_best(self) -> None:
-        """Saves the best weights, as AllenNLP does after the epoch's checkpoint; a kill may come between."""
+        """Saves the best weights. AllenNLP does so after the epoch's checkpoint, and a kill may come in between."""
         self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
         if not self._primary:
             return
         if os.path.exists(self._best_model_filename):
-            # It may be a hard link to a checkpoint, not to be written over.
+            # It may be a hard link to a checkpoint, which must not be overwritten.
             os.remove(self._best_model_filename)
         if self._moving_average is not None:
             self._moving_average.assign_average_value()

@@ -24,22 +24,23 @@ COLUMNS = (*COUNTS, "l1", "l0", "energy_gradient_norm", "network_gradient_norm")
 @TrainerCallback.register("trace_inference_networks")
 class TraceInferenceNetworks(TrainerCallback):
     """
-    How far inference networks and energy have come, measured on all training pairs without dropout (Tu, Pang &
-    Gimpel 2020, section 4.3 and Figure 3; IN12):
+    Measures the progress of inference networks and energy, on all training pairs and without dropout (Tu, Pang &
+    Gimpel 2020, section 4.3 and Figure 3):
 
         l1 = mean of Delta(F^c(x), y) - E(x, F^c(x))                    what the cost-augmented network makes large
         l0 = mean of [Delta(F^c(x), y) - E(x, F^c(x)) + E(x, y)]_+      the energy's margin loss
         || d mean L_E / d Theta ||                                      of the energy's whole loss
         || d mean E(x, A(x)) / d Psi ||                                 of the task-net's energy
 
-    `F^c` is the cost-augmented network, or the task-net where there is none. The numbers are rows of
-    `inference_networks.csv` in the run's folder; `scripts/trajectories.py` draws them. A run that is recovered goes on
-    with the rows that it had. The measuring moves nothing: neither weights nor random numbers.
+    `F^c` is the cost-augmented network, or the task-net where there is none. Each measurement is a row of
+    `inference_networks.csv` in the run's folder; `scripts/trajectories.py` draws them. A recovered run continues with
+    the rows that it had. Measuring changes neither weights nor random numbers.
 
     # Parameters
 
     every : `int`, optional (default = `None`)
-        Measure after so many batches; `None`: after each epoch. It costs about as much as an epoch without updates.
+        The number of batches between measurements; `None`: one after each epoch. A measurement costs about as much as
+        an epoch without updates.
     cost : `Cost`, optional (default = that of `energy_loss`, or `L1Cost()` where it has none)
         `Delta`.
 
@@ -76,7 +77,7 @@ class TraceInferenceNetworks(TrainerCallback):
                 "them; leave one of the two out."
             )
         self._cost = self._cost or model.energy_loss.cost or L1Cost()
-        # What was measured after the checkpoint that the run goes on from is measured again.
+        # Measurements from after the checkpoint that the run continues from are dropped, and made again.
         path = Path(self.serialization_dir, FILE)
         if path.exists():
             with path.open(encoding="utf-8", newline="") as file:
@@ -84,7 +85,7 @@ class TraceInferenceNetworks(TrainerCallback):
                     {name: int(value) if name in COUNTS else float(value) for name, value in row.items()}
                     for row in csv.DictReader(file)
                 ]
-            # The trainer counts those of the epoch in progress again as it passes over them.
+            # The trainer counts the batches of the epoch in progress again as it skips them.
             recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
             self._rows = [row for row in rows if row["batches"] <= recovered]
 
@@ -178,7 +179,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
 
 @contextmanager
 def _as_before(model: SealModel) -> Iterator[None]:
-    """What is drawn and monitored inside leaves no trace."""
+    """Random states and monitors are afterwards as they were before."""
     before, monitors = random_state(), model.monitors
     model.monitors = Monitors()
     try:

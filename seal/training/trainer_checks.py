@@ -1,5 +1,5 @@
 """
-What a trainer's settings need of model and machine; each mistake a `ConfigurationError`.
+Checks of a trainer's settings against the model and the machine. Each mistake is a `ConfigurationError`.
 """
 
 import re
@@ -15,7 +15,7 @@ from seal.training.player import LOSS_NET, TASK_NET
 
 
 def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
-    # What is no number `FromParams` takes for a device of torch's, and hands it on as it is.
+    # `FromParams` takes anything but a number for a `torch.device`, and passes it on unchecked.
     if cuda_device is not None and not isinstance(cuda_device, (int, torch.device)):
         raise ConfigurationError(
             f"trainer.cuda_device: the number of a GPU, or -1 for the CPU, not {cuda_device!r}; several are named in "
@@ -24,7 +24,7 @@ def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
 
 
 def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
-    """Without a word from the config AllenNLP trains on a GPU where it finds one."""
+    """Whether the CPU trains. If the config names no device, AllenNLP takes a GPU where it finds one."""
     return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
 
 
@@ -35,7 +35,7 @@ def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> 
             raise ConfigurationError(
                 f"trainer.validation_metric: '+{name}' where more is better, or '-{name}', not '{name}'."
             )
-    # AllenNLP reports a loss of 0 where a model gives none, and the first epoch would be the best.
+    # AllenNLP reports a loss of 0 where a model gives none, so that the first epoch would be the best.
     names = {name.lstrip("+-") for name in metrics}
     if model.inference is not None and "loss" in names:
         raise ConfigurationError(
@@ -57,20 +57,22 @@ def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:
 
 def check_found(pattern: str, names: Iterable[str], key: str, whose: str) -> None:
     """
+    Checks that a pattern is found in the name of a parameter.
+
     # Parameters
 
     pattern : `str`
         A regular expression.
     names : `Iterable[str]`
-        Of the parameters it is looked for in.
+        The names of the parameters to search.
     key : `str`
-        Of the config, with the pattern; for the message.
+        The config key that has the pattern; for the message.
     whose : `str`
-        The parameters with these names, as `"of the model"`; for the message.
+        Which parameters these are, such as `"of the model"`; for the message.
 
     # Raises
 
-    `ConfigurationError` if it is no regular expression, or in none of the names.
+    `ConfigurationError` if the pattern is not a regular expression, or is found in none of the names.
     """
     try:
         found = any(re.search(pattern, name) for name in names)
@@ -89,17 +91,19 @@ def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
         )
 
 
-def check_phases(model: SealModel, schedule: Phases) -> None:
-    if schedule.any_without_energy(TASK_NET) and model.task_loss.cross_entropy_weight == 0:
+def check_phases(model: SealModel, phases: Phases) -> None:
+    without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in phases)
+    if without_energy and model.task_loss.cross_entropy_weight == 0:
         raise ConfigurationError(
             "trainer.phases: without the energy the task-net has only cross-entropy to follow; give model.task_loss a "
             "cross_entropy_weight above 0."
         )
-    if schedule.any_copies():
+    if any(phase.copy_task_net for phase in phases):
         if model.loss_net is None:
             raise ConfigurationError("trainer.phases: copy_task_net: the model has no loss_net.")
         model.loss_net.check_copy(model.task_net)
-    if schedule.any_unsupervised() and (model.loss_net is None or model.task_loss.energy_weight == 0):
+    unsupervised = any(not phase.supervised for phase in phases)
+    if unsupervised and (model.loss_net is None or model.task_loss.energy_weight == 0):
         raise ConfigurationError(
             "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
             "loss_net, and model.task_loss an energy_weight above 0."

@@ -4,34 +4,36 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.models import MultilabelModel
-from seal.models.multilabel import TUNED_FOR
+from seal.models.multilabel import TUNING_METRICS
 
 
 @TrainerCallback.register("tune_thresholds")
 class TuneThresholds(TrainerCallback):
     """
-    After each epoch, finds the thresholds under which the validation data score best: one for all labels (by
-    `metric`) and one for each (by its F1). They are kept with the weights of that epoch, so that the best
-    epoch's are the trained model's; `validation_metric: '+f1_tuned'` makes them choose the epoch.
+    After each epoch, finds the thresholds with the best scores on the validation data: one for all labels, by
+    `metric`, and one for each label, by its F1. They are saved with the weights of that epoch, so that the trained
+    model has those of the best epoch. `validation_metric: '+f1_tuned'` chooses the epoch by its score with the tuned
+    threshold.
 
     Nothing is tuned when a model is evaluated or predicts.
 
     # Parameters
 
     metric : `str`, optional (default = `"f1"`)
-        `"f1"`, that of examples, or `"micro_f1"`. Every score with the tuned threshold, `f1_tuned`, `micro_f1_tuned`,
-        `macro_f1_tuned`, is at the one threshold that makes this one best.
+        What the threshold for all labels maximises: `"f1"` (example F1) or `"micro_f1"`. All of `f1_tuned`,
+        `micro_f1_tuned` and `macro_f1_tuned` are scored at that one threshold.
 
     # Raises
 
-    `ConfigurationError` for another metric, or a model without such thresholds.
+    `ConfigurationError` for any other metric, or a model without such thresholds.
     """
 
     def __init__(self, serialization_dir: str, metric: str = "f1") -> None:
         super().__init__(serialization_dir)
-        if metric not in TUNED_FOR:
+        if metric not in TUNING_METRICS:
             raise ConfigurationError(
-                f"trainer.callbacks: 'tune_thresholds' has the metric '{metric}'; choose from {', '.join(TUNED_FOR)}."
+                f"trainer.callbacks: 'tune_thresholds' has the metric '{metric}'; choose from "
+                f"{', '.join(TUNING_METRICS)}."
             )
         self._metric = metric
 
@@ -42,7 +44,7 @@ class TuneThresholds(TrainerCallback):
                 "trainer.callbacks: 'tune_thresholds' is for 'seal_multilabel' and 'seal_text_multilabel', not "
                 f"{type(trainer.model).__name__}."
             )
-        trainer.model.tune_thresholds = self._metric
+        trainer.model.tuned_metric = self._metric
 
     def on_end(
         self,
@@ -52,4 +54,4 @@ class TuneThresholds(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        trainer.model.tune_thresholds = None
+        trainer.model.tuned_metric = None

@@ -9,9 +9,9 @@ from seal.common.plain import plain
 
 class TwoPlayerOptimizer:
     """
-    One optimizer a player, and whose turn it is. To a trainer it is an optimizer like any other; `step` moves only
+    One optimizer for each player, and whose turn it is. Trainers use it like any other optimizer. `step` updates only
     the player whose turn it is, so that each player keeps its own learning rate, momentum and count of steps.
-    `zero_grad` clears both, since either's loss may have left gradients in the other.
+    `zero_grad` clears the gradients of both, since the loss of either may have left some in the other.
 
     # Parameters
 
@@ -21,7 +21,7 @@ class TwoPlayerOptimizer:
     def __init__(self, players: Dict[str, torch.optim.Optimizer]) -> None:
         self.players = players
         self.turn = next(iter(players))
-        # From before a scheduler has changed it. Small: optimizers fill their state as they step.
+        # The state before a scheduler changes it. It is small, as optimizers fill their state as they step.
         self._first = copy.deepcopy(self.state_dict())
 
     @property
@@ -41,7 +41,7 @@ class TwoPlayerOptimizer:
             optimizer.zero_grad(set_to_none=set_to_none)
 
     def step(self, closure=None) -> None:
-        # AllenNLP's `multi` takes none.
+        # AllenNLP's `multi` takes no closure.
         self.current.step() if closure is None else self.current.step(closure)
 
     def restart(self, player: str) -> None:
@@ -59,15 +59,16 @@ class TwoPlayerOptimizer:
 
 class TwoPlayerScheduler:
     """
-    One learning-rate scheduler a player, each counting batches and epochs as AllenNLP's do, whatever the
-    number of steps a batch; only those in which its player moves. One that follows validation rests, too, while nobody
-    who moves has a say in what is predicted: a plateau that is none would lower the rate.
+    One learning-rate scheduler for each player. Each counts batches and epochs as AllenNLP's do, whatever the number
+    of steps per batch, but only those in which its player is trained. A scheduler that follows a validation metric
+    also pauses while no player that affects predictions is trained; otherwise the unchanging metric would look like a
+    plateau and lower the rate.
 
     # Parameters
 
     players : `Dict[str, LearningRateScheduler]`
     make : `Callable[[str, int], LearningRateScheduler]`, optional (default = `None`)
-        Makes the scheduler of a player that starts anew, for a number of epochs.
+        Makes a new scheduler for a player that is restarted, for a number of epochs.
     """
 
     def __init__(
@@ -76,9 +77,9 @@ class TwoPlayerScheduler:
         make: Optional[Callable[[str, int], LearningRateScheduler]] = None,
     ) -> None:
         self.players = players
-        # Who moves in the epoch in progress.
+        # The players that are trained in the epoch in progress.
         self.moving: Collection[str] = list(players)
-        # Whether what validation measures depends on them.
+        # Whether validation metrics depend on these players.
         self.scored = True
         self._make = make
         self._last_batch: Optional[int] = None
@@ -86,8 +87,8 @@ class TwoPlayerScheduler:
 
     def restart(self, player: str, num_epochs: int) -> None:
         """
-        A new scheduler for the player, if it has one; its optimizer is back at its first state. AllenNLP's
-        schedulers hold the number of epochs in their state, so that a checkpoint brings it back.
+        Gives the player a new scheduler, if it has one; its optimizer must be back in its first state. AllenNLP's
+        schedulers have the number of epochs in their state, so that a checkpoint restores it.
         """
         if player in self.players:
             self.players[player] = self._make(player, num_epochs)
@@ -100,7 +101,7 @@ class TwoPlayerScheduler:
                 scheduler.step(None if metric is None else float(metric))
 
     def step_batch(self, batch_num_total: Optional[int] = None) -> None:
-        """Before the first update of a batch; asked again for the same batch it does nothing."""
+        """Called before each update of a batch; only the first call for a batch does something."""
         if batch_num_total is not None and batch_num_total == self._last_batch:
             return
         self._last_batch = batch_num_total
@@ -127,7 +128,7 @@ def _follows_metric(scheduler: LearningRateScheduler) -> bool:
 
 
 def _check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:
-    """Refuses the state of other players by a `RuntimeError`, which AllenNLP turns into its sentence."""
+    """Raises a `RuntimeError`, which AllenNLP turns into its own message, for the state of other players."""
     if set(players) != set(state):
         raise RuntimeError(f"the checkpoint is of {sorted(state)}, the trainer of {sorted(players)}.")
 
@@ -136,5 +137,5 @@ def _with_plain_groups(state: Dict[str, Any]) -> Dict[str, Any]:
     # AllenNLP's `cosine` puts numpy's numbers in the groups.
     if "param_groups" in state:
         return {**state, "param_groups": plain(state["param_groups"])}
-    # Of AllenNLP's `multi`: the states of its optimizers by name.
+    # The state of AllenNLP's `multi`: those of its optimizers by name.
     return {name: _with_plain_groups(part) for name, part in state.items()}

@@ -14,13 +14,13 @@ def leaf(*values):
 
 
 def problem(theta, psi, inner_loss, outer_loss):
-    """What `hypergradient` takes first, by position: `*problem.parts`."""
+    """A problem; `*problem.parts` are the first four arguments of `hypergradient`."""
     parts = (lambda: inner_loss(theta, psi), lambda: outer_loss(theta, psi), {"theta": theta}, {"psi": psi})
     return SimpleNamespace(theta=theta, psi=psi, inner_loss=inner_loss, outer_loss=outer_loss, parts=parts)
 
 
 def quadratic(target):
-    """Oracle I1 at its minimum (1/3, 4/3)."""
+    """A quadratic inner and outer loss, at the inner minimum (1/3, 4/3)."""
     c, a = torch.tensor([1.0, 0.0], dtype=torch.double), torch.tensor(target, dtype=torch.double)
     return problem(
         leaf(1 / 3, 4 / 3),
@@ -31,7 +31,7 @@ def quadratic(target):
 
 
 def exponential():
-    """Oracle I2 at its minimum ln 2: parameters of shape `()`."""
+    """The inner loss `e^theta - psi theta` at its minimum ln 2: parameters of shape `()`."""
     theta = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.double).log())
     psi = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.double))
     return problem(theta, psi, lambda theta, psi: theta.exp() - psi * theta, lambda theta, psi: theta.square() / 2)
@@ -56,7 +56,7 @@ def _seal_outer(theta, psi):
 
 
 def seal_shaped():
-    """Oracle I5 at its minimum."""
+    """Task-net, loss-net and losses of SEAL's form, in small, at the inner minimum."""
     psi = leaf(0.2, -0.1, 0.4)
     return problem(torch.nn.Parameter(minimum(_seal_inner, psi.detach(), 2)), psi, _seal_inner, _seal_outer)
 

@@ -9,7 +9,7 @@ from seal.hypergradients import ConjugateGradient, ExactInverse, NeumannSeries, 
 from seal.hypergradients import hypergradient
 from tests.hypergradients.bilevel import leaf, problem, quadratic, relative_error
 
-# Its own behaviour; the oracles are beside it.
+# Its own behaviour; test_hypergradient_oracles.py has problems with known hypergradients.
 
 
 def near(found, expected, tolerance):
@@ -96,7 +96,7 @@ def test_lower_precision(dtype, products, tolerance):
 def test_example_losses():
     theta, psi = leaf(0.3, -0.2), leaf(0.5)
     rows = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.double)
-    # Of each example's loss the gradient is its row; the Hessian of the inner loss is that of oracle I3.
+    # The gradient of each example's loss is its row; the inner loss has the Hessian `rows^T rows`.
     hessian = torch.eye(2, dtype=torch.double) + rows.T @ rows
     given = problem(
         theta,

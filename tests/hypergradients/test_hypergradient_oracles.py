@@ -7,7 +7,7 @@ from seal.hypergradients import ConjugateGradient, DiagonalHessian, ExactInverse
 from seal.hypergradients import ScaledIdentity, hypergradient
 from tests.hypergradients.bilevel import exponential, minimum, quadratic, resolved, seal_shaped
 
-# I1, I2 and I5; I3 and I4 are with their solvers.
+# Problems with known hypergradients; those for one solver alone are among its tests.
 
 WAYS = pytest.mark.parametrize("products, tolerance", [("autograd", 1e-10), ("finite_differences", 1e-6)])
 TARGETS = {(0.0, 1.0): (29 / 90, 28 / 90), (0.0, 0.0): (59 / 90, 88 / 90)}

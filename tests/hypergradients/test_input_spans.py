@@ -42,7 +42,7 @@ class Problem:
 
     def spans(self):
         spans = InputSpans(self.net, self.batch.values())
-        with spans.noticed():
+        with spans.recording():
             self.inner()
         return spans
 
@@ -75,7 +75,7 @@ def test_what_the_data_do_not_span_has_no_part_in_it():
 
 def few(problem, batch=None, run=None):
     spans = InputSpans(problem.net, (problem.batch if batch is None else batch).values())
-    with spans.noticed():
+    with spans.recording():
         (run or problem.inner)()
     return spans.layout(ParameterLayout(dict(problem.net.named_parameters()))).size
 

@@ -95,7 +95,7 @@ def test_a_divisor_that_is_found_costs_no_product(terms, dtype, tolerance):
     damped = matrix + 0.3 * torch.eye(60, dtype=torch.double)
     solver = NeumannSeries(damping=0.3, tolerance=0, max_steps=terms, measure_residual=False)
     found = solver.solve(Curvature.of_matrix(matrix.to(dtype)), rhs.to(dtype))
-    assert found.products == max(1, terms) and found.steps == terms and not found.troubled
+    assert found.products == max(1, terms) and found.steps == terms and not found.has_problem
     # `1.1 (largest + damping)` of those that have shown.
     divisor = 1.1 * (found.curvature[1] + 0.3)
     if terms <= 10:

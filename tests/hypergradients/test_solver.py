@@ -37,7 +37,7 @@ def test_zero_right_hand_side(name):
     found = solver_of(name).solve(Curvature(never, 3), torch.zeros(3))
     assert found.solution.tolist() == [0, 0, 0] and found.residual == 0
     assert found.steps == found.products == 0 and found.converged and "zero" in found.status
-    assert not found.troubled
+    assert not found.has_problem
 
 
 @ALL
@@ -69,8 +69,8 @@ def test_the_residual_is_measured(name):
     least, most = found.curvature
     assert eigenvalues[0] - 1e-9 <= least <= most <= eigenvalues[-1] + 1e-9
     assert found.status.count(". ") == 0 and "\n" not in found.status
-    # Too few steps are no trouble.
-    assert not found.troubled
+    # Too few steps are not a problem in this sense.
+    assert not found.has_problem
 
 
 @ALL
@@ -96,7 +96,7 @@ def test_a_product_that_is_not_finite(name):
     curvature = Curvature(broken, 3, example_gradients=lambda: torch.eye(3))
     found = solver_of(name).solve(curvature, torch.ones(3))
     assert torch.isfinite(found.solution).all() and not found.converged and found.residual is None
-    assert found.troubled
+    assert found.has_problem
     assert "not finite at step" in found.status
 
 
@@ -120,7 +120,7 @@ def test_the_iterate_before_a_product_that_is_not_finite():
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_right_hand_side_that_is_not_finite(name, value):
     found = solver_of(name).solve(Curvature.of_matrix(torch.eye(2)), torch.tensor([1.0, value]))
-    assert found.solution.tolist() == [0, 0] and not found.converged and found.troubled
+    assert found.solution.tolist() == [0, 0] and not found.converged and found.has_problem
     assert "right-hand side is not finite" in found.status
 
 

@@ -44,10 +44,10 @@ def test_metrics_are_those_of_sklearn_and_of_evaluation_only():
 
 def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():
     net, data = model().eval(), batch(40)
-    net.tune_thresholds = "f1"
+    net.tuned_metric = "f1"
     probabilities = net(**data)["probabilities"]
     metrics = net.get_metrics(reset=True)
-    net.tune_thresholds = None
+    net.tuned_metric = None
     assert metrics["f1_tuned"] > metrics["f1"] and metrics["macro_f1_per_label"] > metrics["macro_f1"]
 
     # By brute force over all thresholds that make a difference.
@@ -67,7 +67,7 @@ def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():
     assert other.get_metrics(reset=True)["f1_tuned"] > 0
     assert torch.equal(other.tuned_threshold, net.tuned_threshold)
     other(**unseen)
-    other.tune_thresholds = "f1"
+    other.tuned_metric = "f1"
     other.get_metrics(reset=True)
     assert not torch.equal(other.tuned_threshold, net.tuned_threshold)
 
@@ -75,7 +75,7 @@ def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():
 @pytest.mark.parametrize("metric, average", [("f1", "samples"), ("micro_f1", "micro")])
 def test_the_threshold_is_the_best_of_what_it_is_tuned_for(metric, average):
     net, data = model().eval(), batch(8, seed=1)
-    net.tune_thresholds = metric
+    net.tuned_metric = metric
     probabilities = net(**data)["probabilities"]
     metrics = net.get_metrics(reset=True)
     best = max(
@@ -84,7 +84,7 @@ def test_the_threshold_is_the_best_of_what_it_is_tuned_for(metric, average):
     )
     assert metrics[f"{metric}_tuned"] == pytest.approx(best)
     other = {"f1": "micro_f1", "micro_f1": "f1"}[metric]
-    net.tune_thresholds = other
+    net.tuned_metric = other
     net(**data)
     assert net.get_metrics(reset=True)[f"{metric}_tuned"] < best
 
@@ -94,17 +94,17 @@ def test_a_decision_by_thresholds_is_not_trained_without_the_callback_that_tunes
     net = model(task_net=TASK_NET, decision=decision)
     with pytest.raises(ConfigurationError, match=f"model.decision: '{decision}' needs .* add 'tune_thresholds' to"):
         net(**batch())
-    net.tune_thresholds = "f1"
+    net.tuned_metric = "f1"
     net(**batch())
-    net.tune_thresholds = None
+    net.tuned_metric = None
     # Nor does it predict, before it has thresholds.
     message = f"model.decision: '{decision}' needs .* trained without it; take 'half'"
     with pytest.raises(ConfigurationError, match=message):
         net.eval()(**batch())
-    net.tune_thresholds = "f1"
+    net.tuned_metric = "f1"
     net(**batch())
     net.get_metrics(reset=True)
-    net.tune_thresholds = None
+    net.tuned_metric = None
     net(**batch())
 
 

@@ -1,4 +1,4 @@
-"""A trained model's output refined by gradient-based inference: an override of the archive's config (IM12)."""
+"""A trained model's output refined by gradient-based inference: an override of the archive's config."""
 
 import json
 import sys

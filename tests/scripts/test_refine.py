@@ -103,13 +103,13 @@ def test_from_the_task_net_it_is_a_slow_descent():
 @pytest.mark.parametrize("start", ["draw", "random"])
 def test_restarts_are_averaged_and_the_least_energy_chosen(start, monkeypatch):
     made, rows = net(), batch(30)
-    seen, sample = [], made._sample
+    seen, sample = [], made.sample_with
 
     def spy(*arguments):
         seen.append(sample(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(made, "_sample", spy)
+    monkeypatch.setattr(made, "sample_with", spy)
     found, _ = refined(made, [rows], steps=3)
     # shape: (rows, steps + 1, restarts, labels)
     points = seen[list(refinement.STARTS).index(start)].outputs.unflatten(1, (4, 4))

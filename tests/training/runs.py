@@ -130,7 +130,7 @@ def players(model: torch.nn.Module) -> Dict[str, Dict[str, torch.Tensor]]:
 
 
 class Killed(BaseException):
-    """Stands for a signal: nothing catches it."""
+    """Stands for a signal that kills the process: nothing catches it."""
 
 
 class KillAt(TrainerCallback):
@@ -157,7 +157,7 @@ def counted(module: torch.nn.Module):
 
 
 def comparable(metrics: Dict[str, Any]) -> Dict[str, Any]:
-    """Metrics without clocks and memory."""
+    """The metrics, without times and memory sizes."""
     return {k: v for k, v in metrics.items() if "duration" not in k and "memory" not in k}
 
 

@@ -29,7 +29,7 @@ from tests.training.runs import (
 
 
 def double(trainer: Any) -> Any:
-    """In float64, where the hand-written step and the trainer agree to the last digits."""
+    """Runs in float64, in which the hand-written step and the trainer agree to the last digits."""
     trainer.model.double()
     return trainer
 
@@ -38,8 +38,8 @@ def batches(trainer: Any) -> List[Dict[str, Any]]:
     return list(trainer.data_loader)
 
 
-# The reference: Algorithm 1 of the ICLR 2022 submission with the losses of spec 2.7 and 3.1, without the
-# trainer, the losses or the model's own loss functions.
+# The reference: Algorithm 1 of the ICLR 2022 submission and its losses, written without the trainer, `seal.losses` or
+# the model's own loss functions.
 
 
 class Reference:
@@ -183,7 +183,7 @@ def test_steps_equal_the_reference(any_frozen_loss_net, tmp_path, first, n_e, n_
 
 
 def test_the_reference_can_fail(tmp_path):
-    """The task-net's update by the energy of before the loss-net's is another one."""
+    """The task-net's update by the energy from before the loss-net's update is another one."""
     settings = config(batch_size=4, model__sampler__merge=False)
     trainer = double(build(settings, tmp_path))
     data = batches(trainer)
@@ -761,7 +761,7 @@ def test_a_model_of_another_house(tmp_path):
 
 
 def breaking(trainer, monkeypatch, player, where, call):
-    """The player's loss is no number, or 0 with an infinite gradient, when it is asked for that often."""
+    """At the given call, the player's loss is NaN, or 0 with an infinite gradient."""
     model, calls = trainer.model, []
     original = getattr(model, f"{player}_loss")
 
@@ -800,3 +800,8 @@ def test_where_there_is_no_checkpoint_yet(tmp_path, monkeypatch):
 
 def test_registered():
     assert Trainer.by_name("alternating") == AlternatingTrainer.from_partial_objects
+
+
+def test_a_keyword_that_no_trainer_knows_is_refused():
+    with pytest.raises(TypeError, match="AlternatingTrainer: unexpected keyword argument 'num_epoch'"):
+        AlternatingTrainer(None, None, None, turns=[], grad_norms={}, phases=None, num_epoch=3)

@@ -154,7 +154,7 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
 
 @pytest.mark.parametrize("products", sorted(PRODUCTS))
 def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
-    trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters=["^task_net._head"])
+    trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters=["^task_net[.]_head[.]"])
     trainer.model.double()
     part = MicroBatch(in_double(next(iter(trainer.data_loader))))
     trainer._loss(LOSS_NET, part, one_pass=False).backward()
@@ -168,8 +168,8 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
 
 
 def test_what_lies_below_the_inner_parameters_is_not_differentiated(tmp_path):
-    """Of the two passes of the task-net, neither is gone back through below the last layer, nor keeps a graph there."""
-    trainer = build(tmp_path, inner_parameters=["^task_net._head"])
+    """Neither of the task-net's two passes is backpropagated through below the last layer, or keeps a graph there."""
+    trainer = build(tmp_path, inner_parameters=["^task_net[.]_head[.]"])
     passed = []
     trainer.model.task_net.encoder.register_full_backward_pre_hook(lambda *_: passed.append(1))
     part = MicroBatch(next(iter(trainer.data_loader)))
@@ -218,7 +218,7 @@ def test_a_killed_run_recovers_to_the_same_result(tmp_path):
 
 
 def test_accumulated_batches_give_the_mean_of_their_hypergradients(tmp_path):
-    """Each solved for by itself, at the task-net that has moved before."""
+    """Each batch has a system of its own, at the task-net after its update."""
     trainer = build(tmp_path, SSVM, solver=EXACT, num_gradient_accumulation_steps=2)
     model = trainer.model.double()
     group = next(iter(trainer.data_loader))
@@ -389,7 +389,7 @@ def test_kinked_activations_are_told(tmp_path, caplog, activation, warned):
     build(tmp_path, {**CD, "task_net": task_net})
     told = [record.message for record in caplog.records if "second derivatives" in record.message]
     assert len(told) == warned and all("in the task_net" in message for message in told)
-    # Below the only layer that counts, it may bend as it likes.
+    # Below the only layer that counts, the activation does not matter.
     caplog.clear()
-    build(tmp_path, {**CD, "task_net": task_net}, inner_parameters=["^task_net._head"])
+    build(tmp_path, {**CD, "task_net": task_net}, inner_parameters=["^task_net[.]_head[.]"])
     assert not [record for record in caplog.records if "second derivatives" in record.message]

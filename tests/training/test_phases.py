@@ -51,7 +51,7 @@ def watched(settings, folder):
 
 
 def scores(trainer, *values: float) -> None:
-    """Validation gives these, one an epoch."""
+    """Makes validation return these values, one for each epoch."""
     trainer._metric_tracker.combined_score = lambda metrics: values[trainer._epochs_completed]
 
 
@@ -213,7 +213,7 @@ def test_a_restart_brings_buffers_and_averages_back(tmp_path):
 
 @pytest.mark.parametrize("more", [{"trainer__phases": [{"train": "loss_net"}]}, {"trainer__task_net__steps": 0}])
 def test_the_loss_net_alone(tmp_path, more):
-    """One phase is the last one: validation and patience are as ever. The task-net's scores never change."""
+    """A single phase is the last one: validation and patience work as usual. The task-net's scores never change."""
     trainer, seen = watched(config(epochs=6, trainer__patience=2, **more), tmp_path)
     start = players(trainer.model)
     assert list(trainer.optimizer.players) == ["loss_net"]
@@ -397,7 +397,7 @@ def test_a_phase_without_anything_to_learn(tmp_path):
 
 
 def test_a_frozen_noise_net_has_no_dropout(tmp_path):
-    """It is one distribution while the loss-net learns from it; a task-net that moves has its dropout."""
+    """A frozen task-net is a fixed distribution for the loss-net; one that is trained has its dropout."""
     schedule = [{"epochs": 1, "train": "loss_net"}, {"epochs": 1}]
     trainer = build(config(epochs=2, dropout=0.5, trainer__phases=schedule), tmp_path)
     seen = set()
@@ -412,7 +412,10 @@ def test_a_frozen_noise_net_has_no_dropout(tmp_path):
 
 
 def test_what_an_epoch_of_an_earlier_phase_scored_stays_as_it_was(tmp_path):
-    """The tracker forgets it, and does not empty what others hold; the best scores told are the last phase's."""
+    """
+    The tracker forgets an earlier phase's best epoch, without emptying a dictionary that others hold; the reported
+    best scores are the last phase's.
+    """
     held = []
 
     class Hold(TrainerCallback):

@@ -33,7 +33,7 @@ def params_of(data, **trainer):
 def test_the_best_epochs_thresholds_are_the_models(tmp_path):
     data = write_data(tmp_path)
     model = train_model(params_of(data), str(tmp_path / "run"))
-    assert model.is_tuned and model.tune_thresholds is None
+    assert model.is_tuned and model.tuned_metric is None
     best = json.loads((tmp_path / "run" / "metrics.json").read_text())
     epochs = [
         json.loads((tmp_path / "run" / f"metrics_epoch_{i}.json").read_text())["validation_f1_tuned"] for i in range(3)

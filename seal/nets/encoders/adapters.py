@@ -5,20 +5,20 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
-#: Behind which sublayers of a transformer's layer an adapter stands.
+#: The sublayers of a transformer's layer that an adapter follows, by the names of the papers' authors.
 PLACEMENTS = ("houlsby", "pfeiffer")
 
 
 class AdaptedLayer(torch.nn.Module):
     """
-    A linear layer and a bottleneck adapter behind it, `h + U gelu(D h + d) + u` of its outputs `h` (Houlsby et al.
-    2019, section 2.1). `U` and `u` start at 0, so that at first nothing changes.
+    A linear layer followed by a bottleneck adapter, `h + U gelu(D h + d) + u` of its outputs `h` (Houlsby et al. 2019,
+    section 2.1). `U` and `u` start at 0, so that at first nothing changes.
 
     # Parameters
 
     layer : `torch.nn.Linear`
     dim : `int`
-        The rows of `D`.
+        The size of the bottleneck: the number of rows of `D`.
     """
 
     def __init__(self, layer: torch.nn.Linear, dim: int) -> None:
@@ -37,16 +37,15 @@ class AdaptedLayer(torch.nn.Module):
 
 class Adapters(FromParams):
     """
-    Bottleneck adapters in a transformer that is otherwise not trained (SEAL, ICLR 2022 submission, section 4.2; EN13):
-    `2 width dim + width + dim` parameters each.
+    Bottleneck adapters in a transformer that is otherwise not trained (SEAL, ICLR 2022 submission, section 4.2). Each
+    has `2 width dim + width + dim` parameters.
 
     # Parameters
 
     dim : `int`, optional (default = `64`)
     placement : `str`, optional (default = `"houlsby"`)
-        `"houlsby"`: behind the attention's output and behind the feed-forward one, two a layer. `"pfeiffer"`: behind
-        the latter alone, as Pfeiffer et al. 2021 found to be enough. Both stand before the sum with what the
-        sublayer was given.
+        `"houlsby"`: after the attention's output and after the feed-forward one, two per layer. `"pfeiffer"`: after
+        the latter alone, as Pfeiffer et al. 2021 found to be enough. Both come before the residual connection.
 
     # Raises
 
@@ -68,12 +67,12 @@ class Adapters(FromParams):
         # Parameters
 
         transformer : `torch.nn.Module`
-            One of transformers' models whose layers are BERT's: BERT, RoBERTa, ELECTRA, MiniLM and so on. Changed
-            in place.
+            A model of the library transformers with BERT's layers: BERT, RoBERTa, ELECTRA, MiniLM and so on. It is
+            changed in place.
 
         # Raises
 
-        `ConfigurationError` if its layers are others.
+        `ConfigurationError` if its layers are not BERT's.
         """
         blocks = self._blocks(transformer)
         for parameter in transformer.parameters():

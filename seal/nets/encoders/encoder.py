@@ -6,7 +6,7 @@ from allennlp.common import Registrable
 
 class Encoder(torch.nn.Module, Registrable):
     """
-    A feature network: `T_F` of the task-net or `T_E` of the loss-net (SEAL, NeurIPS 2022, section 4; EN3).
+    A feature network: `T_F` of the task-net or `T_E` of the loss-net (SEAL, NeurIPS 2022, section 4).
 
     `inputs` are the model's input tensors by name. Which names it reads is part of each encoder's documentation;
     the model of the task gives them.

@@ -13,10 +13,10 @@ from seal.nets.encoders.encoder import Encoder
 @Encoder.register("feature_mlp")
 class FeatureMlp(Encoder):
     """
-    A multi-layer perceptron over dense features: `num_layers` times `Dropout(softplus(W h + b))`, all of one
-    width (SEAL, ICLR 2022 submission, section 4.1; the shape follows from the parameter counts of its Table
-    11; B1). As in the authors' code, the activation follows every layer, the last one too, weights start
-    Kaiming-uniform, in `+- sqrt(6 / inputs)`, and biases at 0.
+    A multi-layer perceptron over dense features: `num_layers` times `Dropout(softplus(W h + b))`, all of one width
+    (SEAL, ICLR 2022 submission, section 4.1; the shape follows from the parameter counts of its Table 11). As in the
+    authors' code, the activation follows every layer, the last one too, weights start Kaiming-uniform, in
+    `+- sqrt(6 / inputs)`, and biases at 0.
 
     Reads `features (batch, input_dim)`.
 
@@ -26,7 +26,7 @@ class FeatureMlp(Encoder):
         The width of every layer, and the size of the vectors.
     num_layers : `int`
     dropout : `float` or `List[float]`, optional (default = `0.0`)
-        After each layer; a list has one value a layer.
+        After each layer; a list has one value for each layer.
     activation : `Activation`, optional (default = `softplus`)
     input_dim : `int`, optional (default = the attributes in the vocabulary)
         The number of features.

@@ -6,11 +6,11 @@ from allennlp.common.checks import ConfigurationError
 
 def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) -> Any:
     """
-    An embedder of AllenNLP's around a transformer of the hub or of a local folder.
+    Makes one of AllenNLP's embedders, with a transformer from the hub or a local folder.
 
     # Raises
 
-    `ConfigurationError` if there is none of the name.
+    `ConfigurationError` if there is no transformer of this name.
     """
     try:
         return embedder(model_name, **settings)
@@ -22,24 +22,28 @@ def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) ->
 
 
 def positions_of(transformer: torch.nn.Module) -> Optional[int]:
-    """How many pieces a transformer takes at once; `None` where positions are relative, without a limit."""
+    """
+    The maximum number of pieces that a transformer takes at once; `None` where positions are relative, without a
+    limit.
+    """
     positions = getattr(transformer.config, "max_position_embeddings", None)
     table = getattr(getattr(transformer, "embeddings", None), "position_embeddings", False)
-    # XLNet's number is -1; DeBERTa has one, and None for a table.
+    # XLNet's number is -1; DeBERTa has a number, but None for a table.
     if positions is None or positions < 0 or table is None:
         return None
     padding = getattr(table, "padding_idx", None)
-    # RoBERTa counts from behind the padding's position.
+    # RoBERTa's positions begin after that of padding.
     return positions if padding is None else positions - padding - 1
 
 
 def set_gradient_checkpointing(transformer: torch.nn.Module, wanted: Optional[bool]) -> None:
     """
-    AllenNLP notes it in the model's configuration, where a built model no longer looks for it. `None`: as it is.
+    Turns gradient checkpointing on or off; `None`: leaves it as it is. AllenNLP sets it in the model's configuration,
+    which a model that is built already does not read.
 
     # Raises
 
-    `ConfigurationError` if it is wanted of a transformer that has none.
+    `ConfigurationError` if it is to be on and the transformer has none.
     """
     if wanted and not transformer.supports_gradient_checkpointing:
         kind = type(transformer).__name__

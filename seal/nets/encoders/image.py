@@ -15,8 +15,8 @@ COLOURS = 3
 class ImageConvolution(Encoder):
     """
     One convolution of an image, `K x + b` at every pixel and without an activation: the image's half of the first
-    layer of a net that reads image and mask together, whose other half is the energy `mask_convolution` (SEAL,
-    NeurIPS 2022, section 4; EN5). It is computed once an image, for every candidate mask of it.
+    layer of a net that reads image and mask together, whose other half is the energy `mask_convolution` (SEAL, NeurIPS
+    2022, section 4). It is computed once for an image, for all its candidate masks.
 
     Reads `image (batch, 3, H, W)`; gives `(batch, H, W, size)`.
 
@@ -47,22 +47,22 @@ class ImageConvolution(Encoder):
 @Encoder.register("fully_convolutional")
 class FullyConvolutional(Encoder):
     """
-    A fully convolutional network (Long, Shelhamer & Darrell 2015, as the feedforward baseline of Gygli et al. 2017;
-    B7): a convolution at full size, one that halves the size for each further number of `channels`, and as many
-    transposed ones that double it again. An activation follows each. The papers give no sizes: these are ours.
+    A fully convolutional network (Long, Shelhamer & Darrell 2015, as the feedforward baseline of Gygli et al. 2017): a
+    convolution at full size, one that halves the size for each further number of `channels`, and as many transposed
+    ones that double it again. An activation follows each. The papers give no sizes: these are ours.
 
     Reads `image (batch, 3, H, W)` of any size; gives `(batch, H, W, size)`, a vector a pixel.
 
     # Parameters
 
     channels : `List[int]`, optional (default = `[64, 128, 128]`)
-        Of the convolutions.
+        The sizes of the convolutions.
     up_channels : `List[int]`, optional (default = `[128, 64]`)
-        Of the transposed ones, one less; the last is the size of the vectors.
+        The sizes of the transposed ones, one less than `channels`; the last is the size of the vectors.
     kernel_size : `int`, optional (default = `5`)
-        Of them all; odd.
+        The kernel size of all of them; odd.
     dropout : `float`, optional (default = `0.0`)
-        Of whole channels, where the image is smallest.
+        Dropout of whole channels, where the image is smallest.
     activation : `Activation`, optional (default = `relu`)
         A smooth one, such as `softplus`, where second derivatives are taken.
 

@@ -11,8 +11,8 @@ from seal.nets.encoders.encoder import Encoder
 @Encoder.register("seq2seq")
 class Seq2SeqWordEncoder(Encoder):
     """
-    Word embeddings and one of AllenNLP's sequence encoders, a BiLSTM for one; nothing is downloaded. The predicate,
-    where `predicate_dim` is given, is an embedding of 0 or 1 beside each word's.
+    Word embeddings and one of AllenNLP's sequence encoders, such as a BiLSTM; nothing is downloaded. With
+    `predicate_dim`, an embedding of the predicate's mark, 0 or 1, is concatenated to that of each word.
 
     Reads `tokens`; with `predicate_dim`, `predicate (batch, words)` in {0, 1}; and each of `features`, `(batch, words)`
     indices. With the reader's part of speech and first letters beside the words ("NER+"; Tu, Pang & Gimpel 2020):
@@ -62,7 +62,8 @@ class Seq2SeqWordEncoder(Encoder):
             self._predicate = torch.nn.Embedding(2, predicate_dim)
         self._features: Optional[torch.nn.ModuleDict] = None
         if features:
-            # In one order, whatever that of the config. None without features: the names of the weights stay.
+            # Sorted, so that the order in the config does not matter. None without features, which keeps the weights'
+            # names.
             self._features = torch.nn.ModuleDict({f"{name}_embedder": features[name] for name in sorted(features)})
         self._dropout = torch.nn.Dropout(dropout)
 

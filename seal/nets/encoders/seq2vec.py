@@ -11,7 +11,8 @@ from seal.nets.encoders.encoder import Encoder
 @Encoder.register("seq2vec")
 class Seq2VecTextEncoder(Encoder):
     """
-    Word embeddings and one of AllenNLP's encoders of a sequence as one vector, a BiLSTM for one; nothing is downloaded.
+    Word embeddings and one of AllenNLP's encoders of a sequence into one vector, such as a BiLSTM; nothing is
+    downloaded.
 
     Reads `tokens`.
 

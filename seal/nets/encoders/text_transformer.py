@@ -14,7 +14,8 @@ _POOLINGS = ("cls", "mean")
 @Encoder.register("text_transformer")
 class TextTransformer(Encoder):
     """
-    A pretrained transformer over the wordpieces of a text, one vector a text: fine-tuned, frozen, or with adapters.
+    A pretrained transformer over the wordpieces of a text, with one vector for each text: fine-tuned, frozen, or with
+    adapters.
 
     Reads `tokens`: a text field of wordpieces with one `pretrained_transformer` indexer of the same `model_name`,
     without a `max_length`; the `seal_text_multilabel` reader cuts texts.
@@ -27,16 +28,16 @@ class TextTransformer(Encoder):
         `"cls"`: the vector of the first piece, as BERT's classifiers take it. `"mean"`: that of all pieces, special
         ones included, as models of sentence embeddings are trained.
     train_parameters : `bool`, optional (default = `True`)
-        `False`: it stays as it is, without dropout.
+        `False`: the transformer is frozen, without dropout.
     adapters : `Adapters`, optional (default = `None`)
         Only these are trained.
     gradient_checkpointing : `bool`, optional (default = `None`)
-        Less memory for more time: what lies between the layers is computed again in the backward pass.
+        Less memory for more time: what the layers compute inside is computed again in the backward pass.
 
     # Raises
 
     `ConfigurationError` if there is no such transformer or pooling, it has no gradient checkpointing, `adapters` are
-    put into what is to stay as it is, or a text is longer than the transformer has positions.
+    given although `train_parameters` is false, or a text is longer than the transformer has positions.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class TextTransformer(Encoder):
         # Parameters
 
         length : `int`
-            Of a text, in pieces.
+            The length of a text, in pieces.
         source : `str`, optional
             `file:line`, for the message.
 

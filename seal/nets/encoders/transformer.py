@@ -11,8 +11,8 @@ from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_c
 @Encoder.register("transformer")
 class TransformerWordEncoder(Encoder):
     """
-    A pretrained transformer over wordpieces, one vector a word: that of its first piece. The predicate, where there
-    is one, is marked as in BERT-SRL (Shi & Lin 2019): its wordpieces have token type 1.
+    A pretrained transformer over wordpieces. The vector of a word is that of its first piece. The predicate, where
+    there is one, is marked as in BERT-SRL (Shi & Lin 2019): its wordpieces have token type 1.
 
     Reads `tokens` (a text field with one `pretrained_transformer_mismatched` indexer of the same `model_name`) and,
     where it is given, `predicate (batch, words)` in {0, 1}.
@@ -26,9 +26,9 @@ class TransformerWordEncoder(Encoder):
         are encoded apart, so that every word has a vector; only the predicate's window sees its mark. The reader's
         indexer must have the same value, which is no more than the transformer has positions.
     train_parameters : `bool`, optional (default = `True`)
-        `False`: it stays as it is, without dropout.
+        `False`: the transformer is frozen, without dropout.
     gradient_checkpointing : `bool`, optional (default = `None`)
-        Less memory for more time: what lies between the layers is computed again in the backward pass.
+        Less memory for more time: what the layers compute inside is computed again in the backward pass.
     marks_predicate : `bool`, optional (default = `True`)
         `False`: for tasks without a predicate, and for transformers without token types.
 
@@ -59,7 +59,7 @@ class TransformerWordEncoder(Encoder):
         _check_max_length(max_length, pieces.transformer_model, model_name)
         set_gradient_checkpointing(pieces.transformer_model, gradient_checkpointing)
         if not train_parameters:
-            # What the embedder of pieces takes as an argument, and that of words does not.
+            # The embedder of pieces has an argument for this, which that of words does not pass on.
             pieces.eval_mode = True
             pieces.train()
         self._marks_predicate = marks_predicate
@@ -88,8 +88,8 @@ class TransformerWordEncoder(Encoder):
 
     def _piece_positions(self, token_ids: torch.Tensor) -> torch.Tensor:
         """
-        What `offsets` call each of the `pieces`: they count as if a long sentence were not cut, while every window
-        of `token_ids` has its own special tokens. -1 for those: `(pieces,)`.
+        The position of each piece as `offsets` count it, `(pieces,)`. They count as if a long sentence were not cut,
+        whereas every window of `token_ids` has special tokens of its own; these have the position -1.
         """
         embedder = self._embedder._matched_embedder
         position = torch.arange(token_ids.shape[1], device=token_ids.device)
@@ -124,8 +124,8 @@ def _check_max_length(max_length: Optional[int], transformer: torch.nn.Module, m
 
 def _ensure_two_token_types(transformer: torch.nn.Module, model_name: str) -> None:
     """
-    RoBERTa has the embedding of token types but only one type: it gets a second that starts as a copy, so that a
-    predicate is told from other words once training moves the two apart.
+    Gives a transformer with only one token type, as RoBERTa, a second type: a copy of the first with a little noise,
+    so that a predicate is told from other words once training moves the two apart.
     """
     embeddings = getattr(transformer, "embeddings", None)
     types = getattr(embeddings, "token_type_embeddings", None)

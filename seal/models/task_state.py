@@ -1,0 +1,35 @@
+from dataclasses import dataclass
+from typing import Any, Dict, Optional
+
+import torch
+
+
+@dataclass
+class TaskState:
+    """
+    The task-net's output for a batch, and all else that the two losses share, so that one pass serves both.
+
+    # Parameters
+
+    inputs : `Dict[str, Any]`
+        The tensors that encoders read.
+    logits : `torch.Tensor`, `(batch, *structure)`
+        With the task-net's graph; zeros without a task-net.
+    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
+        The vectors of the task-net's encoder; `None` without a task-net.
+    mask : `torch.BoolTensor`, optional
+        `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
+    gold : `torch.Tensor`, `(batch, *output)`, optional
+    auxiliary_loss : `torch.Tensor`, a scalar, optional
+        The loss of the task-net's further heads.
+    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
+        The cost-augmented network's logits, with its graph; `task_state` leaves it at `None`.
+    """
+
+    inputs: Dict[str, Any]
+    logits: torch.Tensor
+    hidden: Optional[torch.Tensor]
+    mask: Optional[torch.Tensor] = None
+    gold: Optional[torch.Tensor] = None
+    auxiliary_loss: Optional[torch.Tensor] = None
+    cost_augmented: Optional[torch.Tensor] = None

@@ -1,0 +1,28 @@
+import inspect
+from typing import Callable, Collection
+
+
+def with_parameters_of(parent: Callable, without: Collection[str] = ()) -> Callable[[Callable], Callable]:
+    """
+    Returns a decorator for a constructor that passes its `**settings` on to `parent`. It adds the parameters of
+    `parent` to the constructor's signature, from which `FromParams` reads the config keys.
+
+    # Parameters
+
+    parent : `Callable`
+    without : `Collection[str]`, optional (default = `()`)
+        Names of `parent`'s parameters that the constructor does not take.
+    """
+
+    def extend(constructor: Callable) -> Callable:
+        mine = inspect.signature(constructor)
+        own = {name: p for name, p in mine.parameters.items() if p.kind is not p.VAR_KEYWORD}
+        theirs = [
+            p.replace(kind=p.KEYWORD_ONLY)
+            for name, p in inspect.signature(parent).parameters.items()
+            if p.kind is not p.VAR_KEYWORD and name not in own and name not in without
+        ]
+        constructor.__signature__ = mine.replace(parameters=[*own.values(), *theirs])
+        return constructor
+
+    return extend
