@@ -2,14 +2,14 @@
 Every workaround that AllenNLP 2.10.1 needs on current libraries, and nothing else.
 
 `apply()` runs when `seal` is imported, so a config, a sub-command or a script that names `seal` has them all.
-Each mend is one small function. Its docstring gives the upstream name it mends, the symptom without it, and
+Each patch is one small function. Its docstring gives the upstream name that it patches, the symptom without it, and
 the condition under which it can go; `tests/test_compat.py` has a test for each that fails without it.
-AllenNLP is imported inside the functions, because the first mend silences warnings that AllenNLP's own
+AllenNLP is imported inside the functions, because the first patch silences warnings that AllenNLP's own
 imports raise.
 
-What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, and about a config as a whole in
-`seal/whole_configs.py`; what its commands make of their options and input in `seal/command_line.py`; how an uncaught
-mistake of the user is told in one sentence is in `seal/user_errors.py`.
+Other patches are elsewhere: messages about wrong config keys in `seal/config_keys.py`, and about a config as a whole in
+`seal/whole_configs.py`; the options, input and output of AllenNLP's sub-commands in `seal/command_line.py`; the report
+of a user's mistake in one sentence in `seal/user_errors.py`.
 """
 
 import functools
@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, Union
 
 logger = logging.getLogger(__name__)
 
-# (message, category, module): each is noise that a user of seal can do nothing about.
+# (message, category, module) of warnings that a user of seal can do nothing about.
 KNOWN_WARNINGS = [
     # AllenNLP's trainer opens `torch.cuda.amp.autocast` around every batch, on or off.
     (
@@ -77,9 +77,9 @@ def drop_tokenizer_constructor_keyword() -> None:
 
     Symptom: `AttributeError: add_special_tokens conflicts with the method add_special_tokens` for every
     pretrained transformer tokenizer, with transformers >= 4.44. `PretrainedTransformerTokenizer` asks for one
-    tokenizer with `add_special_tokens=False` and one with `True`. The constructor never did anything with the
-    keyword (special tokens are added where `encode_plus` is told to, and AllenNLP says so in each call), so
-    it is dropped.
+    tokenizer with `add_special_tokens=False` and one with `True`. The keyword never had an effect in the constructor
+    (special tokens are added where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is
+    dropped.
 
     Can go: when AllenNLP no longer passes it.
     """
@@ -222,9 +222,9 @@ def encode_by_convolutions_in_full_precision() -> None:
     """
     Mends: `allennlp.modules.seq2vec_encoders.CnnEncoder.forward`.
 
-    Symptom: with `use_amp`, the features of a word or text shorter than a filter are -65504. AllenNLP marks what the
-    padding makes by the least number of its type, half precision, and looks for it in a sum of full precision, where
-    that is not the least.
+    Symptom: with `use_amp`, the features of a word or text shorter than a filter are -65504. AllenNLP marks activations
+    of padding by adding the smallest number of their type, half precision. The sum is of full precision, in which it
+    then looks for the smallest number of that type, and so does not find the marks.
 
     Can go: when AllenNLP's encoder fills by a mask.
     """
@@ -256,6 +256,6 @@ MENDS = (
 
 
 def apply(mends: Iterable[Callable[[], None]] = MENDS) -> None:
-    """Applies every mend; those of this module, or of one like it. Calling it again changes nothing."""
+    """Applies patches, by default those of this module. Calling it again changes nothing."""
     for mend in mends:
         mend()

@@ -3,7 +3,7 @@ A user's mistake on the command line ends in one sentence on standard error and 
 traceback.
 
 The sentence is `error: ...`. The traceback still goes to the run's `out.log`; set `SEAL_TRACEBACK=1` to see
-it on the console too. Only exceptions that leave the `allennlp` command are touched: a script or a notebook
+it on the console too. Only exceptions that leave the `allennlp` command are handled: a script or a notebook
 that imports `seal` keeps Python's tracebacks.
 """
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
 
-# Where AllenNLP reads a config: a built-in error raised in these modules is about the config's text.
+# The modules that read a config: a built-in error that is raised in one of them is about the text of the config.
 _CONFIG_MODULES = (
     "allennlp.common.params",
     "allennlp.common.from_params",
@@ -37,12 +37,12 @@ _CONFIG_MODULES = (
     "seal.whole_configs",
 )
 
-# Where weights are none, torch raises nearly anything; these say that it is not the weights.
+# torch raises errors of nearly any type at a file that holds no weights; these types mean that the cause is another.
 _NOT_OF_WEIGHTS = (OSError, MemoryError, KeyboardInterrupt, SystemExit, torch.cuda.OutOfMemoryError)
 
 
 def _frames(error: BaseException) -> Iterator[Tuple[str, str, dict]]:
-    """(module, function, local variables) of each frame the error passed, outermost first."""
+    """(module, function, local variables) of each frame that the error passed through, outermost first."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         yield frame.f_globals.get("__name__", ""), frame.f_code.co_name, frame.f_locals
 
@@ -53,7 +53,7 @@ def _one_line(text: str) -> str:
 
 def _configuration(error: ConfigurationError) -> str:
     sentence = _one_line(error)
-    # For an argument that may be of several types AllenNLP hides why each failed in the chain of causes.
+    # For an argument of several possible types, AllenNLP gives the reason why each failed only in the chain of causes.
     if sentence.startswith("Failed to construct argument") and error.__cause__ is not None:
         sentence = f"{sentence.rstrip('.')}: {_one_line(error.__cause__)}"
     return sentence
@@ -66,14 +66,14 @@ def _jsonnet(text: str) -> str:
         message, _, stack = message.partition("\n")
         place = stack.split("\n")[0].strip().split("\t")[0]
         message = f"{place}: {message}" if place else message
-    # Text that came from the command line has no file name before its line number.
+    # Text from the command line has no file name before its line number.
     if re.match(r":?\d+:\d+", message):
         message = f"--overrides, at {message.lstrip(':')}"
     return _one_line(message)
 
 
 def _unexpected_keyword(error: TypeError) -> Optional[str]:
-    """A config key that only the constructor itself refused, because it hands its `**kwargs` on."""
+    """A config key that only the constructor itself refused, because it passes its `**kwargs` on."""
     match = re.search(r"(\w+)?\.?__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
     if match is None:
         return None
@@ -85,9 +85,9 @@ def _unexpected_keyword(error: TypeError) -> Optional[str]:
 
 
 def _constructor(error: ValueError) -> Optional[str]:
-    """What a class that the config names says of a value that it refuses."""
+    """The message of a class of the config that refuses a value in its constructor, with the place in the config."""
     frames = list(_frames(error))
-    # The error left through constructors alone, such as a comprehension in one.
+    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
     while frames and frames[-1][1] in ("__init__", "<listcomp>"):
         frames.pop()
     module, name, variables = frames[-1] if frames else ("", "", {})
@@ -98,12 +98,12 @@ def _constructor(error: ValueError) -> Optional[str]:
 
 
 def _transformer(error: ValueError) -> str:
-    """What is wrong with a folder that has no transformer, without the names of all kinds that there are."""
+    """The message about a folder that has no transformer, without its list of all kinds of transformers."""
     return re.split(r", or contain|, one of", _one_line(error))[0].rstrip(".") + "."
 
 
 def _from_worker(text: str) -> Optional[str]:
-    """The sentence of a user error that reached this process only as the text of a worker's traceback."""
+    """The sentence of a user's mistake that reached this process only as the text of a worker's traceback."""
     # The last unindented `module.Class: message` is the error that ended the worker.
     endings = list(re.finditer(r"^([A-Za-z_][\w.]*): (.*)", text, flags=re.MULTILINE))
     if not endings:
@@ -116,7 +116,7 @@ def _from_worker(text: str) -> Optional[str]:
 
 
 def _weights(error: BaseException, frames: List[Tuple[str, str, dict]]) -> Optional[str]:
-    """What is wrong with the weights of a trained model."""
+    """The sentence for weights that cannot be read, or that do not fit the model."""
     for module, name, variables in frames:
         if module == "allennlp.nn.util" and name == "read_state_dict":
             return f"{variables['path']} is not a file of weights"
@@ -133,7 +133,7 @@ def _weights(error: BaseException, frames: List[Tuple[str, str, dict]]) -> Optio
 
 def describe(error: BaseException) -> Optional[str]:
     """
-    The sentence for a mistake that the user can mend: in a config, a file's name or place, or an archive.
+    The sentence for a mistake that the user can correct: in a config, a file's name or place, or an archive.
 
     # Parameters
 
@@ -204,12 +204,15 @@ def _in_allennlp_command(error: BaseException) -> bool:
 
 
 def discard_standard_output() -> None:
-    """For a reader, such as `head`, that has enough: Python would flush the rest of the output when it ends."""
+    """
+    Discards the rest of standard output, for a reader such as `head` that has stopped: Python would flush it when it
+    ends.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> bool:
-    """Prints the sentence for a user's mistake. `False` where there is none and the traceback is due."""
+    """Prints the sentence for a user's mistake. Returns `False` where there is none and the traceback is needed."""
     if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
         return False
     printing = any(name == "_maybe_print_to_console_and_file" for _, name, _ in _frames(error))
@@ -246,9 +249,9 @@ def _put_on_top() -> None:
 
 def install() -> None:
     """
-    Puts the sentence before whatever hook is there. `allennlp train` sets a hook of its own when it opens its
-    logs (`allennlp.common.logging.prepare_global_logging`), so ours goes on top again after that. Safe to
-    call twice.
+    Installs a hook for uncaught exceptions that prints the sentence, or calls the previous hook where there is none.
+    `allennlp train` sets its own hook when it opens its logs (`allennlp.common.logging.prepare_global_logging`), after
+    which ours is installed again. Safe to call twice.
     """
     _put_on_top()
     original = allennlp_logging.prepare_global_logging

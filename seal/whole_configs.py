@@ -1,8 +1,8 @@
 """
-A config as a whole, before any of its parts is built: what it is, what AllenNLP takes out of it first, and whether it
-is the one that a run or a trained model had.
+Checks of a config as a whole, before any of its parts is built: that it is an object, that the settings which AllenNLP
+takes out of it first are right, and that it is the config of the run or trained model it is used for.
 
-A mistake ends in a sentence, as in `seal/config_keys.py`, whose docstrings these have.
+A mistake is reported in a sentence, and docstrings have the same form, as in `seal/config_keys.py`.
 """
 
 import inspect
@@ -25,9 +25,9 @@ def check_settings_read_before() -> None:
     """
     Mends: `allennlp.commands.train.train_model`.
 
-    Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
-    `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
-    their name. `evaluate_on_test` without a `test_data_path` is ignored.
+    Symptom: a seed that is not a whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to
+    one. `distributed` that is not an object ends in a traceback of AllenNLP. The error for `distributed` without
+    `cuda_devices` does not name that key. `evaluate_on_test` without a `test_data_path` is ignored.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """
@@ -36,7 +36,7 @@ def check_settings_read_before() -> None:
         def train_model(params, *args, **kwargs):
             for key in ("random_seed", "numpy_seed", "pytorch_seed"):
                 seed = params.get(key)
-                # AllenNLP takes one of a string, too: of the environment, by std.extVar.
+                # AllenNLP also accepts a seed that is a string, as an environment variable read by std.extVar is.
                 if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
                     raise ConfigurationError(
                         f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
@@ -59,7 +59,7 @@ def check_settings_read_before() -> None:
 
 
 def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
-    """The keys that one of two lacks, or whose values differ."""
+    """The keys that only one of the two has, or whose values differ."""
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
 
@@ -67,10 +67,10 @@ def name_keys_that_differ_from_a_recovered_config() -> None:
     """
     Mends: `allennlp.training.util.create_serialization_dir`.
 
-    Symptom: `--recover` with another config than the run's ends in a traceback where the run's lacks a key, and else in
-    a sentence without the keys that differ.
+    Symptom: `--recover` with another config than the run's ends in a traceback where the run's config lacks a key, and
+    otherwise in an error without the keys that differ.
 
-    Can go: when AllenNLP's message has the keys.
+    Can go: when AllenNLP's message names the keys.
     """
 
     def make(original: Callable) -> Callable:
@@ -95,8 +95,8 @@ def check_that_configs_are_objects() -> None:
     """
     Mends: `allennlp.common.params.evaluate_file` and `parse_overrides`.
 
-    Symptom: a folder in the place of a config ends the process at once. A config or overrides that are no object end
-    in a traceback, in a sentence about Python's types, or are ignored where they are empty.
+    Symptom: a folder in the place of a config ends the process at once. A config or overrides that are not an object
+    end in a traceback, in an error about Python's types, or are ignored where they are empty.
 
     Can go: when AllenNLP checks what it reads.
     """
@@ -126,7 +126,7 @@ def check_that_configs_are_objects() -> None:
     replace_once(allennlp_params, "parse_overrides", make_overrides)
 
 
-# What loading a trained model reads of its config, and what each may be.
+# The parts of its config that loading a trained model reads, and the types that each may have.
 _PARTS = {
     "dataset_reader": dict,
     "validation_dataset_reader": (dict, str, type(None)),
@@ -142,9 +142,9 @@ def check_overrides_of_trained_models() -> None:
     Mends: `allennlp.models.archival._load_dataset_readers`.
 
     Symptom: overrides of a trained model that put a list, a number or `null` in the place of a part end in a
-    traceback, or in a sentence without the part's key. A misspelt key of theirs is ignored.
+    traceback, or in an error without the part's key. A misspelt key in them is ignored.
 
-    Can go: when AllenNLP reads the config of a trained model as it reads that of a training.
+    Can go: when AllenNLP checks the config of a trained model as it checks that of a training run.
     """
 
     def make(original: Callable) -> Callable:

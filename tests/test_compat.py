@@ -1,8 +1,8 @@
 """
-Each mend of `seal/compat.py`, beside what AllenNLP does without it.
+Each patch of `seal/compat.py`, beside what AllenNLP does without it.
 
-Where the unmended function can be called (`__wrapped__`), a test also shows that it still fails: when one of
-those assertions breaks, the mend can go.
+Where the original function can be called (`__wrapped__`), a test also shows that it still fails: when one of
+those assertions breaks, the patch can go.
 """
 
 import io
@@ -48,8 +48,7 @@ def test_pretrained_tokenizer_adds_special_tokens_where_asked(tiny_bert, add_spe
     words = [token.text for token in tokenizer.tokenize("the dog runs")]
     content = ["the", "dog", "run", "##s"]
     assert words == (["[CLS]", *content, "[SEP]"] if add_special_tokens else content)
-    # What allennlp reverse-engineers from its two tokenizers, one asked for with the special tokens, one
-    # without.
+    # AllenNLP infers these from two tokenizers, one that it asks for with special tokens and one without.
     assert [t.text for t in tokenizer.single_sequence_start_tokens] == ["[CLS]"]
     assert [t.text for t in tokenizer.sequence_pair_mid_tokens] == ["[SEP]"]
     assert tokenizer.num_special_tokens_for_pair() == 3
@@ -71,7 +70,7 @@ OPTIMIZER_OPTIONS = {
 
 
 def _of_allennlp(base):
-    """The names that AllenNLP itself registers; ours have tests of their own."""
+    """The names that AllenNLP itself registers; those of seal have their own tests."""
     classes = {name: base.resolve_class_name(name)[0] for name in base.list_available()}
     return [name for name, class_ in classes.items() if class_.__module__.startswith("allennlp.")]
 

@@ -1,5 +1,5 @@
 """
-Figures of label sets and of how labels interact. matplotlib is imported when one is drawn: it takes its time.
+Figures of label sets and of how labels interact. matplotlib is imported only when one is drawn, as that is slow.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -12,7 +12,7 @@ BLUE, PALE = "#2f5d8a", "#9db8d2"
 
 
 def figure(columns: int, width: float, height: float) -> Any:
-    """A figure without a window and its panels in a row."""
+    """A figure that is not shown in a window, and the array of its panels, which stand in a row."""
     from matplotlib.figure import Figure
 
     result = Figure(figsize=(width * columns, height), layout="constrained")
@@ -20,12 +20,12 @@ def figure(columns: int, width: float, height: float) -> Any:
 
 
 def verbatim(name: str) -> str:
-    """A name as a figure is given it: what is between two `$` would be read as TeX."""
+    """A name escaped for a figure: matplotlib reads what stands between two `$` as TeX."""
     return name.replace("$", r"\$")
 
 
 def draw_label_sets(sets: LabelSets, path: str) -> None:
-    """How many labels rows have, and how often labels are had, alone and with others."""
+    """Draws how many labels the rows have, and how many rows each label has, alone and with other labels."""
     drawing, (left, right) = figure(2, 5.2, 3.6)
     left.bar(range(len(sets.sizes)), sets.sizes, color=BLUE)
     left.set(xlabel="labels of a row", ylabel="rows", title=f"{sets.summary['different_sets']} different sets")
@@ -50,16 +50,17 @@ def draw_matrices(
     share: float = 1.0,
 ) -> None:
     """
-    Heat maps in a row, each of its own scale, white at 0; what is NaN is grey.
+    Draws heat maps in a row, each with its own scale, white at 0 and grey at NaN.
 
     # Parameters
 
     matrices : `Dict[str, numpy.ndarray]`
         By title; each `(names, names)`.
     axes : `Tuple[str, str]`
-        What rows and columns are.
+        What rows and columns stand for.
     share : `float`
-        Of the numbers, by their size, that the scale holds: a few far beyond all others would leave these white.
+        The share of the values, by magnitude, that the colour scale covers: a few values far beyond all others would
+        leave these white.
     """
     size = max(4.2, 0.2 * len(names) + 1.4)
     rotation = 90 if max(map(len, names)) > 2 else 0
@@ -83,13 +84,13 @@ def draw_matrices(
 
 def draw_surfaces(surfaces: Dict[str, numpy.ndarray], axes: Dict[str, List[str]], path: str) -> None:
     """
-    Gradients over the two outputs of a pair; those of an energy, all but the first, have one scale.
+    Draws gradients over the two outputs of a pair of labels. Those of an energy, all but the first, share one scale.
 
     # Parameters
 
     surfaces : `Dict[str, numpy.ndarray]`
-        By title, cross-entropy's first: `(steps, steps)`, a row a value of the first output from 0 to 1, a
-        column one of the second.
+        By title, that of cross-entropy first: `(steps, steps)`, with a row for each value of the first output, from 0
+        to 1, and a column for each value of the second.
     axes : `Dict[str, List[str]]`
         By title: the names of the two outputs.
     """

@@ -1,5 +1,5 @@
 """
-BIO tags: spans written as tags, and the transitions a decoder may take. `tag_encodings` reads tags as spans.
+BIO tags: writing spans as tags, and the transitions a decoder may take. `tag_encodings` reads tags as spans.
 
 Every function here follows the same scheme (IOB2): a span of label `X` starts with `B-X` and goes on with
 `I-X`; a token outside every span carries `O`.
@@ -17,7 +17,7 @@ Span = Tuple[str, int, int]
 
 def spans_to_bio(spans: Sequence[Span], length: int) -> List[str]:
     """
-    The tag sequence of non-overlapping spans: the inverse of [`tags_to_spans`](./tag_encodings.md#tags_to_spans).
+    The BIO tags of non-overlapping spans: the inverse of `tags_to_spans`.
 
     # Parameters
 
@@ -51,7 +51,7 @@ def spans_to_bio(spans: Sequence[Span], length: int) -> List[str]:
 
 def first_illegal(tags: Sequence[str]) -> Optional[int]:
     """
-    The first tag that breaks the BIO scheme.
+    The index of the first tag that breaks the BIO scheme.
 
     # Parameters
 
@@ -61,8 +61,8 @@ def first_illegal(tags: Sequence[str]) -> Optional[int]:
     # Returns
 
     `Optional[int]`
-        The index of the first string that is no BIO tag, or is an `I-X` after something else than `B-X` or
-        `I-X`; `None` for a legal sequence.
+        The index of the first string that is not a BIO tag, or is an `I-X` that does not follow `B-X` or `I-X`;
+        `None` for a legal sequence.
     """
     label: Optional[str] = None
     for index, tag in enumerate(tags):
@@ -77,7 +77,7 @@ def first_illegal(tags: Sequence[str]) -> Optional[int]:
 
 def allowed_transitions(labels: Sequence[str]) -> Tuple[torch.BoolTensor, torch.BoolTensor]:
     """
-    Which tag may follow which, and which may come first. Every tag may come last.
+    Which BIO tag may follow which, and which may come first. Every tag may come last.
 
     # Parameters
 
@@ -94,8 +94,7 @@ def allowed_transitions(labels: Sequence[str]) -> Tuple[torch.BoolTensor, torch.
     # Raises
 
     `ConfigurationError`
-        Where a label is no BIO tag, as the padding and unknown entries of a padded vocabulary namespace are
-        not.
+        Where a label is not a BIO tag. The padding and unknown entries of a padded vocabulary namespace are none.
     """
     for label in labels:
         if label != "O" and (label[:2] not in ("B-", "I-") or len(label) == 2):

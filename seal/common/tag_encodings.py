@@ -1,7 +1,7 @@
 """
 The ways to write labelled spans as tags, one a token: `IOB1`, `BIO` (IOB2) and `BIOES`.
 
-With a span of two tokens of label `X` and, right after it, one of one token:
+A span of two tokens and, right after it, a span of one token, both with label `X`:
 
     IOB1    I-X I-X B-X     `B-` only where a span follows another of its label (CoNLL-2003 as published)
     BIO     B-X I-X B-X     `B-` begins every span
@@ -23,11 +23,11 @@ _FROM_BIOUL = {"U": "S", "L": "E"}
 
 def tags_to_spans(tags: Sequence[str]) -> List[Span]:
     """
-    The labelled spans of tags in any of the three encodings. One reading serves them all, because a legal sequence
-    of one never means something else in another.
+    The labelled spans of tags in any of the three encodings. One set of rules reads them all, because a sequence that
+    is legal in several encodings has the same spans in each.
 
-    The reading is lenient, as in `conlleval`, so every sequence a model can emit can be read: a tag of label `X`
-    other than `B-X` and `S-X` continues a span of `X` that stands open right before it, else it begins one;
+    The rules are lenient, as in `conlleval`, so that every sequence a model can emit can be read: a tag of label `X`
+    other than `B-X` and `S-X` continues a span of `X` that is open right before it, and otherwise begins a new span;
     `E-X` and `S-X` close their span.
 
     ```python
@@ -61,10 +61,10 @@ def tags_to_spans(tags: Sequence[str]) -> List[Span]:
 
 def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     """
-    The first tag that breaks an encoding.
+    The index of the first tag that breaks an encoding.
 
-    `IOB1` has no order to break: a `B-X` that follows no span of `X` is more than it needs but can be read in one
-    way only, and files in circulation mix the two.
+    In `IOB1` every order of tags is accepted. A `B-X` that follows no span of `X` is unnecessary there, but it can be
+    read in one way only, and files in circulation mix the two forms.
 
     # Parameters
 
@@ -75,8 +75,8 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     # Returns
 
     `Optional[int]`
-        The index of the first string that is no tag of the encoding or may not follow what is before it; for a
-        BIOES span that the sequence ends inside of, the index of the last tag; `None` for a legal sequence.
+        The index of the first string that is not a tag of the encoding or may not follow the tag before it. Where the
+        sequence ends inside a BIOES span, the index of the last tag. `None` for a legal sequence.
 
     # Raises
 
@@ -92,7 +92,7 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
             return index
         if encoding == "IOB1":
             continue
-        # Inside a span only its I and E may come, outside every tag but those.
+        # Inside a span only its `I` and `E` tags may follow, outside a span every tag except these.
         if (label is not None) != (tag[:2] in ("I-", "E-")) or label not in (None, tag[2:]):
             return index
         label = tag[2:] if tag[:2] in ("B-", "I-") else None
@@ -101,7 +101,7 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
 
 def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
     """
-    The same spans in another encoding.
+    Rewrites tags in another encoding, with the same spans.
 
     # Parameters
 
@@ -136,9 +136,11 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
 
 def check_encoding(encoding: str, key: str = "encoding") -> None:
     """
+    Checks the name of an encoding.
+
     # Raises
 
-    `ConfigurationError` if `encoding`, the value of the config's `key`, is none of the three.
+    `ConfigurationError` if `encoding`, the value of the config key `key`, is none of the three.
     """
     if encoding not in ENCODINGS:
         raise ConfigurationError(f"{key}: 'IOB1', 'BIO' or 'BIOES', not {encoding!r}.")

@@ -1,5 +1,5 @@
 """
-Which tag may stand where: what a decoder needs to give legal sequences only.
+Which tags may follow each other, come first and come last: with these a decoder emits legal sequences only.
 """
 
 from typing import NamedTuple, Sequence
@@ -18,9 +18,9 @@ class TagTransitions(NamedTuple):
     # Parameters
 
     pairs : `torch.BoolTensor`
-        shape: (C, C), indexed `[from, to]`.
+        shape: (C, C), indexed `[from, to]`: whether the second tag may follow the first.
     starts, ends : `torch.BoolTensor`
-        shape: (C,): which tags may come first, and last.
+        shape: (C,): which tags may come first, and which may come last.
     """
 
     pairs: torch.BoolTensor
@@ -30,8 +30,8 @@ class TagTransitions(NamedTuple):
 
 def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
     """
-    The legal paths through the tags. In BIO an `I-X` continues a `B-X` or an `I-X`, and all else goes; in BIOES a
-    span that `B-X` begins goes on with `I-X` and must end in `E-X`.
+    The legal transitions between tags. In BIO `I-X` may follow only `B-X` and `I-X`, and every other tag may follow any
+    tag; in BIOES a span that begins with `B-X` goes on with `I-X` and must end with `E-X`.
 
     # Parameters
 
@@ -42,8 +42,8 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
 
     # Raises
 
-    `ConfigurationError` if a label is no tag of the encoding; or, in BIOES, if one begins a span that none ends, or
-    there is neither an `O` nor an `S-X`, so that a sentence of one token has no legal tag.
+    `ConfigurationError` if a label is not a tag of the encoding. In BIOES also if a label begins a span that no label
+    ends, or if there is neither an `O` nor an `S-X`, so that a sentence of one token has no legal tag.
     """
     if encoding == "BIO":
         pairs, starts = allowed_transitions(labels)
@@ -60,7 +60,7 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
                 f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set "
                 "output_space.encoding to 'BIO', or dataset_reader.target_encoding to 'BIOES'."
             )
-    # The label of the span that a tag leaves open behind it, and of the one it needs open before it.
+    # For each tag, the label of the span that is open after it, and of the span that must be open before it.
     opened = [label[2:] if label[0] in "BI" else None for label in labels]
     needed = [label[2:] if label[0] in "IE" else None for label in labels]
     pairs = torch.tensor([[before == after for after in needed] for before in opened], dtype=torch.bool)

@@ -33,24 +33,24 @@ class SrlPredictor(LinePredictor):
     ```
 
     A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON
-    object with `sentence` (text), or with `words` and perhaps `predicates` (a list of indices; without it
+    object with `sentence` (text), or with `words` and optionally `predicates` (a list of indices; without it
     they are found). Its record has
 
-    - `words`: of a sentence, those that spaCy's rules make of it.
+    - `words`: those given, or the words into which spaCy's rules split the sentence.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the
       words joined by a space.
     - `frames`: one for each predicate, none where a sentence has none:
         - `predicate`: the word.
-        - `index`: of that word.
+        - `index`: the index of that word.
         - `tags`: a BIO tag for each word.
         - `spans`: `role`, `start` and `end` (indices of the first word and of the last, inclusive) and
           `text`.
         - `description`: the words with the spans in brackets.
-        - `probability`: of the whole frame, in [0, 1].
-        - `energy`: the loss-net's, low is good; where it was asked for.
+        - `probability`: the probability of the whole frame, in [0, 1].
+        - `energy`: where it was asked for, the loss-net's energy of the frame; low is good.
 
-    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that
-    is not finite is `null`.
+    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
+    finite is `null`.
 
     # Parameters
 
@@ -61,10 +61,11 @@ class SrlPredictor(LinePredictor):
     predicate_finder : `str`, optional (default = `"model"`)
         `"model"`: the head that was trained with the model. `"spacy"`: the tags of `spacy_model`.
     predicate_threshold : `float`, optional (default = `0.5`)
-        `"model"` takes words with at least this probability.
+        For `"model"`: words with at least this probability are predicates.
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
+        For `"spacy"`: the name of a spaCy package, or a folder.
     frames_per_batch : `int`, optional (default = `32`)
-        The most frames, or sentences to find the predicates of, in one pass of the model.
+        The most frames in one pass of the model, or sentences whose predicates are found in one pass.
     energy : `bool`, optional (default = `False`)
         Also give the energy of each frame.
 
@@ -145,9 +146,9 @@ class SrlPredictor(LinePredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
-        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate
-        or, of a sentence instance, of the predicates that are found. Which of the two, `predicates` says
-        (`"given"` or `"found"`), and `id` says where the sentence is from.
+        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate or, for an
+        instance without one, the frames of the predicates that are found. In a record `predicates` says which of the
+        two it has (`"given"` or `"found"`), and `id` where the sentence is from.
         """
         inputs, sources = [], []
         for instance in instances:
@@ -162,7 +163,7 @@ class SrlPredictor(LinePredictor):
     def _frames(
         self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]
     ) -> List[List[JsonDict]]:
-        """The frames of each sentence: of its predicates or, where they are `None`, of those found."""
+        """The frames of each sentence, for its predicates or, where these are `None`, for those that are found."""
         if self._model.training:
             self._model.eval()
         self._model.with_energy = self._energy
@@ -203,6 +204,8 @@ class SrlPredictor(LinePredictor):
 
 def describe(words: List[str], spans: List[Span]) -> str:
     """
+    The words as one line, with the spans in brackets.
+
     # Parameters
 
     words : `List[str]`

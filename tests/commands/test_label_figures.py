@@ -34,7 +34,7 @@ def test_surfaces_of_energies_have_one_scale_and_the_first_its_own(tmp_path, mon
         draw_surfaces(surfaces, {title: ["red", "round"] for title in surfaces}, str(tmp_path / "a.png"))
     panels = [axis for axis in figures[0].axes if axis.images]
     assert [panel.images[0].get_clim() for panel in panels] == [(0.0, 10.0), (-1.0, 3.0), (-1.0, 3.0)]
-    # A row of the table is a value of the first output, which is drawn to the right.
+    # A row of the table is a value of the first output, which is drawn along the x-axis.
     assert numpy.array_equal(panels[0].images[0].get_array(), surfaces["cross-entropy"].T)
     assert panels[0].get_xlabel() == "$y_i$: red" and panels[0].get_ylabel() == "$y_k$: round"
 

@@ -39,7 +39,7 @@ def reference_is_legal(tags, encoding):
 
 
 def conlleval(tags):
-    """The chunk rules of conlleval (Sang, Buchholz & Ma), written from its description: starts, then ends."""
+    """The chunk rules of conlleval (Sang, Buchholz & Ma), written from its description: first starts, then ends."""
     cut = [(tag[0], tag[2:]) for tag in tags]
     spans, start = [], None
     for i, (prefix, label) in enumerate(cut + [("O", "")]):
@@ -93,7 +93,7 @@ def test_what_is_legal(encoding, tags):
     legal = broken = 0
     for sequence in every(tags, 4):
         if sequence and encoding == "BIOES" and sequence[-1][0] in "BI":
-            # AllenNLP's reader walks over the labels inside a span without a look.
+            # AllenNLP's function does not check the labels inside a span.
             assert first_broken(sequence, encoding) is not None
             continue
         found = first_broken(sequence, encoding)

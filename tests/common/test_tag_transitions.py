@@ -14,7 +14,7 @@ BIO = ["O", "B-A", "I-A", "B-B", "I-B"]
 
 @pytest.mark.parametrize("encoding, labels", [("BIO", BIO), ("BIOES", BIOES)])
 def test_allows_the_legal_sequences_and_no_other(encoding, labels):
-    """Against the reader's check, by enumeration of all sequences of up to four tags."""
+    """Compared with the check of `first_broken`, by enumeration of all sequences of up to four tags."""
     pairs, starts, ends = tag_transitions(labels, encoding)
     legal = 0
     for length in range(1, 5):

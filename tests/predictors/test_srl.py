@@ -32,7 +32,7 @@ INPUTS = [
 
 
 def assert_same(found, expected):
-    """Equal, but for rounding in probabilities and energies."""
+    """Checks that records are equal, except for rounding in probabilities and energies."""
     assert [(r["words"], r["offsets"], len(r["frames"])) for r in found] == [
         (r["words"], r["offsets"], len(r["frames"])) for r in expected
     ]
@@ -84,7 +84,7 @@ def test_records_agree_with_their_input_and_with_themselves(predictor):
             for span in frame["spans"]:
                 start, end = record["offsets"][span["start"]][0], record["offsets"][span["end"]][1]
                 assert span["text"] == text[start:end]
-            # No word here has a bracket: without the roles the words are left, in order.
+            # No word here contains a bracket: without brackets and roles the words remain, in order.
             assert re.sub(r"\[\S+ |\]", "", frame["description"]) == " ".join(record["words"])
             assert 0 < frame["probability"] <= 1
     assert len(frames_of(records)) > 10
@@ -111,12 +111,12 @@ def test_frames_are_what_the_model_gives_for_the_readers_instances(name, request
             reader.apply_token_indexers(instance)
             output = model.forward_on_instance(instance)
             assert output["tags"] == frame["tags"]
-            # A CRF subtracts two sums over the words: where padding differs they are rounded apart.
+            # A CRF subtracts two sums over the words, whose rounding depends on the padding.
             rounding = 1e-6 if name == "archive" else 2e-5
             assert math.exp(output["log_prob"]) == pytest.approx(frame["probability"], abs=rounding)
             assert ("energy" in frame) == has_energy
             if has_energy:
-                # From the tags alone, by the loss-net itself.
+                # The energy is computed again from the tags alone, by the loss-net itself.
                 batch = Batch([instance])
                 batch.index_instances(model.vocab)
                 inputs = batch.as_tensor_dict()
@@ -133,7 +133,7 @@ def test_energies_are_given_on_request_alone(archive, crf_archive):
     loaded = load_archive(archive)
     plain = Predictor.from_archive(loaded)
     with_energy = Predictor.from_archive(loaded, extra_args={"energy": True})
-    # Two predictors of one model do not disturb each other.
+    # Two predictors of one model do not affect each other.
     assert "energy" in with_energy.predict(COOK)["frames"][0]
     assert "energy" not in plain.predict(COOK)["frames"][0]
     assert "energy" in with_energy.predict(COOK)["frames"][0]
@@ -159,7 +159,7 @@ def test_the_model_runs_once_a_batch_and_not_once_a_frame(archive, monkeypatch):
     monkeypatch.setattr(predictor._model.task_net, "forward", forward)
     records = predictor.predict_batch_json([{"sentence": COOK}] * 8)
     assert len(frames_of(records)) == 16
-    # One pass finds all predicates, two decode all frames.
+    # One pass finds all predicates, and two passes decode all frames.
     assert rows == [8, 8, 8]
     rows.clear()
     predictor.predict_batch_json([{"words": COOK.split(), "predicates": [3]}] * 8)
@@ -244,7 +244,7 @@ def test_a_wrong_line_has_its_error_in_its_place(archive):
     )
     assert records[3]["error"].startswith("line 4 (blank lines not counted): the byte 0xe9 ")
     assert records[2] == predictor.predict(COOK)
-    # Who calls from Python gets an exception.
+    # A caller in Python gets an exception.
     with pytest.raises(ConfigurationError, match="'sentence' is blank"):
         predictor.predict("")
 

@@ -39,7 +39,7 @@ def test_words_are_those_of_the_treebank():
 def test_long_runs_of_brackets_are_one_word_and_quick():
     start = time.perf_counter()
     sequence = WordSplitter().split("a " + "(" * 20000 + " b")
-    # A minute where spaCy takes the run apart.
+    # This takes a minute where spaCy splits the run.
     assert time.perf_counter() - start < 10
     assert [len(word) for word in sequence.words] == [1, 20000, 1]
     assert sequence.offsets == [[0, 1], [2, 20002], [20003, 20004]]
