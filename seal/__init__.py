@@ -21,9 +21,9 @@ compat.apply()
 
 from seal import command_line, config_keys, fast_log1p, user_errors, whole_configs  # noqa: E402
 
-compat.apply(config_keys.MENDS)
-compat.apply(whole_configs.MENDS)
-compat.apply(command_line.MENDS)
+compat.apply(config_keys.PATCHES)
+compat.apply(whole_configs.PATCHES)
+compat.apply(command_line.PATCHES)
 user_errors.install()
 fast_log1p.load_special_values()
 

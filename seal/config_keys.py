@@ -12,7 +12,7 @@ import inspect
 import itertools
 import re
 from types import UnionType
-from typing import Any, Callable, Iterable, Union, get_args, get_origin
+from typing import Any, Iterable, Union, get_args, get_origin
 
 from allennlp.common import Lazy, from_params
 from allennlp.common.checks import ConfigurationError
@@ -48,7 +48,7 @@ def _may_be_null(parameter: inspect.Parameter) -> bool:
 
 def refuse_unknown_config_keys() -> None:
     """
-    Mends: `allennlp.common.from_params.create_kwargs`.
+    Patches: `allennlp.common.from_params.create_kwargs`.
 
     Symptom: a misspelt key of a trainer (`num_epoch`) is swallowed by the trainer's `**kwargs`, and training
     runs with the default. Elsewhere the message names neither the key's place in the config nor the key that
@@ -59,34 +59,31 @@ def refuse_unknown_config_keys() -> None:
     Can go: when AllenNLP's trainer has no `**kwargs` and its message names the key's place.
     """
 
-    def make(original: Callable) -> Callable:
-        def create_kwargs(constructor, cls, params, **extras):
-            parameters = from_params.infer_params(cls, constructor)
-            open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-            if open_ended and inspect.isclass(cls) and issubclass(cls, Trainer):
-                # The keys that the constructor passes on are parameters of `__init__`; `run_sanity_checks` is the one
-                # old name that AllenNLP still looks for in its `**kwargs`.
-                parameters = {**from_params.infer_params(cls), **parameters, "run_sanity_checks": None}
-                open_ended = False
-            known = {name for name, p in parameters.items() if p is None or p.kind is not p.VAR_KEYWORD}
-            known -= {"self"}
-            unknown = [] if open_ended else [key for key in params if key not in known]
-            if unknown:
-                key = unknown[0]
-                raise ConfigurationError(
-                    f'config key "{params.history}{key}" is unknown to {cls.__name__}'
-                    + suggest(key, known - set(extras) | (READ_BEFORE if "train_data_path" in known else set()))
-                )
-            for key, value in params.params.items():
-                if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
-                    raise ConfigurationError(f'config key "{params.history}{key}" of {cls.__name__} is null')
-            if not params.history and "serialization_dir" in params and "serialization_dir" in extras:
-                raise ConfigurationError('config key "serialization_dir": the command line says where, with -s')
-            return original(constructor, cls, params, **extras)
+    def create_kwargs(original, constructor, cls, params, **extras):
+        parameters = from_params.infer_params(cls, constructor)
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        if open_ended and inspect.isclass(cls) and issubclass(cls, Trainer):
+            # The keys that the constructor passes on are parameters of `__init__`; `run_sanity_checks` is the one
+            # old name that AllenNLP still looks for in its `**kwargs`.
+            parameters = {**from_params.infer_params(cls), **parameters, "run_sanity_checks": None}
+            open_ended = False
+        known = {name for name, p in parameters.items() if p is None or p.kind is not p.VAR_KEYWORD}
+        known -= {"self"}
+        unknown = [] if open_ended else [key for key in params if key not in known]
+        if unknown:
+            key = unknown[0]
+            raise ConfigurationError(
+                f'config key "{params.history}{key}" is unknown to {cls.__name__}'
+                + suggest(key, known - set(extras) | (READ_BEFORE if "train_data_path" in known else set()))
+            )
+        for key, value in params.params.items():
+            if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
+                raise ConfigurationError(f'config key "{params.history}{key}" of {cls.__name__} is null')
+        if not params.history and "serialization_dir" in params and "serialization_dir" in extras:
+            raise ConfigurationError('config key "serialization_dir": the command line says where, with -s')
+        return original(constructor, cls, params, **extras)
 
-        return create_kwargs
-
-    replace_once(from_params, "create_kwargs", make)
+    replace_once(from_params, "create_kwargs", create_kwargs)
 
 
 # Plain words for AllenNLP's names of what it expected.
@@ -134,7 +131,7 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
 
 def name_wrong_config_values() -> None:
     """
-    Mends: `allennlp.common.from_params.pop_and_construct_arg`.
+    Patches: `allennlp.common.from_params.pop_and_construct_arg`.
 
     Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
     found; and `true` in the place of a whole number is read as 1. A string in the place of a list is read letter by
@@ -145,67 +142,61 @@ def name_wrong_config_values() -> None:
     Can go: when AllenNLP's message has the place and the value, and AllenNLP refuses the wrong values.
     """
 
-    def make(original: Callable) -> Callable:
-        def pop_and_construct_arg(class_name, argument_name, annotation, default, params, **extras):
-            found = params.params.get(argument_name)
-            place = f'config key "{params.history}{argument_name}" of {class_name}'
-            if found is not None:
-                params.params[argument_name] = _value(place, argument_name, found, annotation)
-            kinds = get_args(annotation) or (annotation,)
-            if isinstance(found, bool) and int in kinds and bool not in kinds:
-                raise ConfigurationError(f"{place} must not be true or false, found {found!r}")
-            try:
-                return original(class_name, argument_name, annotation, default, params, **extras)
-            except TypeError as error:
-                # Only an error about this argument itself: one from a nested object names its own argument.
-                match = re.fullmatch(
-                    rf"Expected ({re.escape(argument_name)}(?:\.\w+)*) to be (.*?)\.?", str(error)
-                )
-                if match is None:
-                    raise
-                wanted = _KINDS.get(match[2], match[2])
-                raise ConfigurationError(
-                    f'config key "{params.history}{match[1]}" of {class_name} must be {wanted}, '
-                    f"found {found!r}"
-                ) from error
+    def pop_and_construct_arg(original, class_name, argument_name, annotation, default, params, **extras):
+        found = params.params.get(argument_name)
+        place = f'config key "{params.history}{argument_name}" of {class_name}'
+        if found is not None:
+            params.params[argument_name] = _value(place, argument_name, found, annotation)
+        kinds = get_args(annotation) or (annotation,)
+        if isinstance(found, bool) and int in kinds and bool not in kinds:
+            raise ConfigurationError(f"{place} must not be true or false, found {found!r}")
+        try:
+            return original(class_name, argument_name, annotation, default, params, **extras)
+        except TypeError as error:
+            # Only an error about this argument itself: one from a nested object names its own argument.
+            match = re.fullmatch(
+                rf"Expected ({re.escape(argument_name)}(?:\.\w+)*) to be (.*?)\.?", str(error)
+            )
+            if match is None:
+                raise
+            wanted = _KINDS.get(match[2], match[2])
+            raise ConfigurationError(
+                f'config key "{params.history}{match[1]}" of {class_name} must be {wanted}, '
+                f"found {found!r}"
+            ) from error
 
-        return pop_and_construct_arg
-
-    replace_once(from_params, "pop_and_construct_arg", make)
+    replace_once(from_params, "pop_and_construct_arg", pop_and_construct_arg)
 
 
 def shorten_unknown_type_message() -> None:
     """
-    Mends: `allennlp.common.params.Params.pop_choice`.
+    Patches: `allennlp.common.params.Params.pop_choice`.
 
     Symptom: the error for a misspelt `type` lists every registered name (about 60 for a model).
 
     Can go: when AllenNLP suggests the name that was meant.
     """
 
-    def make(original: Callable) -> Callable:
-        def pop_choice(self, key, choices, default_to_first_choice=False, allow_class_names=True):
-            value = self.params.get(key)
-            if value is not None and not isinstance(value, str):
-                raise ConfigurationError(f'config key "{self.history}{key}" must be a name, found {value!r}')
-            try:
-                return original(self, key, choices, default_to_first_choice, allow_class_names)
-            except ConfigurationError as error:
-                if "not in acceptable choices" not in error.message:
-                    raise
-                raise ConfigurationError(
-                    f'config key "{self.history}{key}": "{value}" is not a registered name'
-                    + suggest(value, choices)
-                ) from None
+    def pop_choice(original, self, key, choices, default_to_first_choice=False, allow_class_names=True):
+        value = self.params.get(key)
+        if value is not None and not isinstance(value, str):
+            raise ConfigurationError(f'config key "{self.history}{key}" must be a name, found {value!r}')
+        try:
+            return original(self, key, choices, default_to_first_choice, allow_class_names)
+        except ConfigurationError as error:
+            if "not in acceptable choices" not in error.message:
+                raise
+            raise ConfigurationError(
+                f'config key "{self.history}{key}": "{value}" is not a registered name'
+                + suggest(value, choices)
+            ) from None
 
-        return pop_choice
-
-    replace_once(Params, "pop_choice", make)
+    replace_once(Params, "pop_choice", pop_choice)
 
 
 def name_missing_validation_metric() -> None:
     """
-    Mends: `allennlp.training.metric_tracker.MetricTracker.combined_score`.
+    Patches: `allennlp.training.metric_tracker.MetricTracker.combined_score`.
 
     Symptom: the error for a `validation_metric` that the model does not report comes after the first epoch, and names
     neither the key nor the metrics that the model does report.
@@ -213,24 +204,21 @@ def name_missing_validation_metric() -> None:
     Can go: when AllenNLP's message says both.
     """
 
-    def make(original: Callable) -> Callable:
-        def combined_score(self, metrics):
-            for _, name in self.tracked_metrics:
-                if name not in metrics:
-                    raise ConfigurationError(
-                        f'config key "trainer.validation_metric": the model did not report "{name}"'
-                        + suggest(name, metrics)
-                    )
-            return original(self, metrics)
+    def combined_score(original, self, metrics):
+        for _, name in self.tracked_metrics:
+            if name not in metrics:
+                raise ConfigurationError(
+                    f'config key "trainer.validation_metric": the model did not report "{name}"'
+                    + suggest(name, metrics)
+                )
+        return original(self, metrics)
 
-        return combined_score
-
-    replace_once(MetricTracker, "combined_score", make)
+    replace_once(MetricTracker, "combined_score", combined_score)
 
 
 def name_wrong_size_of_vectors() -> None:
     """
-    Mends: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
+    Patches: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
 
     Symptom: where a file's vectors have another size than the config says, there is a warning for each of its lines,
     with the vector in it, and then an error that gives neither size.
@@ -238,25 +226,22 @@ def name_wrong_size_of_vectors() -> None:
     Can go: when AllenNLP's message says both.
     """
 
-    def make(original: Callable) -> Callable:
-        def read(file_uri, embedding_dim, *args, **kwargs):
-            with embedding.EmbeddingsTextFile(file_uri) as lines:
-                # Of several lines, because a word may contain a blank.
-                sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
-            if sizes and embedding_dim not in sizes:
-                found = max(sizes, key=sizes.count)
-                raise ConfigurationError(
-                    f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "
-                    f"(word_dim of seal's libraries) to {found}."
-                )
-            return original(file_uri, embedding_dim, *args, **kwargs)
+    def read(original, file_uri, embedding_dim, *args, **kwargs):
+        with embedding.EmbeddingsTextFile(file_uri) as lines:
+            # Of several lines, because a word may contain a blank.
+            sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
+        if sizes and embedding_dim not in sizes:
+            found = max(sizes, key=sizes.count)
+            raise ConfigurationError(
+                f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "
+                f"(word_dim of seal's libraries) to {found}."
+            )
+        return original(file_uri, embedding_dim, *args, **kwargs)
 
-        return read
-
-    replace_once(embedding, "_read_embeddings_from_text_file", make)
+    replace_once(embedding, "_read_embeddings_from_text_file", read)
 
 
-MENDS = (
+PATCHES = (
     refuse_unknown_config_keys,
     name_wrong_config_values,
     shorten_unknown_type_message,

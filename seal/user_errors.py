@@ -23,6 +23,7 @@ from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from torch.multiprocessing import ProcessRaisedException
 
 from seal.common.trained_models import ARCHIVE_ERRORS
+from seal.compat import replace_once
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +88,9 @@ def _unexpected_keyword(error: TypeError) -> Optional[str]:
 def _constructor(error: ValueError) -> Optional[str]:
     """The message of a class of the config that refuses a value in its constructor, with the place in the config."""
     frames = list(_frames(error))
-    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
-    while frames and frames[-1][1] in ("__init__", "<listcomp>"):
+    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them; a
+    # patched constructor has a frame of `seal.compat` besides.
+    while frames and (frames[-1][1] in ("__init__", "<listcomp>") or frames[-1][0] == "seal.compat"):
         frames.pop()
     module, name, variables = frames[-1] if frames else ("", "", {})
     if module == "allennlp.common.from_params" and name == "from_params":
@@ -253,14 +255,10 @@ def install() -> None:
     `allennlp train` sets its own hook when it opens its logs (`allennlp.common.logging.prepare_global_logging`), after
     which ours is installed again. Safe to call twice.
     """
-    _put_on_top()
-    original = allennlp_logging.prepare_global_logging
-    if getattr(original, "tells_user_errors", False):
-        return
 
-    def prepare_global_logging(*args, **kwargs) -> None:
+    def prepare_global_logging(original, *args, **kwargs) -> None:
         original(*args, **kwargs)
         _put_on_top()
 
-    prepare_global_logging.tells_user_errors = True
-    allennlp_logging.prepare_global_logging = prepare_global_logging
+    _put_on_top()
+    replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)

@@ -55,7 +55,7 @@ def test_pretrained_tokenizer_adds_special_tokens_where_asked(tiny_bert, add_spe
     assert tokenizer.sequence_pair_second_token_type_id == 1
 
 
-def test_unmended_tokenizer_constructor_still_refuses_the_keyword(tiny_bert):
+def test_unpatched_tokenizer_constructor_still_refuses_the_keyword(tiny_bert):
     with pytest.raises(AttributeError, match="add_special_tokens"):
         cached_transformers.get_tokenizer.__wrapped__(tiny_bert, add_special_tokens=False)
 
@@ -275,15 +275,15 @@ def test_features_of_short_texts_in_mixed_precision():
 
 
 def test_applying_again_changes_nothing():
-    mended = cached_transformers.get_tokenizer
+    patched = cached_transformers.get_tokenizer
     compat.apply()
-    assert cached_transformers.get_tokenizer is mended
-    assert not hasattr(mended.__wrapped__, "__wrapped__")
+    assert cached_transformers.get_tokenizer is patched
+    assert not hasattr(patched.__wrapped__, "__wrapped__")
 
 
-def test_every_mend_says_what_it_mends_and_when_it_can_go():
+def test_every_patch_says_what_it_patches_and_when_it_can_go():
     from seal import command_line, config_keys, whole_configs
 
-    for mend in (*compat.MENDS, *config_keys.MENDS, *whole_configs.MENDS, *command_line.MENDS):
-        for part in ("Mends:", "Symptom:", "Can go:"):
-            assert part in mend.__doc__, f"{mend.__name__} does not say '{part}'"
+    for patch in (*compat.PATCHES, *config_keys.PATCHES, *whole_configs.PATCHES, *command_line.PATCHES):
+        for part in ("Patches:", "Symptom:", "Can go:"):
+            assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"

@@ -77,6 +77,11 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"model.encoder.num_layers": 0}', 'config key "model.encoder": num_layers must be greater than zero'),
         ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
         ('{"dataset_reader.max_instances": -1}', 'config key "dataset_reader": If specified, max_instances'),
+        # The same of a constructor that is patched.
+        (
+            '{"trainer.learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 2}}',
+            'config key "trainer.learning_rate_scheduler": Factor should be < 1.0.',
+        ),
         ('{"data_loader.batches_per_epoch": 0}', 'config key "data_loader": batches_per_epoch must be at least 1'),
         ('{"random_seed": "x"}', "config key \"random_seed\" must be a whole number from 0 to 4294967295, found 'x'"),
         ('{"numpy_seed": -1}', 'config key "numpy_seed" must be a whole number from 0 to 4294967295, found -1'),
