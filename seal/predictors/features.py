@@ -107,8 +107,7 @@ class FeatureRows:
             found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
             raise ConfigurationError(f"the object needs 'features', found {found}.")
         by = inputs.get("by")
-        # Not `by not in _BY`: a list has no hash.
-        if by is not None and not any(by == choice for choice in _BY):
+        if by is not None and by not in _BY:
             raise ConfigurationError(f"'by' must be 'index' or 'name', found {short(by)}.")
         features = inputs["features"]
         if isinstance(features, numpy.ndarray):

@@ -63,10 +63,9 @@ class LabelSetPredictor(LinePredictor):
             raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
         if decision is not None:
             model.check_tuned(decision, "decision")
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._names: List[str] = model.output_space.labels
         self._top_k = top_k
-        self._energy = energy
         self._decision = decision
         self._probabilities = probabilities
 
@@ -74,9 +73,7 @@ class LabelSetPredictor(LinePredictor):
     @torch.no_grad()
     def _predict(self, inputs: Dict[str, Any]) -> List[JsonDict]:
         """The records of a batch. `inputs` are the model's input tensors, on its device."""
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        self._set_model()
         with _deciding(self._model, self._decision):
             output = self._model(**inputs)
         probabilities = output["probabilities"].cpu().numpy()

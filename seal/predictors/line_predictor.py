@@ -44,10 +44,15 @@ class LinePredictor(Predictor):
     dataset_reader : `DatasetReader`
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
+    energy : `bool`, optional (default = `False`)
+        Whether the model gives the energy, too.
     """
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
+    def __init__(
+        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False
+    ) -> None:
         super().__init__(model, dataset_reader, frozen)
+        self._energy = energy
         #: The number of lines read so far.
         self.lines = 0
 
@@ -62,6 +67,12 @@ class LinePredictor(Predictor):
     def records(self, prepared: List[Any]) -> List[JsonDict]:
         """The records of any number of prepared requests, also none, in as few passes of the model as possible."""
         raise NotImplementedError
+
+    def _set_model(self) -> None:
+        """Sets the model to this predictor's settings, before each use: other predictors may share the model."""
+        if self._model.training:
+            self._model.eval()
+        self._model.with_energy = self._energy
 
     def load_line(self, line: str) -> JsonDict:
         """

@@ -107,9 +107,8 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
         if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
             raise ConfigurationError(f"folder: {folder} is a file.")
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._folder = folder
-        self._energy = energy
         # For each name of files that have been written, how often it has been asked for.
         self._written: Dict[str, int] = {}
 
@@ -177,28 +176,28 @@ class SegmentationPredictor(LinePredictor):
     @torch.no_grad()
     def records(self, prepared: List[Picture]) -> List[JsonDict]:
         """Images of one size go through the model together."""
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        self._set_model()
         by_size: Dict[torch.Size, List[int]] = {}
         for place, picture in enumerate(prepared):
             by_size.setdefault(picture.image.shape, []).append(place)
         records: List[JsonDict] = [{} for _ in prepared]
+        masks: Dict[int, numpy.ndarray] = {}
         some = next(self._model.parameters())
         for places in by_size.values():
             output = self._model(torch.stack([prepared[place].image for place in places]).to(some))
             for number, place in enumerate(places):
-                mask = _of_size(output["probabilities"][number], prepared[place].pixels)
-                records[place] = self._record(prepared[place], mask)
+                masks[place] = _of_size(output["probabilities"][number], prepared[place].pixels)
+                records[place] = self._record(prepared[place], masks[place])
                 if self._energy:
                     records[place]["energy"] = finite(float(output["energy"][number]))
         if self._folder is not None:
             # In the order of the input, not of the sizes, so that equal names are numbered in that order.
-            for picture, record in zip(prepared, records):
-                record.update(self._write(picture, record.pop("mask")))
+            for place, picture in enumerate(prepared):
+                records[place].update(self._write(picture, masks[place]))
         return records
 
-    def _record(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
+    @staticmethod
+    def _record(picture: Picture, mask: numpy.ndarray) -> JsonDict:
         height, width = mask.shape
         rows, columns = mask.any(axis=1).nonzero()[0], mask.any(axis=0).nonzero()[0]
         record: JsonDict = {"image": picture.name, "size": [width, height], "foreground": float(mask.mean())}
@@ -211,8 +210,6 @@ class SegmentationPredictor(LinePredictor):
                 f"{100 * mask.mean():.1f} % of {width} x {height} pixels, in columns {left} to {right} and rows {top} "
                 f"to {bottom}"
             )
-        if self._folder is not None:
-            record["mask"] = mask
         return record
 
     def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
@@ -232,12 +229,11 @@ class SegmentationPredictor(LinePredictor):
         os.makedirs(self._folder, exist_ok=True)
         overlay = picture.pixels.copy()
         overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
-        files = {
-            kind: os.path.join(self._folder, f"{name}.{kind[:-5]}.png") for kind in ("mask_file", "overlay_file")
-        }
-        Image.fromarray(mask.astype(numpy.uint8) * 255).save(files["mask_file"])
-        Image.fromarray(overlay).save(files["overlay_file"])
-        return files
+        mask_file = os.path.join(self._folder, f"{name}.mask.png")
+        overlay_file = os.path.join(self._folder, f"{name}.overlay.png")
+        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file)
+        Image.fromarray(overlay).save(overlay_file)
+        return {"mask_file": mask_file, "overlay_file": overlay_file}
 
 
 def _check_object(inputs: Any) -> None:

@@ -11,14 +11,13 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.bio import Span
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
 from seal.predictors.line_predictor import LinePredictor, check_request, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
-from seal.predictors.words import WordSequence, WordSplitter, join_words
+from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
 
 
 @Predictor.register("seal_srl")
@@ -95,7 +94,7 @@ class SrlPredictor(LinePredictor):
             raise ConfigurationError(
                 f"frames_per_batch must be a whole number above 0, found {frames_per_batch!r}."
             )
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._finder: PredicateFinder
         if predicate_finder == "model":
             self._finder = ModelPredicateFinder(
@@ -108,7 +107,6 @@ class SrlPredictor(LinePredictor):
                 f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
             )
         self._frames_per_batch = frames_per_batch
-        self._energy = energy
         self._splitter = WordSplitter()
 
     def predict(self, sentence: str) -> JsonDict:
@@ -164,9 +162,7 @@ class SrlPredictor(LinePredictor):
         self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]
     ) -> List[List[JsonDict]]:
         """The frames of each sentence, for its predicates or, where these are `None`, for those that are found."""
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        self._set_model()
         unknown = [place for place, indices in enumerate(predicates) if indices is None]
         found = dict(zip(unknown, self._finder.find([sentences[place] for place in unknown])))
         rows: List[Row] = []
@@ -202,30 +198,6 @@ class SrlPredictor(LinePredictor):
         return frames
 
 
-def describe(words: List[str], spans: List[Span]) -> str:
-    """
-    The words as one line, with the spans in brackets.
-
-    # Parameters
-
-    words : `List[str]`
-    spans : `List[Tuple[str, int, int]]`
-        `(role, first word, last word)`, inclusive, from left to right, without overlap.
-
-    # Returns
-
-    `str`
-        `[ARG0 The boy] [V broke] [ARG1 the vase] .`
-    """
-    parts: List[str] = []
-    position = 0
-    for role, start, end in spans:
-        parts += words[position:start]
-        parts.append(f"[{role} {' '.join(words[start : end + 1])}]")
-        position = end + 1
-    return " ".join(parts + words[position:])
-
-
 def _record(sequence: WordSequence, frames: List[JsonDict]) -> JsonDict:
     return {"words": sequence.words, "offsets": sequence.offsets, "frames": frames}
 
@@ -242,7 +214,6 @@ def _frame(sequence: WordSequence, predicate: int, tags: List[str]) -> JsonDict:
         ],
         "description": describe(sequence.words, spans),
     }
-
 
 
 def _is_number(value: Any) -> bool:

@@ -14,8 +14,7 @@ from allennlp.predictors import Predictor
 from seal.models.tagging import TaggingModel
 from seal.predictors.line_predictor import LinePredictor, check_request, finite, without
 from seal.predictors.lines import read_line, read_request
-from seal.predictors.srl import describe
-from seal.predictors.words import WordSequence, WordSplitter, join_words
+from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
 
 
 @Predictor.register("seal_tagging")
@@ -75,9 +74,8 @@ class TaggingPredictor(LinePredictor):
         check_request("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
         if tokenizer not in ("english", "white_space"):
             raise ConfigurationError(f"tokenizer must be 'english' or 'white_space', found {tokenizer!r}.")
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._splitter = WordSplitter() if tokenizer == "english" else None
-        self._energy = energy
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -111,9 +109,7 @@ class TaggingPredictor(LinePredictor):
     def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
         if not prepared:
             return []
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        self._set_model()
         outputs = self._model.forward_on_instances([instance for _, instance in prepared])
         return [self._record(sequence, output) for (sequence, _), output in zip(prepared, outputs)]
 

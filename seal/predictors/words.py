@@ -8,6 +8,8 @@ from typing import List, NamedTuple, Optional
 import spacy
 from spacy.tokenizer import Tokenizer
 
+from seal.common.bio import Span
+
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
 _LONGEST_RUN = 1000
@@ -110,3 +112,27 @@ def join_words(words: List[str]) -> WordSequence:
         offsets.append([start, start + len(word)])
         start += len(word) + 1
     return WordSequence(" ".join(words), list(words), offsets)
+
+
+def describe(words: List[str], spans: List[Span]) -> str:
+    """
+    The words as one line, with the spans in brackets.
+
+    # Parameters
+
+    words : `List[str]`
+    spans : `List[Tuple[str, int, int]]`
+        `(label, first word, last word)`, inclusive, from left to right, without overlap.
+
+    # Returns
+
+    `str`
+        `[ARG0 The boy] [V broke] [ARG1 the vase] .`
+    """
+    parts: List[str] = []
+    position = 0
+    for label, start, end in spans:
+        parts += words[position:start]
+        parts.append(f"[{label} {' '.join(words[start : end + 1])}]")
+        position = end + 1
+    return " ".join(parts + words[position:])

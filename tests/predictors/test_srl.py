@@ -13,7 +13,6 @@ from allennlp.predictors import Predictor
 
 from seal.common.bio import first_illegal, spans_to_bio
 from seal.predictors import SrlPredictor
-from seal.predictors.srl import describe
 from tests.tiny_bert import save_tiny_bert
 
 KITCHEN = Path(__file__).resolve().parents[1] / "fixtures" / "srl" / "kitchen.gold_conll"
@@ -270,12 +269,6 @@ def test_wrong_arguments_are_named(predictor, arguments, message):
 def test_other_models_are_refused(predictor):
     with pytest.raises(ConfigurationError, match="for 'seal_srl' models, not Linear"):
         SrlPredictor(torch.nn.Linear(1, 1), predictor._dataset_reader)
-
-
-def test_descriptions_bracket_spans_beside_each_other_and_at_the_ends():
-    words = "a b c d e".split()
-    assert describe(words, []) == "a b c d e"
-    assert describe(words, [("X", 0, 1), ("Y", 2, 2), ("X", 4, 4)]) == "[X a b] [Y c] d [X e]"
 
 
 def test_a_transformer_labels_windows_and_words_without_pieces(tmp_path):

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from seal.predictors import words as words_module
-from seal.predictors.words import WordSplitter, join_words
+from seal.predictors.words import WordSplitter, describe, join_words
 
 TEXTS = [
     "The boy broke the vase .",
@@ -61,3 +61,9 @@ def test_given_words_have_offsets_in_the_words_joined_by_a_space():
     assert sequence.text == "New York caf\u00e9 ."
     assert sequence.offsets == [[0, 8], [9, 13], [14, 15]]
     assert sequence.between(0, 1) == "New York caf\u00e9"
+
+
+def test_descriptions_bracket_spans_beside_each_other_and_at_the_ends():
+    words = "a b c d e".split()
+    assert describe(words, []) == "a b c d e"
+    assert describe(words, [("X", 0, 1), ("Y", 2, 2), ("X", 4, 4)]) == "[X a b] [Y c] d [X e]"
