@@ -17,6 +17,7 @@ from allennlp.models.archival import Archive
 
 from seal.commands import energy_derivatives, label_figures, label_statistics
 from seal.commands.archives import add_arguments, archive_of, loader_of
+from seal.commands.figures import draw_matrices
 from seal.commands.tables import spearman, write_matrix, write_table
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -140,7 +141,7 @@ class _Interactions:
             summary["pairs"] = self._pairs(data)
         most = numpy.argsort(-sets.counts, kind="stable")[: self._args.labels]
         shown = {title: matrix[numpy.ix_(most, most)] for title, matrix in matrices.items()}
-        label_figures.draw_matrices(shown, [self._names[label] for label in most], self._path("interactions.png"))
+        draw_matrices(shown, [self._names[label] for label in most], self._path("interactions.png"))
         with open(self._path("summary.json"), "w", encoding="utf-8") as file:
             json.dump(summary, file, indent=2)
         return summary

@@ -1,12 +1,12 @@
 """
-Figures of tags. matplotlib is imported only when one is drawn, as that is slow.
+Figures of tags.
 """
 
 from typing import Dict, List, Sequence, Tuple
 
 import numpy
 
-from seal.commands.label_figures import BLUE, draw_matrices, figure, verbatim
+from seal.commands.figures import BLUE, draw_matrices, figure, verbatim
 
 
 def draw_neighbours(tables: Dict[str, numpy.ndarray], names: List[str], path: str, caption: str) -> None:
