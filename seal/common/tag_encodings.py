@@ -10,15 +10,16 @@ A span of two tokens and, right after it, a span of one token, both with label `
 A token outside every span carries `O`. BIOES is what AllenNLP calls BIOUL, with `E` for `L` and `S` for `U`.
 """
 
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.dataset_readers.dataset_utils import to_bioul
 
-from seal.common.bio import Span, first_illegal, spans_to_bio
-
 ENCODINGS = ("IOB1", "BIO", "BIOES")
 _FROM_BIOUL = {"U": "S", "L": "E"}
+
+Span = Tuple[str, int, int]
+"""A label with the index of the span's first token and of its last one (inclusive)."""
 
 
 def tags_to_spans(tags: Sequence[str]) -> List[Span]:
@@ -59,6 +60,40 @@ def tags_to_spans(tags: Sequence[str]) -> List[Span]:
     return spans
 
 
+def spans_to_bio(spans: Sequence[Span], length: int) -> List[str]:
+    """
+    The BIO tags of non-overlapping spans: the inverse of `tags_to_spans`.
+
+    # Parameters
+
+    spans : `Sequence[Tuple[str, int, int]]`
+        `(label, first token, last token)`, inclusive, in any order.
+    length : `int`
+        The number of tokens.
+
+    # Returns
+
+    `List[str]`
+        `length` tags.
+
+    # Raises
+
+    `ValueError`
+        Where a span leaves the sequence, ends before it starts, has no label, or overlaps another one.
+    """
+    tags = ["O"] * length
+    for label, start, end in spans:
+        if not label:
+            raise ValueError(f"The span from token {start} to {end} has no label.")
+        if not 0 <= start <= end < length:
+            raise ValueError(f"The {label} span from token {start} to {end} does not fit {length} tokens.")
+        if any(tag != "O" for tag in tags[start : end + 1]):
+            raise ValueError(f"The {label} span from token {start} to {end} overlaps another span.")
+        tags[start] = f"B-{label}"
+        tags[start + 1 : end + 1] = [f"I-{label}"] * (end - start)
+    return tags
+
+
 def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     """
     The index of the first tag that breaks an encoding.
@@ -83,20 +118,20 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     `ConfigurationError` if there is no such encoding.
     """
     check_encoding(encoding)
-    if encoding == "BIO":
-        return first_illegal(tags)
-    prefixes = ("B-", "I-") if encoding == "IOB1" else ("B-", "I-", "E-", "S-")
+    prefixes = ("B-", "I-", "E-", "S-") if encoding == "BIOES" else ("B-", "I-")
+    # The label of the span that is open before a tag.
     label: Optional[str] = None
     for index, tag in enumerate(tags):
         if tag != "O" and (tag[:2] not in prefixes or len(tag) == 2):
             return index
-        if encoding == "IOB1":
-            continue
-        # Inside a span only its `I` and `E` tags may follow, outside a span every tag except these.
-        if (label is not None) != (tag[:2] in ("I-", "E-")) or label not in (None, tag[2:]):
+        continues = tag[:2] in ("I-", "E-")
+        if encoding != "IOB1" and continues and tag[2:] != label:
+            return index
+        # Only in BIOES does a span have to end.
+        if encoding == "BIOES" and label is not None and not continues:
             return index
         label = tag[2:] if tag[:2] in ("B-", "I-") else None
-    return None if label is None else len(tags) - 1
+    return len(tags) - 1 if encoding == "BIOES" and label is not None else None
 
 
 def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:

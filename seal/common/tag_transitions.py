@@ -7,8 +7,6 @@ from typing import NamedTuple, Sequence
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.bio import allowed_transitions
-
 #: The encodings that a decoder knows.
 DECODED = ("BIO", "BIOES")
 
@@ -45,9 +43,34 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
     `ConfigurationError` if a label is not a tag of the encoding. In BIOES also if a label begins a span that no label
     ends, or if there is neither an `O` nor an `S-X`, so that a sentence of one token has no legal tag.
     """
-    if encoding == "BIO":
-        pairs, starts = allowed_transitions(labels)
-        return TagTransitions(pairs, starts, torch.ones_like(starts))
+    (_check_bio if encoding == "BIO" else _check_bioes)(labels)
+    # For each tag, the label of the span that is open after it, and of the span that must be open before it.
+    opened = [label[2:] if label[0] in "BI" else None for label in labels]
+    needed = [label[2:] if label[0] in "IE" else None for label in labels]
+    # In BIO an open span may end anywhere, in BIOES only at its `E`.
+    ends_anywhere = encoding == "BIO"
+    pairs = torch.tensor(
+        [[after == before or (ends_anywhere and after is None) for after in needed] for before in opened],
+        dtype=torch.bool,
+    )
+    starts = torch.tensor([label is None for label in needed], dtype=torch.bool)
+    ends = torch.tensor([ends_anywhere or label is None for label in opened], dtype=torch.bool)
+    if encoding == "BIOES" and not bool((starts & ends).any()):
+        raise ConfigurationError("BIOES tags without 'O' and without 'S-<label>' leave no tag to a lone token.")
+    return TagTransitions(pairs, starts, ends)
+
+
+def _check_bio(labels: Sequence[str]) -> None:
+    for label in labels:
+        if label != "O" and (label[:2] not in ("B-", "I-") or len(label) == 2):
+            raise ConfigurationError(
+                f"{label!r} is not a BIO tag: expected 'O', 'B-<label>' or 'I-<label>'; of BIOES tags set "
+                "output_space.encoding to 'BIOES'. A vocabulary namespace of tags must end in 'tags': others hold "
+                "padding and unknown entries too."
+            )
+
+
+def _check_bioes(labels: Sequence[str]) -> None:
     for label in labels:
         if label != "O" and (label[:2] not in ("B-", "I-", "E-", "S-") or len(label) == 2):
             raise ConfigurationError(
@@ -60,12 +83,3 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
                 f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set "
                 "output_space.encoding to 'BIO', or dataset_reader.target_encoding to 'BIOES'."
             )
-    # For each tag, the label of the span that is open after it, and of the span that must be open before it.
-    opened = [label[2:] if label[0] in "BI" else None for label in labels]
-    needed = [label[2:] if label[0] in "IE" else None for label in labels]
-    pairs = torch.tensor([[before == after for after in needed] for before in opened], dtype=torch.bool)
-    starts = torch.tensor([label is None for label in needed], dtype=torch.bool)
-    ends = torch.tensor([label is None for label in opened], dtype=torch.bool)
-    if not bool((starts & ends).any()):
-        raise ConfigurationError("BIOES tags without 'O' and without 'S-<label>' leave no tag to a lone token.")
-    return TagTransitions(pairs, starts, ends)

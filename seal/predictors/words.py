@@ -8,7 +8,7 @@ from typing import List, NamedTuple, Optional
 import spacy
 from spacy.tokenizer import Tokenizer
 
-from seal.common.bio import Span
+from seal.common.tag_encodings import Span
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.

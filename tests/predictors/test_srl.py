@@ -11,7 +11,7 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from seal.common.bio import first_illegal, spans_to_bio
+from seal.common.tag_encodings import first_broken, spans_to_bio
 from seal.predictors import SrlPredictor
 from tests.tiny_bert import save_tiny_bert
 
@@ -77,7 +77,7 @@ def test_records_agree_with_their_input_and_with_themselves(predictor):
             assert [frame["index"] for frame in record["frames"]] == inputs["predicates"]
         for frame in record["frames"]:
             assert frame["predicate"] == record["words"][frame["index"]]
-            assert len(frame["tags"]) == len(record["words"]) and first_illegal(frame["tags"]) is None
+            assert len(frame["tags"]) == len(record["words"]) and first_broken(frame["tags"], "BIO") is None
             spans = [(span["role"], span["start"], span["end"]) for span in frame["spans"]]
             assert spans_to_bio(spans, len(record["words"])) == frame["tags"]
             for span in frame["spans"]:
@@ -174,7 +174,7 @@ def test_a_line_of_600_words_is_labelled_beside_short_ones(predictor):
     assert [frame["index"] for frame in records[2]["frames"]] == [599, 3]
     assert len(records[1]["frames"]) >= 60
     assert {len(frame["tags"]) for frame in frames_of(records[1:])} == {600}
-    assert all(first_illegal(frame["tags"]) is None for frame in frames_of(records))
+    assert all(first_broken(frame["tags"], "BIO") is None for frame in frames_of(records))
     assert_same(records[:1], [predictor.predict(COOK)])
 
 
