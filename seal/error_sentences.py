@@ -49,7 +49,7 @@ def _one_line(text: Any) -> str:
 
 
 def _configuration(error: BaseException, frames: Frames) -> Optional[str]:
-    """What AllenNLP or seal itself says of a config."""
+    """The message of an error that AllenNLP or seal raised about a config."""
     if not isinstance(error, ConfigurationError):
         return None
     sentence = _one_line(error)
@@ -101,7 +101,8 @@ def _archive(error: BaseException, frames: Frames) -> Optional[str]:
     if not isinstance(error, ARCHIVE_ERRORS):
         return None
     for _, name, variables in frames:
-        if name == "load_archive":
+        # The frame of a wrapper, as `seal.command_line` has one, may have its arguments by other names.
+        if name == "load_archive" and "archive_file" in variables:
             return f"{variables['archive_file']} is not a model archive (.tar.gz): {_one_line(error)}"
     for _, name, variables in frames:
         if name == "_get_json_data" and "self" in variables:
@@ -236,7 +237,7 @@ def describe(error: BaseException) -> Optional[str]:
     # Parameters
 
     error : `BaseException`
-        What was raised.
+        The exception, with its traceback.
 
     # Returns
 

@@ -277,8 +277,9 @@ def test_a_damaged_archive(command, archive, size, change):
     if change is not None:
         whole[change : change + 20] = bytes(20)
     archive.write_bytes(whole[:size])
-    told = command("evaluate", str(archive), "x")
-    assert told.startswith(f"error: {archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
+    for options in ((), ("--batch-size", "2")):
+        told = command("evaluate", str(archive), "x", *options)
+        assert told.startswith(f"error: {archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", ["[1]", "3", "{"])
