@@ -228,7 +228,7 @@ def name_wrong_size_of_vectors() -> None:
 
     def read(original, file_uri, embedding_dim, *args, **kwargs):
         with embedding.EmbeddingsTextFile(file_uri) as lines:
-            # Of several lines, because a word may contain a blank.
+            # Several lines are read, because a word may contain a blank.
             sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
         if sizes and embedding_dim not in sizes:
             found = max(sizes, key=sizes.count)

@@ -62,7 +62,7 @@ def co_occurrence(gold: numpy.ndarray) -> numpy.ndarray:
     The share of rows that have both labels of a pair, `Y^T Y / N`, with 0 on the diagonal (implicit-training paper,
     appendix C): `(labels, labels)`.
     """
-    # In floating point: numpy multiplies matrices of integers without BLAS.
+    # The product is in floating point, because numpy multiplies matrices of integers without BLAS.
     together = gold.T.astype(float) @ gold / len(gold)
     numpy.fill_diagonal(together, 0)
     return together
@@ -95,12 +95,12 @@ def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) 
 
     `Optional[List[int]]`; `None` where no pair is positively associated.
     """
-    told = co_occurrence(gold) * pointwise_mutual_information(gold)
+    association = co_occurrence(gold) * pointwise_mutual_information(gold)
     if among is not None:
-        told = numpy.where(among, told, numpy.nan)
-    if not (told > 0).any():
+        association = numpy.where(among, association, numpy.nan)
+    if not (association > 0).any():
         return None
-    pair = numpy.unravel_index(numpy.nanargmax(told), told.shape)
+    pair = numpy.unravel_index(numpy.nanargmax(association), association.shape)
     counts = gold.sum(axis=0)
     return sorted(map(int, pair), key=lambda label: counts[label])
 

@@ -38,7 +38,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
         return record
 
     try:
-        # With its line end, an error at the end of the line would be reported at a column of the next line.
+        # If the line end were kept, an error at the end of the line would be reported at a column of the next line.
         return json.loads(line.rstrip("\r\n"), object_pairs_hook=once_each)
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"{start}{complaint}: {error.msg} at character {error.colno}.") from error

@@ -102,7 +102,7 @@ class Taxonomy:
         `scipy.sparse.csr_array`
             Boolean, the same shape, indices sorted.
         """
-        # In integers, because the product counts paths, and a label may be reached along many.
+        # The product is in integers, because it counts paths, and a label may be reached along many.
         closed = labels.astype(numpy.int32) @ self.closure.astype(numpy.int32)
         closed = sparse.csr_array(closed.astype(bool))
         closed.sort_indices()

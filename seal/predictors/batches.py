@@ -69,7 +69,7 @@ def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
     for place in order:
         sentence = rows[place].sentence
         longest_word = max(longest_word, sentence.longest_word)
-        # In this order the sentence is the longest so far.
+        # Rows are in order of length, so this sentence is the longest so far.
         padded = (len(batch) + 1) * sentence.num_words * longest_word
         if batch and (len(batch) == most_rows or padded > _MOST_CHARACTERS):
             yield batch

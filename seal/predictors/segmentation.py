@@ -175,7 +175,7 @@ class SegmentationPredictor(LinePredictor):
     # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
     @torch.no_grad()
     def records(self, prepared: List[Picture]) -> List[JsonDict]:
-        """Images of one size go through the model together."""
+        """The records of images. Those of one size go through the model together."""
         self._set_model()
         by_size: Dict[torch.Size, List[int]] = {}
         for place, picture in enumerate(prepared):
