@@ -1,11 +1,11 @@
 """
 Structured prediction with energy networks as losses: an AllenNLP plugin.
 
-Importing `seal` mends AllenNLP for current libraries (`seal.compat`), lets a user's mistake end in one
-sentence (`seal.config_keys`, `seal.whole_configs`, `seal.command_line`, `seal.user_errors`), brings two functions of
-PyTorch to their full speed (`seal.fast_log1p`) and imports every module of the package, so that everything registered
-here can be named in a config. A plugins file imports `seal` and none of its submodules, which is why this happens here;
-a new module is found by itself.
+Importing `seal` patches AllenNLP for current libraries (`seal.compat`), reports a user's mistake in one sentence
+(`seal.config_keys`, `seal.whole_configs`, `seal.command_line`, `seal.user_errors`), makes two functions of PyTorch run
+at their full speed (`seal.fast_log1p`) and imports every module of the package, so that configs can name everything
+that is registered here. All this happens here because a plugins file imports `seal` and none of its submodules; new
+modules are found automatically.
 """
 
 import importlib
@@ -21,9 +21,9 @@ compat.apply()
 
 from seal import command_line, config_keys, fast_log1p, user_errors, whole_configs  # noqa: E402
 
-compat.apply(config_keys.MENDS)
-compat.apply(whole_configs.MENDS)
-compat.apply(command_line.MENDS)
+compat.apply(config_keys.PATCHES)
+compat.apply(whole_configs.PATCHES)
+compat.apply(command_line.PATCHES)
 user_errors.install()
 fast_log1p.load_special_values()
 

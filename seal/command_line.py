@@ -1,8 +1,8 @@
 """
-What AllenNLP's commands make of their options, their input and the end of their workers.
+Patches of AllenNLP's sub-commands: how they check options, read input, write output and end their data workers.
 
-Each docstring has the upstream name, the symptom without the mend and the condition under which it can go, as in
-`seal/compat.py`.
+Each docstring has the upstream name, the symptom without the patch and the condition under which the patch can go, as
+in `seal/compat.py`.
 """
 
 import json
@@ -12,7 +12,7 @@ import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO
+from typing import Any, Dict, Iterator, List, Optional, TextIO
 
 from allennlp.commands import evaluate, predict
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -26,34 +26,28 @@ from seal.user_errors import discard_standard_output
 
 def keep_undecodable_input_lines() -> None:
     """
-    Mends: `allennlp.commands.predict.open_compressed` and `_PredictManager._get_json_data` (for standard
+    Patches: `allennlp.commands.predict.open_compressed` and `_PredictManager._get_json_data` (for standard
     input).
 
     Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line
-    it is on. With `errors="surrogateescape"` the line reaches the predictor's `load_line`, each bad byte as
-    one character U+DC80 to U+DCFF, and the predictor can report that one line.
+    it is on. With `errors="surrogateescape"` the line reaches the predictor's `load_line`, with each bad byte as
+    one character U+DC80 to U+DCFF, and the predictor can report that line alone.
 
     Can go: when AllenNLP lets the predictor decide.
     """
 
-    def make_open(original: Callable) -> Callable:
-        def open_compressed(*args, **kwargs):
-            kwargs.setdefault("errors", "surrogateescape")
-            return original(*args, **kwargs)
+    def open_compressed(original, *args, **kwargs):
+        kwargs.setdefault("errors", "surrogateescape")
+        return original(*args, **kwargs)
 
-        return open_compressed
+    def _get_json_data(original, self):
+        # Not every replacement of standard input (a notebook's, a test's) can be reconfigured.
+        if self._input_file == "-" and hasattr(sys.stdin, "reconfigure"):
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+        return original(self)
 
-    def make_lines(original: Callable) -> Callable:
-        def _get_json_data(self):
-            # Not every stand-in for standard input (a notebook's, a test's) can be reconfigured.
-            if self._input_file == "-" and hasattr(sys.stdin, "reconfigure"):
-                sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-            return original(self)
-
-        return _get_json_data
-
-    replace_once(predict, "open_compressed", make_open)
-    replace_once(predict._PredictManager, "_get_json_data", make_lines)
+    replace_once(predict, "open_compressed", open_compressed)
+    replace_once(predict._PredictManager, "_get_json_data", _get_json_data)
 
 
 def _check_files_and_batch_size(
@@ -77,7 +71,7 @@ def _check_files_and_batch_size(
 
 
 def _inputs_of_evaluation(text: str) -> List[str]:
-    """The files that `evaluate` reads; none where the text is JSON objects, which some readers take."""
+    """The files that `evaluate` reads; none where the text holds JSON objects, which some readers take."""
     try:
         inputs = json.loads(f"[{text}]")
     except json.JSONDecodeError:
@@ -127,27 +121,24 @@ def _no_batch_sampler(module: Any) -> Iterator[None]:
 
 def check_options_of_predict() -> None:
     """
-    Mends: `allennlp.commands.predict._get_predictor`.
+    Patches: `allennlp.commands.predict._get_predictor`.
 
-    Symptom: an output file that is the input or the model is emptied. With `--batch-size 0` nothing is predicted, and
-    one below 0 ends in a traceback. An unknown `--predictor` is answered, when the model is loaded, in five lines about
-    packages.
+    Symptom: an output file that is also the input or the model is emptied. With `--batch-size 0` nothing is predicted,
+    and a negative one ends in a traceback. An unknown `--predictor` is reported only after the model is loaded, in five
+    lines about packages.
 
     Can go: when AllenNLP checks its arguments, and names the predictors to choose from.
     """
 
-    def make(original: Callable) -> Callable:
-        def _get_predictor(args):
-            _check_predictor(args.predictor)
-            inputs, outputs = [args.input_file, args.archive_file], {"--output-file": [args.output_file or ""]}
-            _check_files_and_batch_size(args.batch_size, inputs, outputs)
-            if args.use_dataset_reader and args.input_file == "-":
-                raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
-            return original(args)
+    def _get_predictor(original, args):
+        _check_predictor(args.predictor)
+        inputs, outputs = [args.input_file, args.archive_file], {"--output-file": [args.output_file or ""]}
+        _check_files_and_batch_size(args.batch_size, inputs, outputs)
+        if args.use_dataset_reader and args.input_file == "-":
+            raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
+        return original(args)
 
-        return _get_predictor
-
-    replace_once(predict, "_get_predictor", make)
+    replace_once(predict, "_get_predictor", _get_predictor)
 
 
 def _check_predictor(name: Optional[str]) -> None:
@@ -160,7 +151,7 @@ def _check_predictor(name: Optional[str]) -> None:
 
 
 class _OutputFile:
-    """The file of `--output-file`, opened for the first record, or at the end where there is none."""
+    """The file of `--output-file`. It is opened for the first record or, where there is none, at the end."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -187,111 +178,100 @@ class _OutputFile:
 
 def open_the_output_of_predict_late() -> None:
     """
-    Mends: `allennlp.commands.predict._PredictManager.__init__`.
+    Patches: `allennlp.commands.predict._PredictManager.__init__`.
 
-    Symptom: a mistake in the input empties the output file of an earlier run.
+    Symptom: where the input has a mistake, the output file of an earlier run is emptied.
 
     Can go: when AllenNLP opens the file for the first record.
     """
 
-    def make(original: Callable) -> Callable:
-        def __init__(self, predictor, input_file, output_file, *args, **kwargs):
-            original(self, predictor, input_file, None, *args, **kwargs)
-            self._output_file = None if output_file is None else _OutputFile(output_file)
+    def __init__(original, self, predictor, input_file, output_file, *args, **kwargs):
+        original(self, predictor, input_file, None, *args, **kwargs)
+        self._output_file = None if output_file is None else _OutputFile(output_file)
 
-        return __init__
-
-    replace_once(predict._PredictManager, "__init__", make)
+    replace_once(predict._PredictManager, "__init__", __init__)
 
 
 def write_the_output_of_predict_to_its_end() -> None:
     """
-    Mends: `allennlp.commands.predict._PredictManager._maybe_print_to_console_and_file`.
+    Patches: `allennlp.commands.predict._PredictManager._maybe_print_to_console_and_file`.
 
-    Symptom: where the reader of standard output, such as `head`, has enough, the output file ends there, too.
+    Symptom: where the reader of standard output, such as `head`, stops early, the output file ends there, too.
 
-    Can go: when AllenNLP goes on with the file.
+    Can go: when AllenNLP continues to write the file.
     """
 
-    def make(original: Callable) -> Callable:
-        def _maybe_print_to_console_and_file(self, *args, **kwargs):
-            try:
-                original(self, *args, **kwargs)
-            except BrokenPipeError:
-                if self._output_file is None:
-                    raise
-                discard_standard_output()
-                self._print_to_console = False
-                original(self, *args, **kwargs)
+    def _maybe_print_to_console_and_file(original, self, *args, **kwargs):
+        try:
+            original(self, *args, **kwargs)
+        except BrokenPipeError:
+            if self._output_file is None:
+                raise
+            discard_standard_output()
+            self._print_to_console = False
+            original(self, *args, **kwargs)
 
-        return _maybe_print_to_console_and_file
-
-    replace_once(predict._PredictManager, "_maybe_print_to_console_and_file", make)
+    replace_once(predict._PredictManager, "_maybe_print_to_console_and_file", _maybe_print_to_console_and_file)
 
 
 def check_options_of_evaluate() -> None:
     """
-    Mends: `allennlp.commands.evaluate.evaluate_from_archive`.
+    Patches: `allennlp.commands.evaluate.evaluate_from_archive`.
 
-    Symptom: an output file that is the input is emptied; one whose folder is not there is missed when all is evaluated;
-    one that is named twice, or that `--auto-names` makes of two inputs, keeps one result of two. A `--batch-size` below
-    1 ends in a traceback, and so does another number of output files than of inputs. `--batch-size` of a model that was
-    trained with a `batch_sampler` is answered as if the config had both. A `--cuda-device` that is not there ends in a
-    traceback, where `predict` has a sentence.
+    Symptom: an output file that is also the input is emptied. A missing folder of an output file is noticed only after
+    the evaluation. An output file that is named twice, or that `--auto-names` makes from two inputs, keeps one result
+    of two. A `--batch-size` below 1 ends in a traceback, and so does a number of output files that differs from that of
+    inputs. `--batch-size` for a model that was trained with a `batch_sampler` is refused as if the config had both. A
+    `--cuda-device` that does not exist ends in a traceback, where `predict` prints one sentence.
 
     Can go: when AllenNLP checks its arguments.
     """
 
-    def make(original: Callable) -> Callable:
-        def evaluate_from_archive(
-            archive_file,
-            input_file,
-            metrics_output_file=None,
-            predictions_output_file=None,
-            batch_size=None,
-            **kwargs,
-        ):
-            check_for_gpu(kwargs.get("cuda_device", -1))
-            inputs = _inputs_of_evaluation(str(input_file))
-            outputs = _outputs_of_evaluation(
-                inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
+    def evaluate_from_archive(
+        original,
+        archive_file,
+        input_file,
+        metrics_output_file=None,
+        predictions_output_file=None,
+        batch_size=None,
+        **kwargs,
+    ):
+        check_for_gpu(kwargs.get("cuda_device", -1))
+        inputs = _inputs_of_evaluation(str(input_file))
+        outputs = _outputs_of_evaluation(
+            inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
+        )
+        _check_files_and_batch_size(batch_size, [*inputs, str(archive_file)], outputs)
+        with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
+            return original(
+                archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
             )
-            _check_files_and_batch_size(batch_size, [*inputs, str(archive_file)], outputs)
-            with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
-                return original(
-                    archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
-                )
 
-        return evaluate_from_archive
-
-    replace_once(evaluate, "evaluate_from_archive", make)
+    replace_once(evaluate, "evaluate_from_archive", evaluate_from_archive)
 
 
 def end_data_workers_quietly() -> None:
     """
-    Mends: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
 
     Symptom: where one data-loading worker fails, AllenNLP ends the others by SIGTERM. They inherit the
-    command's handler, which raises, so each prints a traceback of its own beside the one sentence that names
+    command's handler, which raises an error, so each prints its own traceback beside the one sentence that names
     the mistake.
 
     Can go: when AllenNLP's workers reset the handler.
     """
 
-    def make(original: Callable) -> Callable:
-        def worker(self, *args, **kwargs):
-            # Only in a worker process: called in the main one, it would take the command's own handler away.
-            if multiprocessing.parent_process() is not None:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            return original(self, *args, **kwargs)
+    def worker(original, self, *args, **kwargs):
+        # Only in a worker process: in the main process this would remove the command's own handler.
+        if multiprocessing.parent_process() is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return original(self, *args, **kwargs)
 
-        return worker
-
-    replace_once(MultiProcessDataLoader, "_instance_worker", make)
-    replace_once(MultiProcessDataLoader, "_batch_worker", make)
+    replace_once(MultiProcessDataLoader, "_instance_worker", worker)
+    replace_once(MultiProcessDataLoader, "_batch_worker", worker)
 
 
-MENDS = (
+PATCHES = (
     keep_undecodable_input_lines,
     check_options_of_predict,
     open_the_output_of_predict_late,

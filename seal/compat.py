@@ -2,14 +2,14 @@
 Every workaround that AllenNLP 2.10.1 needs on current libraries, and nothing else.
 
 `apply()` runs when `seal` is imported, so a config, a sub-command or a script that names `seal` has them all.
-Each mend is one small function. Its docstring gives the upstream name it mends, the symptom without it, and
+Each patch is one small function. Its docstring gives the upstream name that it patches, the symptom without it, and
 the condition under which it can go; `tests/test_compat.py` has a test for each that fails without it.
-AllenNLP is imported inside the functions, because the first mend silences warnings that AllenNLP's own
+AllenNLP is imported inside the functions, because the first patch silences warnings that AllenNLP's own
 imports raise.
 
-What AllenNLP says about a wrong config key is mended in `seal/config_keys.py`, and about a config as a whole in
-`seal/whole_configs.py`; what its commands make of their options and input in `seal/command_line.py`; how an uncaught
-mistake of the user is told in one sentence is in `seal/user_errors.py`.
+Other patches are elsewhere: messages about wrong config keys in `seal/config_keys.py`, and about a config as a whole in
+`seal/whole_configs.py`; the options, input and output of AllenNLP's sub-commands in `seal/command_line.py`; the report
+of a user's mistake in one sentence in `seal/user_errors.py`.
 """
 
 import functools
@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, Union
 
 logger = logging.getLogger(__name__)
 
-# (message, category, module): each is noise that a user of seal can do nothing about.
+# (message, category, module) of warnings that a user of seal can do nothing about.
 KNOWN_WARNINGS = [
     # AllenNLP's trainer opens `torch.cuda.amp.autocast` around every batch, on or off.
     (
@@ -44,22 +44,36 @@ KNOWN_WARNINGS = [
 ]
 
 
-def replace_once(owner: Any, name: str, make: Callable[[Callable], Callable]) -> None:
+def replace_once(owner: Any, name: str, replacement: Callable) -> None:
     """
-    Puts `make(original)` in the place of `owner.name`, once. The original stays reachable as `__wrapped__`,
-    which also lets `inspect.signature` (and so `FromParams`) see the original's parameters.
+    Makes every call `owner.name(*args, **kwargs)` a call `replacement(original, *args, **kwargs)`. Done a second time,
+    this changes nothing. The original stays reachable as `__wrapped__`, which also lets `inspect.signature` (and so
+    `FromParams`) see the original's parameters.
+
+    # Parameters
+
+    owner : `Any`
+        A module or a class.
+    name : `str`
+        A function of the module or a method of the class, but not a class method, static method or property.
+    replacement : `Callable`
+        Its first parameter is the original; the others are those of the original.
     """
     original = getattr(owner, name)
-    if getattr(original, "mended_by_seal", False):
+    if getattr(original, "patched_by_seal", False):
         return
-    mended = functools.wraps(original)(make(original))
-    mended.mended_by_seal = True
-    setattr(owner, name, mended)
+
+    @functools.wraps(original)
+    def patched(*args: Any, **kwargs: Any) -> Any:
+        return replacement(original, *args, **kwargs)
+
+    patched.patched_by_seal = True
+    setattr(owner, name, patched)
 
 
 def silence_known_warnings() -> None:
     """
-    Mends: nothing; hides `KNOWN_WARNINGS`, each by its message and the module that raises it.
+    Patches: nothing; hides `KNOWN_WARNINGS`, each by its message and the module that raises it.
 
     Symptom: deprecation warnings of AllenNLP's own code in the middle of the progress bars. The `allennlp`
     command imports AllenNLP before any plugin, so what those imports raise is hidden only where `seal` is
@@ -73,31 +87,28 @@ def silence_known_warnings() -> None:
 
 def drop_tokenizer_constructor_keyword() -> None:
     """
-    Mends: `allennlp.common.cached_transformers.get_tokenizer`.
+    Patches: `allennlp.common.cached_transformers.get_tokenizer`.
 
     Symptom: `AttributeError: add_special_tokens conflicts with the method add_special_tokens` for every
     pretrained transformer tokenizer, with transformers >= 4.44. `PretrainedTransformerTokenizer` asks for one
-    tokenizer with `add_special_tokens=False` and one with `True`. The constructor never did anything with the
-    keyword (special tokens are added where `encode_plus` is told to, and AllenNLP says so in each call), so
-    it is dropped.
+    tokenizer with `add_special_tokens=False` and one with `True`. The keyword never had an effect in the constructor
+    (special tokens are added where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is
+    dropped.
 
     Can go: when AllenNLP no longer passes it.
     """
     from allennlp.common import cached_transformers
 
-    def make(original: Callable) -> Callable:
-        def get_tokenizer(model_name, **kwargs):
-            kwargs.pop("add_special_tokens", None)
-            return original(model_name, **kwargs)
+    def get_tokenizer(original, model_name, **kwargs):
+        kwargs.pop("add_special_tokens", None)
+        return original(model_name, **kwargs)
 
-        return get_tokenizer
-
-    replace_once(cached_transformers, "get_tokenizer", make)
+    replace_once(cached_transformers, "get_tokenizer", get_tokenizer)
 
 
 def build_plateau_scheduler_without_verbose() -> None:
     """
-    Mends: `allennlp.training.learning_rate_schedulers.ReduceOnPlateauLearningRateScheduler.__init__`.
+    Patches: `allennlp.training.learning_rate_schedulers.ReduceOnPlateauLearningRateScheduler.__init__`.
 
     Symptom: `TypeError: ReduceLROnPlateau.__init__() got an unexpected keyword argument 'verbose'` with torch
     >= 2.7.
@@ -108,43 +119,41 @@ def build_plateau_scheduler_without_verbose() -> None:
     from allennlp.training.learning_rate_schedulers import pytorch_lr_schedulers as schedulers
     from allennlp.training.optimizers import Optimizer
 
-    def make(original: Callable) -> Callable:
-        def __init__(
-            self,
-            optimizer: Optimizer,
-            mode: str = "min",
-            factor: float = 0.1,
-            patience: int = 10,
-            verbose: bool = False,
-            threshold_mode: str = "rel",
-            threshold: float = 1e-4,
-            cooldown: int = 0,
-            min_lr: Union[float, List[float]] = 0,
-            eps: float = 1e-8,
-        ) -> None:
-            if verbose:
-                logger.warning("'verbose' of the reduce_on_plateau scheduler has no effect with this torch.")
-            plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
-                optimizer=optimizer,
-                mode=mode,
-                factor=factor,
-                patience=patience,
-                threshold_mode=threshold_mode,
-                threshold=threshold,
-                cooldown=cooldown,
-                min_lr=min_lr,
-                eps=eps,
-            )
-            super(schedulers.ReduceOnPlateauLearningRateScheduler, self).__init__(plateau)
+    def __init__(
+        original: Callable,
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        threshold_mode: str = "rel",
+        threshold: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: Union[float, List[float]] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        if verbose:
+            logger.warning("'verbose' of the reduce_on_plateau scheduler has no effect with this torch.")
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer=optimizer,
+            mode=mode,
+            factor=factor,
+            patience=patience,
+            threshold_mode=threshold_mode,
+            threshold=threshold,
+            cooldown=cooldown,
+            min_lr=min_lr,
+            eps=eps,
+        )
+        super(schedulers.ReduceOnPlateauLearningRateScheduler, self).__init__(plateau)
 
-        return __init__
-
-    replace_once(schedulers.ReduceOnPlateauLearningRateScheduler, "__init__", make)
+    replace_once(schedulers.ReduceOnPlateauLearningRateScheduler, "__init__", __init__)
 
 
 def keep_tracked_metrics_plain() -> None:
     """
-    Mends: `allennlp.training.metric_tracker.MetricTracker.state_dict`.
+    Patches: `allennlp.training.metric_tracker.MetricTracker.state_dict`.
 
     Symptom: a metric that returns a numpy scalar puts it in the training state, and `allennlp train --recover` ends
     in an `UnpicklingError`. The state is made plain when it is saved; loading stays as strict as torch made it.
@@ -155,18 +164,15 @@ def keep_tracked_metrics_plain() -> None:
 
     from seal.common.plain import plain
 
-    def make(original: Callable) -> Callable:
-        def state_dict(self) -> Dict[str, Any]:
-            return plain(original(self))
+    def state_dict(original, self) -> Dict[str, Any]:
+        return plain(original(self))
 
-        return state_dict
-
-    replace_once(MetricTracker, "state_dict", make)
+    replace_once(MetricTracker, "state_dict", state_dict)
 
 
 def start_wandb_runs() -> None:
     """
-    Mends: `allennlp.training.callbacks.WandBCallback.on_start`.
+    Patches: `allennlp.training.callbacks.WandBCallback.on_start`.
 
     Symptom: `AttributeError: module 'wandb.util' has no attribute 'generate_id'` at the start of training,
     and a warning that `anonymous` has no effect. wandb is imported only when the callback is used.
@@ -175,25 +181,22 @@ def start_wandb_runs() -> None:
     """
     from allennlp.training.callbacks import WandBCallback
 
-    def make(original: Callable) -> Callable:
-        def on_start(self, trainer, is_primary: bool = True, **kwargs) -> None:
-            if is_primary:
-                import wandb.util
-                from wandb.sdk.lib import runid
+    def on_start(original, self, trainer, is_primary: bool = True, **kwargs) -> None:
+        if is_primary:
+            import wandb.util
+            from wandb.sdk.lib import runid
 
-                if not hasattr(wandb.util, "generate_id"):
-                    wandb.util.generate_id = runid.generate_id
-                self._wandb_kwargs.pop("anonymous", None)
-            original(self, trainer, is_primary=is_primary, **kwargs)
+            if not hasattr(wandb.util, "generate_id"):
+                wandb.util.generate_id = runid.generate_id
+            self._wandb_kwargs.pop("anonymous", None)
+        original(self, trainer, is_primary=is_primary, **kwargs)
 
-        return on_start
-
-    replace_once(WandBCallback, "on_start", make)
+    replace_once(WandBCallback, "on_start", on_start)
 
 
 def forget_pretrained_files_in_lists() -> None:
     """
-    Mends: `allennlp.common.params.remove_keys_from_params`, also where `allennlp.models.model` has it.
+    Patches: `allennlp.common.params.remove_keys_from_params`, also where `allennlp.models.model` has it.
 
     Symptom: an archived model whose config has a `pretrained_file` inside a list (an energy term, say) looks
     for that file again when it is loaded, though its own weights hold what was read from it. AllenNLP drops
@@ -204,47 +207,41 @@ def forget_pretrained_files_in_lists() -> None:
     from allennlp.common import params as params_module
     from allennlp.models import model as model_module
 
-    def make(original: Callable) -> Callable:
-        def remove_keys_from_params(params, keys=("pretrained_file", "initializer")):
-            original(params, keys)
-            if isinstance(params, params_module.Params):
-                for value in params.values():
-                    for item in value if isinstance(value, list) else ():
-                        remove_keys_from_params(item, keys)
-
-        return remove_keys_from_params
+    def remove_keys_from_params(original, params, keys=("pretrained_file", "initializer")):
+        original(params, keys)
+        if isinstance(params, params_module.Params):
+            for value in params.values():
+                for item in value if isinstance(value, list) else ():
+                    params_module.remove_keys_from_params(item, keys)
 
     for module in (params_module, model_module):
-        replace_once(module, "remove_keys_from_params", make)
+        replace_once(module, "remove_keys_from_params", remove_keys_from_params)
 
 
 def encode_by_convolutions_in_full_precision() -> None:
     """
-    Mends: `allennlp.modules.seq2vec_encoders.CnnEncoder.forward`.
+    Patches: `allennlp.modules.seq2vec_encoders.CnnEncoder.forward`.
 
-    Symptom: with `use_amp`, the features of a word or text shorter than a filter are -65504. AllenNLP marks what the
-    padding makes by the least number of its type, half precision, and looks for it in a sum of full precision, where
-    that is not the least.
+    Symptom: with `use_amp`, the features of a word or text shorter than a filter are -65504. AllenNLP marks activations
+    of padding by adding the smallest number of their type, half precision. The sum is of full precision, in which it
+    then looks for the smallest number of that type, and so does not find the marks.
 
     Can go: when AllenNLP's encoder fills by a mask.
     """
     import torch
     from allennlp.modules.seq2vec_encoders import CnnEncoder
 
-    def make(original: Callable) -> Callable:
-        def forward(self, tokens, mask):
-            kind = tokens.device.type
-            if not torch.is_autocast_enabled(kind):
-                return original(self, tokens, mask)
-            with torch.autocast(kind, enabled=False):
-                return original(self, tokens.float(), mask)
+    def forward(original, self, tokens, mask):
+        kind = tokens.device.type
+        if not torch.is_autocast_enabled(kind):
+            return original(self, tokens, mask)
+        with torch.autocast(kind, enabled=False):
+            return original(self, tokens.float(), mask)
 
-        return forward
-
-    replace_once(CnnEncoder, "forward", make)
+    replace_once(CnnEncoder, "forward", forward)
 
 
-MENDS = (
+PATCHES = (
     silence_known_warnings,
     drop_tokenizer_constructor_keyword,
     build_plateau_scheduler_without_verbose,
@@ -255,7 +252,7 @@ MENDS = (
 )
 
 
-def apply(mends: Iterable[Callable[[], None]] = MENDS) -> None:
-    """Applies every mend; those of this module, or of one like it. Calling it again changes nothing."""
-    for mend in mends:
-        mend()
+def apply(patches: Iterable[Callable[[], None]] = PATCHES) -> None:
+    """Applies patches, by default those of this module. Calling it again changes nothing."""
+    for patch in patches:
+        patch()

@@ -1,14 +1,14 @@
 """
-A config as a whole, before any of its parts is built: what it is, what AllenNLP takes out of it first, and whether it
-is the one that a run or a trained model had.
+Checks of a config as a whole, before any of its parts is built: that it is an object, that the settings which AllenNLP
+takes out of it first are right, and that it is the config of the run or trained model it is used for.
 
-A mistake ends in a sentence, as in `seal/config_keys.py`, whose docstrings these have.
+A mistake is reported in a sentence, and docstrings have the same form, as in `seal/config_keys.py`.
 """
 
 import inspect
 import json
 import os
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 from allennlp.commands import train
 from allennlp.common import params as allennlp_params
@@ -23,110 +23,98 @@ from seal.config_keys import READ_BEFORE, suggest
 
 def check_settings_read_before() -> None:
     """
-    Mends: `allennlp.commands.train.train_model`.
+    Patches: `allennlp.commands.train.train_model`.
 
-    Symptom: a seed that is no whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to one;
-    `distributed` that is not an object in one of AllenNLP. `distributed` without `cuda_devices` is answered without
-    their name. `evaluate_on_test` without a `test_data_path` is ignored.
+    Symptom: a seed that is not a whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to
+    one. `distributed` that is not an object ends in a traceback of AllenNLP. The error for `distributed` without
+    `cuda_devices` does not name that key. `evaluate_on_test` without a `test_data_path` is ignored.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """
 
-    def make(original: Callable) -> Callable:
-        def train_model(params, *args, **kwargs):
-            for key in ("random_seed", "numpy_seed", "pytorch_seed"):
-                seed = params.get(key)
-                # AllenNLP takes one of a string, too: of the environment, by std.extVar.
-                if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
-                    raise ConfigurationError(
-                        f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
-                    )
-            workers = params.params.get("distributed")
-            devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
-            several = isinstance(devices, list) and all(type(device) is int for device in devices)
-            if workers is not None and not several:
+    def train_model(original, params, *args, **kwargs):
+        for key in ("random_seed", "numpy_seed", "pytorch_seed"):
+            seed = params.get(key)
+            # AllenNLP also accepts a seed that is a string, as an environment variable read by std.extVar is.
+            if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
                 raise ConfigurationError(
-                    'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
-                    f"of a -1 for each process on the CPU, found {workers!r}"
+                    f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
                 )
-            if params.get("evaluate_on_test") and params.get("test_data_path") is None:
-                raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
-            return original(params, *args, **kwargs)
+        workers = params.params.get("distributed")
+        devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
+        several = isinstance(devices, list) and all(type(device) is int for device in devices)
+        if workers is not None and not several:
+            raise ConfigurationError(
+                'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
+                f"of a -1 for each process on the CPU, found {workers!r}"
+            )
+        if params.get("evaluate_on_test") and params.get("test_data_path") is None:
+            raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
+        return original(params, *args, **kwargs)
 
-        return train_model
-
-    replace_once(train, "train_model", make)
+    replace_once(train, "train_model", train_model)
 
 
 def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
-    """The keys that one of two lacks, or whose values differ."""
+    """The keys that only one of the two has, or whose values differ."""
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
 
 def name_keys_that_differ_from_a_recovered_config() -> None:
     """
-    Mends: `allennlp.training.util.create_serialization_dir`.
+    Patches: `allennlp.training.util.create_serialization_dir`.
 
-    Symptom: `--recover` with another config than the run's ends in a traceback where the run's lacks a key, and else in
-    a sentence without the keys that differ.
+    Symptom: `--recover` with another config than the run's ends in a traceback where the run's config lacks a key, and
+    otherwise in an error without the keys that differ.
 
-    Can go: when AllenNLP's message has the keys.
+    Can go: when AllenNLP's message names the keys.
     """
 
-    def make(original: Callable) -> Callable:
-        def create_serialization_dir(params, serialization_dir, recover, force):
-            path = os.path.join(serialization_dir, archival.CONFIG_NAME)
-            if recover and not force and os.path.exists(path):
-                keys = _differing(params.as_flat_dict(), Params.from_file(path).as_flat_dict())
-                if keys:
-                    named = ", ".join(f'"{key}"' for key in keys[:3])
-                    further = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-                    raise ConfigurationError(
-                        f"--recover: the config must be that of the run, {path}; it differs in {named}{further}"
-                    )
-            return original(params, serialization_dir, recover, force)
+    def create_serialization_dir(original, params, serialization_dir, recover, force):
+        path = os.path.join(serialization_dir, archival.CONFIG_NAME)
+        if recover and not force and os.path.exists(path):
+            keys = _differing(params.as_flat_dict(), Params.from_file(path).as_flat_dict())
+            if keys:
+                named = ", ".join(f'"{key}"' for key in keys[:3])
+                further = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+                raise ConfigurationError(
+                    f"--recover: the config must be that of the run, {path}; it differs in {named}{further}"
+                )
+        return original(params, serialization_dir, recover, force)
 
-        return create_serialization_dir
-
-    replace_once(training_util, "create_serialization_dir", make)
+    replace_once(training_util, "create_serialization_dir", create_serialization_dir)
 
 
 def check_that_configs_are_objects() -> None:
     """
-    Mends: `allennlp.common.params.evaluate_file` and `parse_overrides`.
+    Patches: `allennlp.common.params.evaluate_file` and `parse_overrides`.
 
-    Symptom: a folder in the place of a config ends the process at once. A config or overrides that are no object end
-    in a traceback, in a sentence about Python's types, or are ignored where they are empty.
+    Symptom: a folder in the place of a config ends the process at once. A config or overrides that are not an object
+    end in a traceback, in an error about Python's types, or are ignored where they are empty.
 
     Can go: when AllenNLP checks what it reads.
     """
 
-    def make_file(original: Callable) -> Callable:
-        def evaluate_file(filename, *args, **kwargs):
-            if os.path.isdir(filename):
-                raise ConfigurationError(f"{filename}: a config is a file, and this is a folder")
-            text = original(filename, *args, **kwargs)
-            found = json.loads(text)
-            if not isinstance(found, dict):
-                raise ConfigurationError(f"{filename}: a config must be an object, found {found!r}")
-            return text
+    def evaluate_file(original, filename, *args, **kwargs):
+        if os.path.isdir(filename):
+            raise ConfigurationError(f"{filename}: a config is a file, and this is a folder")
+        text = original(filename, *args, **kwargs)
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ConfigurationError(f"{filename}: a config must be an object, found {found!r}")
+        return text
 
-        return evaluate_file
+    def parse_overrides(original, *args, **kwargs):
+        found = original(*args, **kwargs)
+        if not isinstance(found, dict):
+            raise ConfigurationError(f"--overrides must be an object, found {found!r}")
+        return found
 
-    def make_overrides(original: Callable) -> Callable:
-        def parse_overrides(*args, **kwargs):
-            found = original(*args, **kwargs)
-            if not isinstance(found, dict):
-                raise ConfigurationError(f"--overrides must be an object, found {found!r}")
-            return found
-
-        return parse_overrides
-
-    replace_once(allennlp_params, "evaluate_file", make_file)
-    replace_once(allennlp_params, "parse_overrides", make_overrides)
+    replace_once(allennlp_params, "evaluate_file", evaluate_file)
+    replace_once(allennlp_params, "parse_overrides", parse_overrides)
 
 
-# What loading a trained model reads of its config, and what each may be.
+# The parts of its config that loading a trained model reads, and the types that each may have.
 _PARTS = {
     "dataset_reader": dict,
     "validation_dataset_reader": (dict, str, type(None)),
@@ -139,34 +127,31 @@ _PARTS = {
 
 def check_overrides_of_trained_models() -> None:
     """
-    Mends: `allennlp.models.archival._load_dataset_readers`.
+    Patches: `allennlp.models.archival._load_dataset_readers`.
 
     Symptom: overrides of a trained model that put a list, a number or `null` in the place of a part end in a
-    traceback, or in a sentence without the part's key. A misspelt key of theirs is ignored.
+    traceback, or in an error without the part's key. A misspelt key in them is ignored.
 
-    Can go: when AllenNLP reads the config of a trained model as it reads that of a training.
+    Can go: when AllenNLP checks the config of a trained model as it checks that of a training run.
     """
 
-    def make(original: Callable) -> Callable:
-        def _load_dataset_readers(config, serialization_dir):
-            for key, kinds in _PARTS.items():
-                found = config.params.get(key)
-                if key in config and not isinstance(found, kinds):
-                    raise ConfigurationError(f'config key "{key}" must be an object, found {json.dumps(found)}')
-            with open(os.path.join(serialization_dir, archival.CONFIG_NAME), encoding="utf-8") as trained:
-                added = set(config.params) - set(json.load(trained))
-            known = set(inspect.signature(train.TrainModel.from_partial_objects).parameters)
-            known = known - {"serialization_dir", "local_rank"} | READ_BEFORE | {"type", "evaluation"}
-            for key in sorted(added - known):
-                raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
-            return original(config, serialization_dir)
+    def _load_dataset_readers(original, config, serialization_dir):
+        for key, kinds in _PARTS.items():
+            found = config.params.get(key)
+            if key in config and not isinstance(found, kinds):
+                raise ConfigurationError(f'config key "{key}" must be an object, found {json.dumps(found)}')
+        with open(os.path.join(serialization_dir, archival.CONFIG_NAME), encoding="utf-8") as trained:
+            added = set(config.params) - set(json.load(trained))
+        known = set(inspect.signature(train.TrainModel.from_partial_objects).parameters)
+        known = known - {"serialization_dir", "local_rank"} | READ_BEFORE | {"type", "evaluation"}
+        for key in sorted(added - known):
+            raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
+        return original(config, serialization_dir)
 
-        return _load_dataset_readers
-
-    replace_once(archival, "_load_dataset_readers", make)
+    replace_once(archival, "_load_dataset_readers", _load_dataset_readers)
 
 
-MENDS = (
+PATCHES = (
     check_settings_read_before,
     name_keys_that_differ_from_a_recovered_config,
     check_that_configs_are_objects,

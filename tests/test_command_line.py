@@ -1,6 +1,5 @@
 """
-What `seal/command_line.py` mends in AllenNLP's commands. What `tests/test_user_errors.py` shows of options ends in a
-sentence.
+The patches of `seal/command_line.py`. The sentences for wrong options are tested in `tests/test_user_errors.py`.
 """
 
 import io
@@ -69,13 +68,13 @@ def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_
 
 
 def _handler_in_a_worker(queue):
-    # What AllenNLP's command installs, and a worker inherits.
+    # AllenNLP's command installs such a handler, and workers inherit it.
     signal.signal(signal.SIGTERM, lambda *_: None)
     for name in ("_instance_worker", "_batch_worker"):
         try:
             getattr(MultiProcessDataLoader, name)(None)
         except TypeError:
-            pass  # The worker proper wants more arguments; the handler was reset before it was called.
+            pass  # AllenNLP's own function needs more arguments; the handler is reset before it is called.
         queue.put(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
         signal.signal(signal.SIGTERM, lambda *_: None)
 
@@ -87,7 +86,7 @@ def test_data_workers_end_quietly():
     process.start()
     assert [queue.get(), queue.get()] == [True, True]
     process.join()
-    # The main process keeps its own.
+    # The main process keeps its own handler.
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(TypeError):
         MultiProcessDataLoader._instance_worker(None)
@@ -121,7 +120,7 @@ def test_names_that_lose_no_result_of_an_evaluation(tmp_path, allennlp_logging):
     tagged.write_text(TAGGED, encoding="utf-8")
     train_model(experiment(tagged), str(tmp_path / "run"))
     run, data = str(tmp_path / "run"), str(tagged)
-    # The given names are not looked at; and AllenNLP reads those of the input as JSON, if it can.
+    # With `auto_names` the given names are ignored. AllenNLP reads the names of the input as JSON where they are JSON.
     evaluate.evaluate_from_archive(run, f'"{data}"', "x", "x", auto_names="ALL")
     assert (tmp_path / "train.outputs").is_file() and (tmp_path / "train.preds").is_file()
     evaluate.evaluate_from_archive(run, data, os.devnull, os.devnull)

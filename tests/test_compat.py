@@ -1,8 +1,8 @@
 """
-Each mend of `seal/compat.py`, beside what AllenNLP does without it.
+Each patch of `seal/compat.py`, beside what AllenNLP does without it.
 
-Where the unmended function can be called (`__wrapped__`), a test also shows that it still fails: when one of
-those assertions breaks, the mend can go.
+Where the original function can be called (`__wrapped__`), a test also shows that it still fails: when one of
+those assertions breaks, the patch can go.
 """
 
 import io
@@ -48,15 +48,14 @@ def test_pretrained_tokenizer_adds_special_tokens_where_asked(tiny_bert, add_spe
     words = [token.text for token in tokenizer.tokenize("the dog runs")]
     content = ["the", "dog", "run", "##s"]
     assert words == (["[CLS]", *content, "[SEP]"] if add_special_tokens else content)
-    # What allennlp reverse-engineers from its two tokenizers, one asked for with the special tokens, one
-    # without.
+    # AllenNLP infers these from two tokenizers, one that it asks for with special tokens and one without.
     assert [t.text for t in tokenizer.single_sequence_start_tokens] == ["[CLS]"]
     assert [t.text for t in tokenizer.sequence_pair_mid_tokens] == ["[SEP]"]
     assert tokenizer.num_special_tokens_for_pair() == 3
     assert tokenizer.sequence_pair_second_token_type_id == 1
 
 
-def test_unmended_tokenizer_constructor_still_refuses_the_keyword(tiny_bert):
+def test_unpatched_tokenizer_constructor_still_refuses_the_keyword(tiny_bert):
     with pytest.raises(AttributeError, match="add_special_tokens"):
         cached_transformers.get_tokenizer.__wrapped__(tiny_bert, add_special_tokens=False)
 
@@ -71,7 +70,7 @@ OPTIMIZER_OPTIONS = {
 
 
 def _of_allennlp(base):
-    """The names that AllenNLP itself registers; ours have tests of their own."""
+    """The names that AllenNLP itself registers; those of seal have their own tests."""
     classes = {name: base.resolve_class_name(name)[0] for name in base.list_available()}
     return [name for name, class_ in classes.items() if class_.__module__.startswith("allennlp.")]
 
@@ -276,15 +275,15 @@ def test_features_of_short_texts_in_mixed_precision():
 
 
 def test_applying_again_changes_nothing():
-    mended = cached_transformers.get_tokenizer
+    patched = cached_transformers.get_tokenizer
     compat.apply()
-    assert cached_transformers.get_tokenizer is mended
-    assert not hasattr(mended.__wrapped__, "__wrapped__")
+    assert cached_transformers.get_tokenizer is patched
+    assert not hasattr(patched.__wrapped__, "__wrapped__")
 
 
-def test_every_mend_says_what_it_mends_and_when_it_can_go():
+def test_every_patch_says_what_it_patches_and_when_it_can_go():
     from seal import command_line, config_keys, whole_configs
 
-    for mend in (*compat.MENDS, *config_keys.MENDS, *whole_configs.MENDS, *command_line.MENDS):
-        for part in ("Mends:", "Symptom:", "Can go:"):
-            assert part in mend.__doc__, f"{mend.__name__} does not say '{part}'"
+    for patch in (*compat.PATCHES, *config_keys.PATCHES, *whole_configs.PATCHES, *command_line.PATCHES):
+        for part in ("Patches:", "Symptom:", "Can go:"):
+            assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"

@@ -14,7 +14,7 @@ import seal  # noqa: F401  (puts the checks in place)
 
 
 class Part(Registrable):
-    """What the configs of these tests build."""
+    """The class that the configs of these tests build."""
 
 
 @Part.register("small")
@@ -73,7 +73,7 @@ def test_a_right_config_is_built():
     assert build().part.width == 1
     assert build(norm=True).part.norm == 1
     assert build(pair=[1, 2], some=[1, 2, 3]).part.pair == (1, 2)
-    # A class that takes any key still does.
+    # A class that accepts any key still does.
     assert Whole.from_params(Params({"part": {"type": "open", "any": 1}})).part.kwargs == {"any": 1}
 
 
@@ -161,7 +161,7 @@ def test_lazily_built_parts_keep_their_place():
 
 
 def test_unknown_keys_of_the_trainer_are_refused():
-    """AllenNLP swallows them: `GradientDescentTrainer` takes any keyword and looks at one."""
+    """AllenNLP ignores such keys: `GradientDescentTrainer` takes any keyword and looks at one of them."""
     params = Params({"trainer": {"num_epoch": 3}})["trainer"]
     with pytest.raises(ConfigurationError, match='"trainer.num_epoch" is unknown .* mean "num_epochs"'):
         Trainer.from_params(params, model=None, data_loader=None, serialization_dir="unused")

@@ -11,7 +11,8 @@ from allennlp.training.metrics import Metric
 
 import_module_and_submodules("seal")
 
-#: Beside ours. Trainers, callbacks and optimizers have parameters of AllenNLP's and PyTorch's, which those document.
+#: Checked beside the base classes of seal. Trainers, callbacks and optimizers inherit parameters that AllenNLP and
+#: PyTorch document.
 BASES = (DatasetReader, DdpAccelerator, Metric, Model)
 
 
@@ -23,7 +24,7 @@ def registered():
 
 
 def documented(kind):
-    """The names in the section of a class; those of another class, too, where it says 'As for' that but 'except'."""
+    """The names in the section `# Parameters` of a class, with those of the class behind 'As for', but for 'except'."""
     text = inspect.cleandoc(vars(kind).get("__doc__") or "")
     section = re.search(r"^# Parameters\n(.*?)(?=^# |\Z)", text, re.DOTALL | re.MULTILINE)
     if section is None:

@@ -1,4 +1,4 @@
-"""What README.md and docs/ point to is there, and comes with a clone."""
+"""The files that README.md and docs/ point to exist, and come with a clone."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ def test_links_and_paths_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     wanted = {page.parent / link for link in links if link}
-    # Configs and scripts in commands; not the patterns of tables.
+    # Configs and scripts in commands, but not the patterns in tables.
     wanted |= {ROOT / path for path in re.findall(r"\b((?:training_configs|scripts)/[\w/.]+\.\w+)", text)}
     missing = sorted(str(path.relative_to(ROOT)) for path in wanted if not path.exists())
     assert not missing
@@ -42,7 +42,7 @@ def method(row):
 
 
 def sections(text):
-    """Of each heading: its text, and the pages of results that it or the heading above it points to."""
+    """For each heading: its text, and the pages of results that it or a heading above it points to."""
     pages = {}
     for part in re.split(r"^(?=##+ )", text, flags=re.MULTILINE):
         level = len(part) - len(part.lstrip("#"))
@@ -57,7 +57,7 @@ def test_scores_in_the_measurements_are_those_of_the_pages():
         printed = table_rows("\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages))
         rows = [row for row in table_rows(part) if method(row) != "gain"]  # A difference of two rows above it.
         for row in rows if printed else ():
-            # Of the same method, where the pages call it the same.
+            # Rows of the same method, where the pages have it by the same name.
             same = [line for line in printed if method(line) == method(row)] or printed
             assert not scores(row) - scores(" ".join(same)), row
             checked += len(scores(row))
@@ -69,5 +69,5 @@ def test_scores_in_the_readme_are_those_of_the_measurements():
     rows = table_rows((ROOT / "README.md").read_text(encoding="utf-8"))
     assert sum(len(scores(row)) for row in rows) > 5
     for row in rows:
-        # All numbers of a row are of one measurement.
+        # All numbers of a row belong to one measurement.
         assert any(scores(row) <= section for section in measured), row

@@ -1,4 +1,4 @@
-"""That special values are computed when `seal` is imported; what it gains is a matter of timing, and of no test."""
+"""Special values are computed when `seal` is imported. The gain in speed is not tested."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The lock, the packaging and the plugin file say the same, and an install from them works."""
+"""The lock, the packaging and the plugin file agree, and an install from them works."""
 
 import importlib.metadata
 import os
@@ -14,8 +14,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "requirements.txt"
 
-# What AllenNLP and allennlp-models declare and no supported Python can meet: the caps that --no-deps steps
-# over.
+# The upper bounds that AllenNLP and allennlp-models declare and no supported Python can meet; --no-deps ignores them.
 CAPPED = {
     "allennlp": {
         "torch",
@@ -30,7 +29,7 @@ CAPPED = {
     },
     "allennlp-models": {"torch", "conllu"},
 }
-# Declared by AllenNLP, imported by nothing.
+# Declared by AllenNLP, but imported nowhere.
 LEFT_OUT = {"traitlets"}
 
 
@@ -45,7 +44,7 @@ def _locked() -> dict:
 
 
 def _needs(name: str, extras: frozenset) -> list:
-    """What an installed package asks for on this machine, with the extras it was asked for itself."""
+    """The requirements of an installed package on this machine, with the extras it was itself required with."""
     needs = []
     for line in importlib.metadata.requires(name) or []:
         need = Requirement(line)
@@ -100,7 +99,7 @@ def test_the_lock_is_complete_consistent_and_holds_nothing_else():
 
 
 def test_the_caps_are_still_there():
-    """When AllenNLP lifts one, `CAPPED` (and the note in requirements.txt) should lose it."""
+    """When AllenNLP lifts a bound, it should go from `CAPPED` and from the note in requirements.txt."""
     locked = _locked()
     for name, capped in CAPPED.items():
         for need in _needs(name, frozenset()):

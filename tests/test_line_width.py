@@ -16,7 +16,7 @@ WIDTH = 120
 def test_no_line_is_too_long():
     command = ["git", "ls-files", "-z", "--", *KINDS]
     listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    # Git lists a file that is gone from the folder, too, until its removal is staged.
+    # Git also lists a file that has been deleted, until its removal is staged.
     paths = [path for path in listed.split("\0")[:-1] if (ROOT / path).exists()]
     assert {Path(path).suffix for path in paths} == {Path(kind).suffix for kind in KINDS}
     wide = [

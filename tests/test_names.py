@@ -1,4 +1,4 @@
-"""Every name in the code is defined somewhere, also on lines that no test reaches."""
+"""Every name in the code is defined, also on lines that no test reaches."""
 
 import ast
 from pathlib import Path

@@ -1,5 +1,5 @@
 """
-Training, scoring and predicting on a device that is not the CPU (`other_device.py`), and not mixing the two.
+Training, scoring and predicting on a device other than the CPU (`other_device.py`), without mixing the two.
 """
 
 from contextlib import nullcontext
@@ -18,7 +18,7 @@ from tests.few_epochs import few_epochs
 from tests.other_device import DEVICE, Remote, other_device
 
 ROOT = Path(__file__).parents[1]
-#: One of each task; together, every kind of sampler and both trainers.
+#: At least one config of each task; together they have every kind of sampler and both trainers.
 CONFIGS = {
     "multilabel_dvn": {"features": ["tofu"]},
     "multilabel_implicit_cd": {"features": ["tofu"]},
@@ -45,7 +45,7 @@ def device(monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "cuda", lambda module, number=None: module.to(DEVICE))
     for module in (trainer, allennlp.nn.util):
         monkeypatch.setattr(module, "int_to_device", named)
-    # These ask for a GPU by name.
+    # These functions ask for a GPU by name.
     monkeypatch.setattr(allennlp.nn.util, "device_mapping", lambda number: "cpu")
     monkeypatch.setattr(allennlp.nn.util, "get_device_of", lambda tensor: 0 if isinstance(tensor, Remote) else -1)
     monkeypatch.setattr(
@@ -53,14 +53,14 @@ def device(monkeypatch):
         "get_range_vector",
         lambda size, number: torch.arange(size, device=DEVICE if number >= 0 else "cpu"),
     )
-    # It knows no device of this name.
+    # PyTorch's autocast knows no device of this name.
     monkeypatch.setattr(torch, "autocast", NoAutocast)
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda *_: False)
     with other_device() as device:
         yield device
 
 
-# It copies them, all the same.
+# In spite of this warning the parameters are copied.
 @pytest.mark.filterwarnings("ignore:.*copying from a non-meta parameter:UserWarning")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_config_trains_and_predicts(config, device, tmp_path, monkeypatch):

@@ -65,7 +65,7 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
     [
         ('{"trainer.num_epoch": 3}', 'config key "trainer.num_epoch" is unknown to GradientDescentTrainer'),
         ('{"model.type": "simple_tager"}', 'config key "model.type": "simple_tager" is not a registered'),
-        # Only the reader's base class refuses this one: readers hand their `**kwargs` on.
+        # Only the reader's base class refuses this key: readers pass their `**kwargs` on.
         ('{"dataset_reader.max_instance": 3}', 'config key "dataset_reader.max_instance" is unknown'),
         ('{"train_data_path": "none.tsv"}', "file none.tsv not found"),
         # Read by another process, whose error arrives as text.
@@ -73,10 +73,15 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"trainer.nothing.here": 3}', "overrides dict contains unused keys: ['trainer.nothing.here']"),
         ('{"a": 1', "--overrides, at 1:"),
         ('{"vocabulary": {"type": "from_files", "directory": "none"}}', "file none not found"),
-        # What a constructor refuses, at once, when it is made later, and by way of the class that it extends.
+        # Values that a constructor refuses: at once, when the object is built later, and in its base class.
         ('{"model.encoder.num_layers": 0}', 'config key "model.encoder": num_layers must be greater than zero'),
         ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
         ('{"dataset_reader.max_instances": -1}', 'config key "dataset_reader": If specified, max_instances'),
+        # The same of a constructor that is patched.
+        (
+            '{"trainer.learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 2}}',
+            'config key "trainer.learning_rate_scheduler": Factor should be < 1.0.',
+        ),
         ('{"data_loader.batches_per_epoch": 0}', 'config key "data_loader": batches_per_epoch must be at least 1'),
         ('{"random_seed": "x"}', "config key \"random_seed\" must be a whole number from 0 to 4294967295, found 'x'"),
         ('{"numpy_seed": -1}', 'config key "numpy_seed" must be a whole number from 0 to 4294967295, found -1'),
@@ -169,7 +174,7 @@ def test_files_that_are_not_there_or_no_archives(command, tmp_path):
 
 
 class Refusing(TrainerCallback):
-    """Its constructor calls what does not know of configs."""
+    """Its constructor calls a method that raises an error which has nothing to do with configs."""
 
     def __init__(self, serialization_dir: str, times: int) -> None:
         super().__init__(serialization_dir)
@@ -260,7 +265,7 @@ def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monk
                 main(prog="allennlp")
             assert user_errors._tell(error.type, error.value, error.tb)
         else:
-            # The file has all.
+            # The file has all records.
             arguments += ["--output-file", str(tmp_path / output)]
             main(prog="allennlp")
             assert len((tmp_path / output).read_text().splitlines()) == 2
@@ -272,8 +277,9 @@ def test_a_damaged_archive(command, archive, size, change):
     if change is not None:
         whole[change : change + 20] = bytes(20)
     archive.write_bytes(whole[:size])
-    told = command("evaluate", str(archive), "x")
-    assert told.startswith(f"error: {archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
+    for options in ((), ("--batch-size", "2")):
+        told = command("evaluate", str(archive), "x", *options)
+        assert told.startswith(f"error: {archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", ["[1]", "3", "{"])
@@ -284,7 +290,7 @@ def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments
 
 @Predictor.register("plain", exist_ok=True)
 class Plain(Predictor):
-    """Of what the reader reads."""
+    """A predictor for the reader's instances."""
 
 
 @pytest.mark.parametrize("name", ["predict", "evaluate"])

@@ -1,4 +1,4 @@
-"""Configs as a whole, through AllenNLP's own functions; the sentences of the commands are in test_user_errors.py."""
+"""Checks of whole configs, called through AllenNLP's functions; test_user_errors.py tests the sentences of commands."""
 
 import json
 

@@ -1,5 +1,5 @@
 """
-What sub-commands about an archived model share: their arguments, the model and its data.
+Shared by the sub-commands about an archived model: their arguments, and loading the model and its data.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from allennlp.models.archival import Archive, load_archive
 
 
 def add_arguments(subparser: argparse.ArgumentParser) -> None:
-    """What every one of them takes."""
+    """Adds the arguments that all of these sub-commands take."""
     subparser.add_argument("archive_file", type=str, help="path to an archived trained model")
     subparser.add_argument("input_file", type=str, help="path to the data, as the model's reader takes it")
     subparser.add_argument("--output", type=str, required=True, help="the folder for tables and figures")
@@ -22,13 +22,13 @@ def add_arguments(subparser: argparse.ArgumentParser) -> None:
 
 
 def archive_of(args: argparse.Namespace) -> Archive:
-    """The archive that `args`, of `add_arguments`, name."""
+    """Loads the archive that `args` name, the arguments of `add_arguments`."""
     check_for_gpu(args.cuda_device)
     return load_archive(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
 
 
 def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> DataLoader:
-    """The data as the model takes them in validation; with `in_order` the rows come as the file has them."""
+    """A loader of the data, set as for the model's validation; with `in_order` the rows keep the order of the file."""
     settings = archive.config.as_dict(quiet=True)
     settings = deepcopy(settings.get("validation_data_loader") or settings["data_loader"])
     settings = Params(_in_order(settings) if in_order else settings)
@@ -39,7 +39,7 @@ def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> Data
 
 
 def _in_order(loader: Dict[str, Any]) -> Dict[str, Any]:
-    """The settings of a data loader that gives the rows as the file does: a bucket has the shortest texts first."""
+    """The settings of a loader that keeps the order of the file: a bucket sampler puts the shortest texts first."""
     sampler = loader.get("batch_sampler")
     size = (sampler if isinstance(sampler, dict) else loader).get("batch_size") or 32
     return {"batch_size": size, **({"type": "tensors"} if loader.get("type") == "tensors" else {})}

@@ -1,5 +1,5 @@
 """
-The `compare-networks` sub-command: what the cost-augmented network does where the task-net is right.
+The `compare-networks` sub-command: where the cost-augmented network leaves the task-net's correct tags.
 """
 
 import argparse
@@ -23,13 +23,13 @@ _PREFIX = "cost_augmented_"
 @Subcommand.register("compare-networks")
 class CompareNetworks(Subcommand):
     """
-    Writes, of a tagger with a cost-augmented network and tagged data (Tu, Pang & Gimpel 2020, Table 3; AN9):
+    Compares the task-net `A` and the cost-augmented network `F^c` of a tagger on tagged data (Tu, Pang & Gimpel 2020,
+    Table 3), and writes:
 
-    - `metrics.csv`: each metric of the task-net `A`, of the cost-augmented network `F^c`, and the first less the
-      second, all in percent.
-    - `confusions.csv`: of the words where `A` is right and `F^c` says another tag, how many there are of each pair of
-      tags, the most first; and how many words `A` rightly gives the first tag.
-    - `confusions.png`: the first of them.
+    - `metrics.csv`: each metric of `A`, the same metric of `F^c`, and the first minus the second, all in percent.
+    - `confusions.csv`: how many words there are, for each pair of tags, where `A` is right with the first tag and `F^c`
+      predicts the second, largest count first; and to how many words `A` correctly gives the first tag.
+    - `confusions.png`: the first rows of that table, as many as `--most` says.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -84,7 +84,7 @@ def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
 @torch.no_grad()
 def _count(tagger: Tagger) -> Tuple[Counter, Counter]:
     """
-    By `(tag of A, tag of F^c)` the words where `A` is right and they differ; and by its tag those where `A` is right.
+    Counts the words where `A` is right: those where `F^c` differs, by `(tag of A, tag of F^c)`, and all, by the tag.
     """
     confusions: Counter = Counter()
     right: Counter = Counter()
@@ -100,7 +100,7 @@ def _count(tagger: Tagger) -> Tuple[Counter, Counter]:
 
 
 def ranked(confusions: Dict[Tuple[str, str], int]) -> List[Tuple[str, str, int]]:
-    """The most first; of equal counts, by name."""
+    """The rows `(tag of A, tag of F^c, words)`, largest count first, and equal counts by name."""
     return sorted(((*pair, count) for pair, count in confusions.items()), key=lambda row: (-row[2], row[:2]))
 
 

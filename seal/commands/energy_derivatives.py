@@ -1,5 +1,5 @@
 """
-What an energy of label sets makes of pairs of labels: its gradient and its Hessian in the outputs.
+Derivatives of an energy of label sets in the outputs, which show how it treats pairs of labels: gradient and Hessian.
 """
 
 from typing import Any, List
@@ -13,7 +13,7 @@ from seal.nets import LossNet
 
 def global_energy(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) -> torch.Tensor:
     """
-    The terms of a loss-net that let labels interact, which are all but the local one: `(batch, samples)`.
+    The sum of a loss-net's terms in which labels interact, which are all but the local one: `(batch, samples)`.
 
     # Parameters
 
@@ -23,7 +23,7 @@ def global_energy(loss_net: LossNet, features: List[Any], outputs: torch.Tensor)
 
     # Raises
 
-    `ConfigurationError` if the local term is all there is.
+    `ConfigurationError` if the loss-net has no other term than the local one.
     """
     terms = [
         energy(condition, outputs)
@@ -37,12 +37,15 @@ def global_energy(loss_net: LossNet, features: List[Any], outputs: torch.Tensor)
 
 def mean_hessian(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) -> torch.Tensor:
     """
-    `1/N sum_n d^2 E_global(x_n, y_n) / dy^2` (implicit-training paper, appendix C; AN2): `(labels, labels)`.
+    The Hessian of the global energy in the outputs, averaged over the batch:
+    `1/N sum_n d^2 E_global(x_n, y_n) / dy^2` (implicit-training paper, appendix C), `(labels, labels)`.
 
     # Parameters
 
+    features : `List[Any]`
+        What `loss_net.encode` returned.
     outputs : `torch.Tensor`, `(batch, labels)`
-        Where it is taken, one a row of the batch.
+        The points `y_n` at which it is taken.
     """
     outputs = outputs.detach().requires_grad_()
     with torch.enable_grad():
@@ -59,18 +62,20 @@ def pair_gradient(
     loss_net: LossNet, features: List[Any], others: torch.Tensor, first: int, second: int, steps: int
 ) -> torch.Tensor:
     """
-    `dE_global / dy_k` where `y_i` and `y_k` run over a grid of [0, 1] and the other labels stay (SEAL, NeurIPS 2022,
-    Figure 2; AN1): `(steps, steps)`, a row a value of `y_i`, a column one of `y_k`.
+    The gradient `dE_global / dy_k` where `y_i` and `y_k` run over a grid of [0, 1] and the other labels are fixed
+    (SEAL, NeurIPS 2022, Figure 2): `(steps, steps)`, with a row for each value of `y_i` and a column for each value of
+    `y_k`.
 
     # Parameters
 
     features : `List[Any]`
-        Of one row.
+        What `loss_net.encode` returned, of one row.
     others : `torch.Tensor`, `(labels,)`
+        The values of the other labels; what it holds at `first` and `second` is not used.
     first, second : `int`
-        `i` and `k`.
+        The labels `i` and `k`.
     steps : `int`
-        Of the grid in each direction, ends included.
+        The number of grid points in each direction, ends included.
     """
     grid = torch.linspace(0, 1, steps, dtype=others.dtype, device=others.device)
     outputs = others.detach().repeat(steps, steps, 1)
@@ -84,5 +89,5 @@ def pair_gradient(
 
 
 def first_row(features: List[Any]) -> List[Any]:
-    """`features` of the first row of a batch alone."""
+    """The part of a batch's `features` that belongs to its first row."""
     return [condition[:1] if isinstance(condition, torch.Tensor) else condition for condition in features]

@@ -1,31 +1,17 @@
 """
-Figures of label sets and of how labels interact. matplotlib is imported when one is drawn: it takes its time.
+Figures of label sets and of how labels interact.
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List
 
 import numpy
 
+from seal.commands.figures import BLUE, PALE, figure, verbatim
 from seal.commands.label_statistics import LabelSets
-
-BLUE, PALE = "#2f5d8a", "#9db8d2"
-
-
-def figure(columns: int, width: float, height: float) -> Any:
-    """A figure without a window and its panels in a row."""
-    from matplotlib.figure import Figure
-
-    result = Figure(figsize=(width * columns, height), layout="constrained")
-    return result, numpy.atleast_1d(result.subplots(1, columns))
-
-
-def verbatim(name: str) -> str:
-    """A name as a figure is given it: what is between two `$` would be read as TeX."""
-    return name.replace("$", r"\$")
 
 
 def draw_label_sets(sets: LabelSets, path: str) -> None:
-    """How many labels rows have, and how often labels are had, alone and with others."""
+    """Draws how many labels the rows have, and how many rows each label has, alone and with other labels."""
     drawing, (left, right) = figure(2, 5.2, 3.6)
     left.bar(range(len(sets.sizes)), sets.sizes, color=BLUE)
     left.set(xlabel="labels of a row", ylabel="rows", title=f"{sets.summary['different_sets']} different sets")
@@ -41,55 +27,15 @@ def draw_label_sets(sets: LabelSets, path: str) -> None:
     drawing.savefig(path, dpi=150)
 
 
-def draw_matrices(
-    matrices: Dict[str, numpy.ndarray],
-    names: List[str],
-    path: str,
-    axes: Tuple[str, str] = ("", ""),
-    caption: Optional[str] = None,
-    share: float = 1.0,
-) -> None:
-    """
-    Heat maps in a row, each of its own scale, white at 0; what is NaN is grey.
-
-    # Parameters
-
-    matrices : `Dict[str, numpy.ndarray]`
-        By title; each `(names, names)`.
-    axes : `Tuple[str, str]`
-        What rows and columns are.
-    share : `float`
-        Of the numbers, by their size, that the scale holds: a few far beyond all others would leave these white.
-    """
-    size = max(4.2, 0.2 * len(names) + 1.4)
-    rotation = 90 if max(map(len, names)) > 2 else 0
-    drawing, panels = figure(len(matrices), size, size)
-    for panel, (title, matrix) in zip(panels, matrices.items()):
-        found = numpy.abs(matrix[numpy.isfinite(matrix)])
-        limit = (numpy.quantile(found, share) or found.max()) if found.size else 0.0
-        limit = limit or 1.0
-        panel.set_facecolor("#dddddd")
-        image = panel.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
-        panel.set_title(title, fontsize=9)
-        panel.set_xticks(range(len(names)), map(verbatim, names), rotation=rotation, fontsize=7)
-        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=7)
-        panel.set(ylabel=axes[0], xlabel=axes[1])
-        beyond = "both" if found.size and found.max() > limit else "neither"
-        drawing.colorbar(image, ax=panel, shrink=0.75, extend=beyond)
-    if caption is not None:
-        drawing.suptitle(caption, fontsize=9)
-    drawing.savefig(path, dpi=150)
-
-
 def draw_surfaces(surfaces: Dict[str, numpy.ndarray], axes: Dict[str, List[str]], path: str) -> None:
     """
-    Gradients over the two outputs of a pair; those of an energy, all but the first, have one scale.
+    Draws gradients over the two outputs of a pair of labels. Those of an energy, all but the first, share one scale.
 
     # Parameters
 
     surfaces : `Dict[str, numpy.ndarray]`
-        By title, cross-entropy's first: `(steps, steps)`, a row a value of the first output from 0 to 1, a
-        column one of the second.
+        By title, that of cross-entropy first: `(steps, steps)`, with a row for each value of the first output, from 0
+        to 1, and a column for each value of the second.
     axes : `Dict[str, List[str]]`
         By title: the names of the two outputs.
     """

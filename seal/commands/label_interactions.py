@@ -1,6 +1,6 @@
 """
-The `label-interactions` sub-command: what a multi-label model's energy makes of pairs of labels, beside what the data
-say of them.
+The `label-interactions` sub-command: how a multi-label model's energy treats pairs of labels, beside how often they go
+together in the data.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from allennlp.models.archival import Archive
 
 from seal.commands import energy_derivatives, label_figures, label_statistics
 from seal.commands.archives import add_arguments, archive_of, loader_of
+from seal.commands.figures import draw_matrices
 from seal.commands.tables import spearman, write_matrix, write_table
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -24,27 +25,27 @@ from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.models.multilabel import MultilabelModel
 
 _OTHERS = ("zeros", "means", "gold")
-# Nearest to 0 where -1/y, which cross-entropy's gradient is, is drawn.
+# The smallest y at which the gradient of cross-entropy, -1/y, is drawn.
 _EDGE = 0.05
 
 
 @Subcommand.register("label-interactions")
 class LabelInteractions(Subcommand):
     """
-    Writes, of a `seal_multilabel` or `seal_text_multilabel` model and a data set, tables (CSV) and figures (PNG):
+    Writes tables (CSV) and figures (PNG) about a `seal_multilabel` or `seal_text_multilabel` model and a data set:
 
-    - `label_sets`, `labels.csv`: how large and how varied the sets of labels are, and how often each label stands alone
-      (AN10).
+    - `label_sets`, `labels.csv`: how large and how varied the label sets are, and how often each label occurs alone.
     - `negative_hessian.csv`, `co_occurrence.csv`, `pointwise_mutual_information.csv`, `interactions.png`: the Hessian
-      of the global energy in the outputs, at what the model predicts and averaged over the rows, beside how often
-      labels go together (AN2). With the sign turned: low energy is good, so where two labels want each other the
-      Hessian is negative, and what is written positive.
-    - `pair_gradients`: the gradient of the global energy at one label of a pair, over the outputs of both, for a pair
-      that belongs together and one that does not, beside that of cross-entropy (AN1). A negative one raises the label.
-    - `summary.json`: the numbers of all of these, and Spearman's correlation of the Hessian with co-occurrence and with
-      pointwise mutual information over pairs of different labels.
+      of the global energy in the outputs, taken at the model's predictions and averaged over the rows, beside how often
+      labels go together. The Hessian is written with its sign turned: low energy is good, so where the energy favours
+      two labels together the Hessian is negative and the written value positive.
+    - `pair_gradients`: the gradient of the global energy in one label of a pair, over the outputs of both, for a pair
+      that belongs together and one that does not, beside the gradient of cross-entropy. Where it is negative, the
+      label is raised.
+    - `summary.json`: the statistics of the label sets, the labels of the two pairs, and Spearman's correlation of the
+      negative Hessian with co-occurrence and with pointwise mutual information, over pairs of different labels.
 
-    Of a model without a loss-net there is the first alone, and the tables of co-occurrence.
+    For a model without a loss-net only the first files and the tables of co-occurrence are written.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -99,7 +100,7 @@ def label_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 class _Data(NamedTuple):
-    """Of all rows `gold (rows, labels)`; of the loss-net, the mean Hessian and the features of the first row."""
+    """The labels of all rows, `(rows, labels)`; of the loss-net, the mean Hessian and the features of the first row."""
 
     gold: numpy.ndarray
     hessian: Optional[torch.Tensor]
@@ -140,7 +141,7 @@ class _Interactions:
             summary["pairs"] = self._pairs(data)
         most = numpy.argsort(-sets.counts, kind="stable")[: self._args.labels]
         shown = {title: matrix[numpy.ix_(most, most)] for title, matrix in matrices.items()}
-        label_figures.draw_matrices(shown, [self._names[label] for label in most], self._path("interactions.png"))
+        draw_matrices(shown, [self._names[label] for label in most], self._path("interactions.png"))
         with open(self._path("summary.json"), "w", encoding="utf-8") as file:
             json.dump(summary, file, indent=2)
         return summary
@@ -170,7 +171,7 @@ class _Interactions:
         return _Data(torch.cat(gold).numpy(), None if total is None else total / rows, features)
 
     def _pairs(self, data: _Data) -> Dict[str, List[str]]:
-        """Writes the gradients at the pairs, and tells which they are."""
+        """Writes the gradients for the pairs, and returns the names of the labels of each pair."""
         related = self._related_asked or self._related(data.gold)
         if related is None:
             return {}
@@ -208,7 +209,7 @@ class _Interactions:
         return [self._names.index(name) for name in names] if names else None
 
     def _related(self, gold: numpy.ndarray) -> Optional[List[int]]:
-        """A child and its parent or, without a taxonomy, any two labels that tell much of each other."""
+        """The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels."""
         taxonomy = self._taxonomy()
         edges = [] if taxonomy is None else taxonomy.edges
         among = self._pairs_of(taxonomy, edges)
@@ -216,7 +217,7 @@ class _Interactions:
         return found or label_statistics.most_associated(gold)
 
     def _unrelated(self, gold: numpy.ndarray, related: List[int]) -> Optional[List[int]]:
-        """The same label `k`, and one that is neither above nor below it."""
+        """The same label `k`, and the least associated label that is neither its ancestor nor its descendant."""
         taxonomy, excluded = self._taxonomy(), set(related)
         if taxonomy is not None:
             kin = self._pairs_of(taxonomy, zip(*taxonomy.closure.nonzero()))
@@ -225,7 +226,7 @@ class _Interactions:
         return None if other is None else [other, related[1]]
 
     def _pairs_of(self, taxonomy: Optional[Taxonomy], pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
-        """Pairs of the taxonomy's labels, either way round, as a table of the model's: `(labels, labels)`."""
+        """Pairs of the taxonomy's labels, in both orders, marked in a Boolean table of the model's labels, `(L, L)`."""
         columns = {name: column for column, name in enumerate(self._names)}
         table = numpy.zeros((len(columns), len(columns)), dtype=bool)
         for pair in pairs:
@@ -238,7 +239,7 @@ class _Interactions:
     def _taxonomy(self) -> Optional[Taxonomy]:
         if isinstance(self._reader, TextMultilabelReader):
             return self._reader.taxonomy()
-        # Of a file of features it is read once more.
+        # The taxonomy of a file of features comes with the file, which is read a second time.
         if isinstance(self._reader, MultilabelReader) and self._known_taxonomy is None:
             self._known_taxonomy = self._reader.load(self._args.input_file).taxonomy
         return self._known_taxonomy
@@ -254,7 +255,7 @@ class _Interactions:
 
 
 def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
-    """Over the pairs of different labels where both have a value; `None` where one is constant."""
+    """Spearman's correlation over the pairs of different labels for which both matrices have a value."""
     above = numpy.triu_indices(len(first), k=1)
     left, right = first[above], second[above]
     there = numpy.isfinite(left) & numpy.isfinite(right)

@@ -1,5 +1,5 @@
 """
-What a table of labels tells by itself: how its sets look, and which labels go together.
+Statistics of a table of labels: its label sets, and which labels go together.
 """
 
 from typing import Dict, Iterable, List, NamedTuple, Optional, Union
@@ -9,17 +9,18 @@ import numpy
 
 class LabelSets(NamedTuple):
     """
-    Sets of labels of a split (SEAL, ICLR 2022 submission, appendix F; AN10).
+    Statistics of the label sets of a split (SEAL, ICLR 2022 submission, appendix F).
 
     # Parameters
 
     summary : `Dict[str, Union[int, float]]`
-        `rows`, `labels`; `different_sets` and `diversity`, their share of the rows; `mean_size`, the labels of a row;
-        `empty_rows`, `rows_of_several`; and how many labels stand `only_alone`, `only_with_others`, `both` or `never`.
+        The numbers of `rows`, `labels` and `different_sets`; `diversity`, the different sets' share of the rows;
+        `mean_size`, the mean number of labels of a row; the numbers of `empty_rows` without a label and of
+        `rows_of_several` labels; and how many labels occur `only_alone`, `only_with_others`, `both` or `never`.
     counts, alone : `numpy.ndarray`, `(labels,)`
-        The rows that have the label, and those that have no other.
+        For each label, the number of rows that have it, and of those that have no other.
     sizes : `numpy.ndarray`, `(largest set + 1,)`
-        The rows with so many labels, from 0.
+        At place `n`, the number of rows with `n` labels.
     """
 
     summary: Dict[str, Union[int, float]]
@@ -30,6 +31,8 @@ class LabelSets(NamedTuple):
 
 def label_sets(gold: numpy.ndarray) -> LabelSets:
     """
+    Computes the statistics of label sets.
+
     # Parameters
 
     gold : `numpy.ndarray`, `(rows, labels)`
@@ -56,10 +59,10 @@ def label_sets(gold: numpy.ndarray) -> LabelSets:
 
 def co_occurrence(gold: numpy.ndarray) -> numpy.ndarray:
     """
-    The share of rows that have both labels, `Y^T Y / N`, without the diagonal (implicit-training paper, appendix C;
-    AN2): `(labels, labels)`.
+    The share of rows that have both labels of a pair, `Y^T Y / N`, with 0 on the diagonal (implicit-training paper,
+    appendix C): `(labels, labels)`.
     """
-    # In floating point: numpy multiplies matrices of integers without BLAS.
+    # The product is in floating point, because numpy multiplies matrices of integers without BLAS.
     together = gold.T.astype(float) @ gold / len(gold)
     numpy.fill_diagonal(together, 0)
     return together
@@ -67,7 +70,7 @@ def co_occurrence(gold: numpy.ndarray) -> numpy.ndarray:
 
 def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
     """
-    `log P(both) / (P(one) P(other))` of each pair of labels, in nats: `(labels, labels)`; above 0 where they go
+    `log(P(both) / (P(one) P(other)))` of each pair of labels, in nats: `(labels, labels)`; above 0 where they go
     together, NaN where they never do and on the diagonal.
     """
     share = gold.mean(axis=0)
@@ -79,25 +82,25 @@ def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
 
 def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) -> Optional[List[int]]:
     """
-    The pair of labels that tell most of each other, by `P(both) log P(both) / (P(one) P(other))`: neither a pair that
-    is hardly ever there, nor one with a label that is always there. The rarer label comes first: it is more of a child
-    than a parent.
+    The most strongly associated pair of labels, by `P(both) log(P(both) / (P(one) P(other)))`. That measure is low for
+    pairs that hardly ever occur, and for pairs with a label that always occurs. The rarer label comes first, because it
+    is more likely to be the child of the two.
 
     # Parameters
 
     among : `numpy.ndarray`, `(labels, labels)`, optional
-        Boolean: the pairs that may be taken.
+        Boolean: the pairs to choose from.
 
     # Returns
 
-    `Optional[List[int]]`; `None` without any pair that goes together.
+    `Optional[List[int]]`; `None` where no pair is positively associated.
     """
-    told = co_occurrence(gold) * pointwise_mutual_information(gold)
+    association = co_occurrence(gold) * pointwise_mutual_information(gold)
     if among is not None:
-        told = numpy.where(among, told, numpy.nan)
-    if not (told > 0).any():
+        association = numpy.where(among, association, numpy.nan)
+    if not (association > 0).any():
         return None
-    pair = numpy.unravel_index(numpy.nanargmax(told), told.shape)
+    pair = numpy.unravel_index(numpy.nanargmax(association), association.shape)
     counts = gold.sum(axis=0)
     return sorted(map(int, pair), key=lambda label: counts[label])
 
@@ -106,8 +109,8 @@ def least_associated(
     gold: numpy.ndarray, label: int, excluded: Iterable[int] = (), least: int = 5
 ) -> Optional[int]:
     """
-    The label that is closest to independent of `label`, by pointwise mutual information, among those that at least so
-    many rows have; `None` without any.
+    The label that is closest to independent of `label`, by pointwise mutual information, among the labels that at least
+    `least` rows have and that are not `excluded`; `None` where there is none.
     """
     distance = numpy.abs(pointwise_mutual_information(gold)[label])
     distance[gold.sum(axis=0) < least] = numpy.nan

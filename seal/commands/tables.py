@@ -1,5 +1,5 @@
 """
-The tables that sub-commands write, and how alike two of them are.
+The tables that sub-commands write, and the rank correlation of two of them.
 """
 
 import csv
@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 
 def write_table(path: str, header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
-    """A CSV; numbers have six digits, and NaN is nothing."""
+    """Writes a CSV file; numbers have six significant digits, and NaN becomes an empty cell."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
@@ -19,13 +19,13 @@ def write_table(path: str, header: Iterable[Any], rows: Iterable[Iterable[Any]])
 
 
 def write_matrix(path: str, corner: str, names: Iterable[str], matrix: Union[numpy.ndarray, torch.Tensor]) -> None:
-    """`matrix` with the names of its rows, which are those of its columns."""
+    """Writes a square `matrix` as a CSV file; `names` are the names of its rows and of its columns."""
     names = list(names)
     write_table(path, [corner, *names], ([name, *row] for name, row in zip(names, matrix.tolist())))
 
 
 def spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
-    """Spearman's correlation; `None` of less than two pairs, and where one side is constant."""
+    """Spearman's rank correlation; `None` for fewer than two pairs, and where one side is constant."""
     if len(first) < 2 or first.max() == first.min() or second.max() == second.min():
         return None
     return float(spearmanr(first, second).statistic)

@@ -1,5 +1,5 @@
 """
-The `tag-interactions` sub-command: which tags a tagger's energy wants next to each other, beside the data.
+The `tag-interactions` sub-command: which tags a tagger's energy favours next to each other, beside the data.
 """
 
 import argparse
@@ -24,18 +24,18 @@ _CORNER = "t \\ t+1"
 @Subcommand.register("tag-interactions")
 class TagInteractions(Subcommand):
     """
-    Writes, of a tagger with a loss-net and tagged data (AN3):
+    Writes, for a tagger with a loss-net and tagged data:
 
     - `negative_cross_hessian.csv`: `-d^2 E / dy_t dy_{t+1}`, the mean over neighbouring words, at the task-net's
-      relaxed output (without a task-net, at what inference finds). A row is the earlier tag. With the sign turned:
-      low energy is good, so where the energy wants the second tag after the first the derivative is negative, and
-      what is written positive. Of the linear chain it is its transitions `W`.
-    - `bigrams.csv`, `pointwise_mutual_information.csv`: how often tags follow each other in the data, and in nats how
-      much more often than if they did not heed each other.
-    - `interactions.png`: the first and the last side by side.
-    - `summary.json`: Spearman's correlation of the first with pointwise mutual information, over the bigrams that
-      occur; and `centred`, of the first without the means of its rows and columns, which an energy of pairs may put
-      anywhere.
+      relaxed output (without a task-net, at the output that inference finds). A row stands for the earlier tag. The
+      sign is turned because low energy is good: where the energy favours the second tag after the first, the
+      derivative is negative and the written value positive. For the linear chain the table is its transitions `W`.
+    - `bigrams.csv`, `pointwise_mutual_information.csv`: how often tags follow each other in the data, and, in nats, how
+      much more often than if they were independent.
+    - `interactions.png`: the cross-Hessian and pointwise mutual information side by side.
+    - `summary.json`: Spearman's correlation of the negative cross-Hessian with pointwise mutual information, over the
+      bigrams that occur; and, as `spearman_centred`, the same after the means of its rows and columns are subtracted,
+      which are arbitrary in an energy of pairs.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -88,7 +88,7 @@ def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def _collect(tagger: Tagger, every: int) -> Tuple[torch.Tensor, int, torch.Tensor]:
-    """The mean cross-Hessian with the sign turned, the pairs of words it is of, and the bigrams of all data."""
+    """The mean negative cross-Hessian, the number of word pairs it is the mean over, and the bigrams of all data."""
     size = len(tagger.names)
     total, pairs, sentences = torch.zeros(size, size, dtype=torch.double), 0, 0
     counts = torch.zeros(size, size, dtype=torch.long)
@@ -99,7 +99,7 @@ def _collect(tagger: Tagger, every: int) -> Tuple[torch.Tensor, int, torch.Tenso
                 continue
             features, outputs = tagger.model.frozen_features(state), _relaxed(tagger.model, state)
         counts += tag_pairs.bigrams(state.gold, state.mask, size).cpu()
-        # Loaders have sentences of like length together: each so-many-th is a fair choice.
+        # Loaders put sentences of similar length together, so every n-th sentence is a fair choice.
         chosen = torch.arange(len(outputs), device=outputs.device)[-sentences % every :: every]
         sentences += len(outputs)
         if len(chosen) == 0:

@@ -1,5 +1,5 @@
 """
-What sub-commands about taggers share: the model with its data.
+Shared by the sub-commands about taggers: the model with its data.
 """
 
 import argparse
@@ -14,18 +14,18 @@ from seal.output_spaces import TagSequence
 
 class Tagger:
     """
-    A trained model of tag sequences and data with gold.
+    A trained model of tag sequences, and data with gold tags.
 
     # Parameters
 
     args : `argparse.Namespace`
-        Of `seal.commands.archives.add_arguments`.
+        The arguments of `seal.commands.archives.add_arguments`.
     command : `str`
         The sub-command, for messages.
 
     # Raises
 
-    `ConfigurationError` if the model's outputs are no tag sequences.
+    `ConfigurationError` if the model's outputs are not tag sequences.
     """
 
     def __init__(self, args: argparse.Namespace, command: str) -> None:
@@ -43,9 +43,11 @@ class Tagger:
 
     def batches(self) -> Iterator[Dict[str, Any]]:
         """
+        The batches of the data.
+
         # Raises
 
-        `ConfigurationError` if there is none, or data have no gold.
+        `ConfigurationError` if there is no sentence, or the data have no gold tags.
         """
         empty = True
         for batch in self._loader:

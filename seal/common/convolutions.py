@@ -1,4 +1,4 @@
-"""Convolutions of images, as nets and energies of ours have them."""
+"""Convolutional layers for images, shared by nets and energies."""
 
 from typing import List
 
@@ -7,12 +7,12 @@ from allennlp.common.checks import ConfigurationError
 
 
 def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) -> torch.nn.Conv2d:
-    """Of an image of `n` pixels a side to one of `n / stride`, rounded up."""
+    """A padded convolution: an image with a side of `n` pixels becomes one with a side of `n / stride`, rounded up."""
     return started(torch.nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2))
 
 
 def started(layer: torch.nn.Module) -> torch.nn.Module:
-    """Weights Kaiming-uniform, biases 0, as in the other encoders."""
+    """Initialises `layer` as in the other encoders, weights Kaiming-uniform and biases 0, and returns it."""
     torch.nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
     torch.nn.init.zeros_(layer.bias)
     return layer

@@ -1,4 +1,4 @@
-"""Images larger than what a net reads, as overlapping parts of them."""
+"""Overlapping crops of images that are larger than what a net reads."""
 
 from typing import List, Tuple
 
@@ -7,17 +7,17 @@ import torch
 
 class CropGrid:
     """
-    Parts of an image at evenly spread places, and back from values for the parts to values for the image, each
-    pixel's being the mean over the parts it is in. The first and the last part of a row or column end where the image
-    does.
+    Cuts an image into crops at evenly spread places, and turns values for the crops back into values for the image:
+    each pixel gets the mean over the crops that contain it. The first crop of a row or column begins, and the last one
+    ends, at the edge of the image.
 
     # Parameters
 
     image_size, crop_size : `Tuple[int, int]`
-        Height and width, in pixels; the crop is not the larger one.
+        Height and width, in pixels; the crop is no larger than the image.
     per_side : `int`
-        How many parts there are in a row and in a column; more where fewer would leave pixels out, and 1 where the
-        image is no larger.
+        The number of crops in a row and in a column. There are more where so few would leave pixels out, and only 1
+        in a direction in which the image is no larger than the crop.
     """
 
     def __init__(self, image_size: Tuple[int, int], crop_size: Tuple[int, int], per_side: int) -> None:
@@ -29,13 +29,13 @@ class CropGrid:
         return len(self.corners)
 
     def cut(self, images: torch.Tensor) -> torch.Tensor:
-        """`(batch, ..., H, W)` to `(batch * crops, ..., height, width)`, the parts of an image one after the other."""
+        """Cuts `(batch, ..., H, W)` into `(batch * crops, ..., height, width)`, the crops of an image in sequence."""
         height, width = self._crop_size
         parts = [images[..., top : top + height, left : left + width] for top, left in self.corners]
         return torch.stack(parts, dim=1).flatten(0, 1)
 
     def mean(self, parts: torch.Tensor) -> torch.Tensor:
-        """`(batch * crops, height, width)` to `(batch, H, W)`."""
+        """Averages values for crops, `(batch * crops, height, width)`, into values for images, `(batch, H, W)`."""
         height, width = self._crop_size
         parts = parts.unflatten(0, (-1, len(self)))
         total = parts.new_zeros(len(parts), *self._image_size)
@@ -50,7 +50,7 @@ def _places(image_side: int, crop_side: int, per_side: int) -> List[int]:
     room = image_side - crop_side
     if room == 0:
         return [0]
-    # Two at least: the image is the larger one.
+    # At least two, because the image is larger than the crop.
     count = max(per_side, -(-image_side // crop_side))
-    # More places than pixels would be places twice.
+    # The set drops duplicates: `per_side` may be larger than the number of different places.
     return sorted({round(room * place / (count - 1)) for place in range(count)})

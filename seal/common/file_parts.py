@@ -1,6 +1,6 @@
 """
-A path that names a part of a file: `FILE#train` and `FILE#valid`, where a data set has no validation split. Every
-`valid_every`th item, the first among them, is of the latter.
+Paths that name a part of a file, `FILE#train` and `FILE#valid`, for data sets without a validation split. Every
+`valid_every`th item, starting with the first, belongs to `valid`; all other items belong to `train`.
 """
 
 import glob
@@ -18,9 +18,11 @@ T = TypeVar("T")
 
 def one_path(path: Any) -> str:
     """
+    `path` as a string.
+
     # Raises
 
-    `ConfigurationError` where it is no path; some readers take a list of them.
+    `ConfigurationError` where it is not one path; some readers accept a list of paths.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ConfigurationError(f"the path of data must be one string here, found {short(path)}.")
@@ -29,11 +31,11 @@ def one_path(path: Any) -> str:
 
 def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[str]]:
     """
-    The file and its part; `None` where the whole file is meant.
+    Splits a path into the file and its part; the part is `None` where the whole file is meant.
 
     # Raises
 
-    `ConfigurationError` where the part is another, or the path is none.
+    `ConfigurationError` where the part is neither `train` nor `valid`, or `path` is not a path.
     """
     path = one_path(path)
     file, mark, part = path.rpartition("#")
@@ -46,7 +48,7 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[
 
 def expanded(path: str) -> List[str]:
     """
-    The path itself or, where it has a `*`, the files of that pattern in order.
+    The path itself or, where it contains a `*`, the files that match the pattern, sorted.
 
     # Raises
 
@@ -61,7 +63,7 @@ def expanded(path: str) -> List[str]:
 
 
 def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterator[T]:
-    """Those of a file's items that are of the part; all of them where it is `None`."""
+    """The items of a file that belong to the part; all items where the part is `None`."""
     for number, item in enumerate(items):
         if part is None or (number % valid_every == 0) == (part == "valid"):
             yield item
@@ -69,11 +71,11 @@ def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterat
 
 def not_empty(items: Iterable[T], complaint: str) -> Iterator[T]:
     """
-    The items, as they come.
+    Passes the items on one by one.
 
     # Raises
 
-    `ConfigurationError` with the complaint, where there is none.
+    `ConfigurationError` with the text `complaint`, where there is no item.
     """
     empty = True
     for item in items:

@@ -16,7 +16,7 @@ def constant(module: Optional[torch.nn.Module]):
 
 @contextmanager
 def without_gradient(parameters: Iterable[torch.nn.Parameter]):
-    """Inside, they are constants."""
+    """Inside, `parameters` get no gradient."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)

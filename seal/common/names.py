@@ -1,6 +1,6 @@
 """
-What becomes a line of a vocabulary's files, or else the model could not be loaded again: AllenNLP writes them in
-UTF-8 and splits them at `\\n` and `\\r\\n`.
+Checks for strings that become lines of a vocabulary file: with a bad one the saved model could not be loaded. AllenNLP
+writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`.
 """
 
 import re
@@ -9,22 +9,24 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.quoting import short
 
-#: Half a pair, which UTF-8 cannot hold; JSON's escapes make it (`"\\udc80"`).
+#: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL_AT_AN_END = re.compile("^[\x00-\x1f\x7f-\x9f]|[\x00-\x1f\x7f-\x9f]\\Z")
 
 
 def check_text(text: str, what: str) -> None:
     """
+    Checks that a string is valid Unicode.
+
     # Parameters
 
     text : `str`
     what : `str`
-        It, for the message, behind `file:line` where it is from a file.
+        What the message calls the string, after `file:line` where it is from a file.
 
     # Raises
 
-    `ConfigurationError` where it is no valid Unicode.
+    `ConfigurationError` where it is not valid Unicode.
     """
     if SURROGATE.search(text):
         raise ConfigurationError(f"{what} holds half a surrogate pair, which is no character: {short(text)}.")
@@ -32,11 +34,11 @@ def check_text(text: str, what: str) -> None:
 
 def check_name(name: str, what: str) -> None:
     """
-    As [`check_text`](#check_text), of a label, a tag, an attribute or a word.
+    As `check_text`, for a label, a tag, an attribute or a word.
 
     # Raises
 
-    `ConfigurationError` also where it begins or ends with a control character.
+    `ConfigurationError` also where the name begins or ends with a control character.
     """
     check_text(name, what)
     if _CONTROL_AT_AN_END.search(name):
@@ -47,11 +49,12 @@ def check_name(name: str, what: str) -> None:
 
 def check_label(name: str, what: str) -> None:
     """
-    As [`check_name`](#check_name), of a label that a text is given.
+    As `check_name`, for a label of a text.
 
     # Raises
 
-    `ConfigurationError` also where it is blank, or begins or ends with white space: another label to look at like it.
+    `ConfigurationError` also where the label is blank, or begins or ends with white space, which makes two labels look
+    the same.
     """
     check_name(name, what)
     if not name.strip():

@@ -6,8 +6,8 @@ import torch
 
 def plain(value: Any) -> Any:
     """
-    `value` with every numpy scalar and 0-dimensional tensor in it made a Python number: `torch.load` reads only plain
-    data by default since torch 2.6, so a state with one of the former cannot be loaded again.
+    `value` with every numpy scalar and 0-dimensional tensor in it replaced by a Python number. Since torch 2.6
+    `torch.load` reads only plain data by default, so a state that holds a numpy scalar cannot be loaded again.
     """
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}

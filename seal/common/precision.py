@@ -7,7 +7,7 @@ import torch
 def in_full_precision(layer: torch.nn.Linear, hidden: torch.Tensor) -> torch.Tensor:
     """
     `layer(hidden)` in the precision of the layer's weights, also in mixed precision. Energies may be a few hundred, and
-    candidates differ by less than half precision tells apart there.
+    at that size half precision cannot resolve the differences between candidates.
     """
     with torch.autocast(hidden.device.type, enabled=False):
         return layer(hidden.to(layer.weight.dtype))
@@ -15,8 +15,8 @@ def in_full_precision(layer: torch.nn.Linear, hidden: torch.Tensor) -> torch.Ten
 
 def without_autocast(forward: Callable) -> Callable:
     """
-    An energy's `forward(condition, outputs, mask)`, in full precision also in mixed precision: what one label changes
-    among many is too little for half precision.
+    Decorator of an energy's `forward(condition, outputs, mask)` that keeps it in full precision, also in mixed
+    precision: among many labels the change that a single one makes is too small for half precision.
     """
 
     @functools.wraps(forward)

@@ -2,8 +2,8 @@ from typing import Any
 
 
 def short(value: Any) -> str:
-    """A value as it is quoted in a sentence: 60 characters of ASCII at most."""
-    # `ascii` also escapes what no output file can hold; a large number has no text at all.
+    """A value as it is quoted in a message: at most 60 ASCII characters."""
+    # `ascii` also escapes characters that no output file can hold. Python prints no integer of very many digits.
     try:
         text = ascii(value)
     except (RecursionError, ValueError):

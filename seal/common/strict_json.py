@@ -1,5 +1,5 @@
 """
-JSON as it is read everywhere: no object gives a key twice.
+Strict reading of JSON: an object that gives a key twice is refused.
 """
 
 import json
@@ -12,17 +12,20 @@ from seal.common.quoting import short
 
 def read_json(line: str, complaint: str, where: str = "") -> Any:
     """
+    Parses a line of JSON.
+
     # Parameters
 
     line : `str`
     complaint : `str`
-        What the sentence says where the line is not JSON.
+        What the message says where the line is not JSON.
     where : `str`, optional (default = `""`)
-        `file:line`, for messages.
+        `file:line`, with which messages begin.
 
     # Raises
 
-    `ConfigurationError` with a sentence for what is wrong.
+    `ConfigurationError` where the line is not JSON, gives a key twice, is nested too deeply, or has a number of too
+    many digits.
     """
     start = f"{where}: " if where else ""
 
@@ -35,7 +38,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
         return record
 
     try:
-        # Else what is missing at the end of the line is said to be missing in another.
+        # If the line end were kept, an error at the end of the line would be reported at a column of the next line.
         return json.loads(line.rstrip("\r\n"), object_pairs_hook=once_each)
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"{start}{complaint}: {error.msg} at character {error.colno}.") from error

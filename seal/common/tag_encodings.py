@@ -1,7 +1,7 @@
 """
 The ways to write labelled spans as tags, one a token: `IOB1`, `BIO` (IOB2) and `BIOES`.
 
-With a span of two tokens of label `X` and, right after it, one of one token:
+A span of two tokens and, right after it, a span of one token, both with label `X`:
 
     IOB1    I-X I-X B-X     `B-` only where a span follows another of its label (CoNLL-2003 as published)
     BIO     B-X I-X B-X     `B-` begins every span
@@ -10,24 +10,25 @@ With a span of two tokens of label `X` and, right after it, one of one token:
 A token outside every span carries `O`. BIOES is what AllenNLP calls BIOUL, with `E` for `L` and `S` for `U`.
 """
 
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.dataset_readers.dataset_utils import to_bioul
 
-from seal.common.bio import Span, first_illegal, spans_to_bio
-
 ENCODINGS = ("IOB1", "BIO", "BIOES")
 _FROM_BIOUL = {"U": "S", "L": "E"}
+
+Span = Tuple[str, int, int]
+"""A label with the index of the span's first token and of its last one (inclusive)."""
 
 
 def tags_to_spans(tags: Sequence[str]) -> List[Span]:
     """
-    The labelled spans of tags in any of the three encodings. One reading serves them all, because a legal sequence
-    of one never means something else in another.
+    The labelled spans of tags in any of the three encodings. One set of rules reads them all, because a sequence that
+    is legal in several encodings has the same spans in each.
 
-    The reading is lenient, as in `conlleval`, so every sequence a model can emit can be read: a tag of label `X`
-    other than `B-X` and `S-X` continues a span of `X` that stands open right before it, else it begins one;
+    The rules are lenient, as in `conlleval`, so that every sequence a model can emit can be read: a tag of label `X`
+    other than `B-X` and `S-X` continues a span of `X` that is open right before it, and otherwise begins a new span;
     `E-X` and `S-X` close their span.
 
     ```python
@@ -59,12 +60,46 @@ def tags_to_spans(tags: Sequence[str]) -> List[Span]:
     return spans
 
 
+def spans_to_bio(spans: Sequence[Span], length: int) -> List[str]:
+    """
+    The BIO tags of non-overlapping spans: the inverse of `tags_to_spans`.
+
+    # Parameters
+
+    spans : `Sequence[Tuple[str, int, int]]`
+        `(label, first token, last token)`, inclusive, in any order.
+    length : `int`
+        The number of tokens.
+
+    # Returns
+
+    `List[str]`
+        `length` tags.
+
+    # Raises
+
+    `ValueError`
+        Where a span leaves the sequence, ends before it starts, has no label, or overlaps another one.
+    """
+    tags = ["O"] * length
+    for label, start, end in spans:
+        if not label:
+            raise ValueError(f"The span from token {start} to {end} has no label.")
+        if not 0 <= start <= end < length:
+            raise ValueError(f"The {label} span from token {start} to {end} does not fit {length} tokens.")
+        if any(tag != "O" for tag in tags[start : end + 1]):
+            raise ValueError(f"The {label} span from token {start} to {end} overlaps another span.")
+        tags[start] = f"B-{label}"
+        tags[start + 1 : end + 1] = [f"I-{label}"] * (end - start)
+    return tags
+
+
 def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     """
-    The first tag that breaks an encoding.
+    The index of the first tag that breaks an encoding.
 
-    `IOB1` has no order to break: a `B-X` that follows no span of `X` is more than it needs but can be read in one
-    way only, and files in circulation mix the two.
+    In `IOB1` every order of tags is accepted. A `B-X` that follows no span of `X` is unnecessary there, but it can be
+    read in one way only, and files in circulation mix the two forms.
 
     # Parameters
 
@@ -75,33 +110,33 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     # Returns
 
     `Optional[int]`
-        The index of the first string that is no tag of the encoding or may not follow what is before it; for a
-        BIOES span that the sequence ends inside of, the index of the last tag; `None` for a legal sequence.
+        The index of the first string that is not a tag of the encoding or may not follow the tag before it. Where the
+        sequence ends inside a BIOES span, the index of the last tag. `None` for a legal sequence.
 
     # Raises
 
     `ConfigurationError` if there is no such encoding.
     """
     check_encoding(encoding)
-    if encoding == "BIO":
-        return first_illegal(tags)
-    prefixes = ("B-", "I-") if encoding == "IOB1" else ("B-", "I-", "E-", "S-")
+    prefixes = ("B-", "I-", "E-", "S-") if encoding == "BIOES" else ("B-", "I-")
+    # The label of the span that is open before a tag.
     label: Optional[str] = None
     for index, tag in enumerate(tags):
         if tag != "O" and (tag[:2] not in prefixes or len(tag) == 2):
             return index
-        if encoding == "IOB1":
-            continue
-        # Inside a span only its I and E may come, outside every tag but those.
-        if (label is not None) != (tag[:2] in ("I-", "E-")) or label not in (None, tag[2:]):
+        continues = tag[:2] in ("I-", "E-")
+        if encoding != "IOB1" and continues and tag[2:] != label:
+            return index
+        # Only in BIOES does a span have to end.
+        if encoding == "BIOES" and label is not None and not continues:
             return index
         label = tag[2:] if tag[:2] in ("B-", "I-") else None
-    return None if label is None else len(tags) - 1
+    return len(tags) - 1 if encoding == "BIOES" and label is not None else None
 
 
 def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
     """
-    The same spans in another encoding.
+    Rewrites tags in another encoding, with the same spans.
 
     # Parameters
 
@@ -136,9 +171,11 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
 
 def check_encoding(encoding: str, key: str = "encoding") -> None:
     """
+    Checks the name of an encoding.
+
     # Raises
 
-    `ConfigurationError` if `encoding`, the value of the config's `key`, is none of the three.
+    `ConfigurationError` if `encoding`, the value of the config key `key`, is none of the three.
     """
     if encoding not in ENCODINGS:
         raise ConfigurationError(f"{key}: 'IOB1', 'BIO' or 'BIOES', not {encoding!r}.")

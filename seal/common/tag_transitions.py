@@ -1,13 +1,11 @@
 """
-Which tag may stand where: what a decoder needs to give legal sequences only.
+Which tags may follow each other, come first and come last: with these a decoder emits legal sequences only.
 """
 
 from typing import NamedTuple, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
-
-from seal.common.bio import allowed_transitions
 
 #: The encodings that a decoder knows.
 DECODED = ("BIO", "BIOES")
@@ -18,9 +16,9 @@ class TagTransitions(NamedTuple):
     # Parameters
 
     pairs : `torch.BoolTensor`
-        shape: (C, C), indexed `[from, to]`.
+        shape: (C, C), indexed `[from, to]`: whether the second tag may follow the first.
     starts, ends : `torch.BoolTensor`
-        shape: (C,): which tags may come first, and last.
+        shape: (C,): which tags may come first, and which may come last.
     """
 
     pairs: torch.BoolTensor
@@ -30,8 +28,8 @@ class TagTransitions(NamedTuple):
 
 def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
     """
-    The legal paths through the tags. In BIO an `I-X` continues a `B-X` or an `I-X`, and all else goes; in BIOES a
-    span that `B-X` begins goes on with `I-X` and must end in `E-X`.
+    The legal transitions between tags. In BIO `I-X` may follow only `B-X` and `I-X`, and every other tag may follow any
+    tag; in BIOES a span that begins with `B-X` goes on with `I-X` and must end with `E-X`.
 
     # Parameters
 
@@ -42,12 +40,37 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
 
     # Raises
 
-    `ConfigurationError` if a label is no tag of the encoding; or, in BIOES, if one begins a span that none ends, or
-    there is neither an `O` nor an `S-X`, so that a sentence of one token has no legal tag.
+    `ConfigurationError` if a label is not a tag of the encoding. In BIOES also if a label begins a span that no label
+    ends, or if there is neither an `O` nor an `S-X`, so that a sentence of one token has no legal tag.
     """
-    if encoding == "BIO":
-        pairs, starts = allowed_transitions(labels)
-        return TagTransitions(pairs, starts, torch.ones_like(starts))
+    (_check_bio if encoding == "BIO" else _check_bioes)(labels)
+    # For each tag, the label of the span that is open after it, and of the span that must be open before it.
+    opened = [label[2:] if label[0] in "BI" else None for label in labels]
+    needed = [label[2:] if label[0] in "IE" else None for label in labels]
+    # In BIO an open span may end anywhere, in BIOES only at its `E`.
+    ends_anywhere = encoding == "BIO"
+    pairs = torch.tensor(
+        [[after == before or (ends_anywhere and after is None) for after in needed] for before in opened],
+        dtype=torch.bool,
+    )
+    starts = torch.tensor([label is None for label in needed], dtype=torch.bool)
+    ends = torch.tensor([ends_anywhere or label is None for label in opened], dtype=torch.bool)
+    if encoding == "BIOES" and not bool((starts & ends).any()):
+        raise ConfigurationError("BIOES tags without 'O' and without 'S-<label>' leave no tag to a lone token.")
+    return TagTransitions(pairs, starts, ends)
+
+
+def _check_bio(labels: Sequence[str]) -> None:
+    for label in labels:
+        if label != "O" and (label[:2] not in ("B-", "I-") or len(label) == 2):
+            raise ConfigurationError(
+                f"{label!r} is not a BIO tag: expected 'O', 'B-<label>' or 'I-<label>'; of BIOES tags set "
+                "output_space.encoding to 'BIOES'. A vocabulary namespace of tags must end in 'tags': others hold "
+                "padding and unknown entries too."
+            )
+
+
+def _check_bioes(labels: Sequence[str]) -> None:
     for label in labels:
         if label != "O" and (label[:2] not in ("B-", "I-", "E-", "S-") or len(label) == 2):
             raise ConfigurationError(
@@ -60,12 +83,3 @@ def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:
                 f"the tags are not BIOES: there is '{label}' and no 'E-{label[2:]}'; of BIO tags set "
                 "output_space.encoding to 'BIO', or dataset_reader.target_encoding to 'BIOES'."
             )
-    # The label of the span that a tag leaves open behind it, and of the one it needs open before it.
-    opened = [label[2:] if label[0] in "BI" else None for label in labels]
-    needed = [label[2:] if label[0] in "IE" else None for label in labels]
-    pairs = torch.tensor([[before == after for after in needed] for before in opened], dtype=torch.bool)
-    starts = torch.tensor([label is None for label in needed], dtype=torch.bool)
-    ends = torch.tensor([label is None for label in opened], dtype=torch.bool)
-    if not bool((starts & ends).any()):
-        raise ConfigurationError("BIOES tags without 'O' and without 'S-<label>' leave no tag to a lone token.")
-    return TagTransitions(pairs, starts, ends)

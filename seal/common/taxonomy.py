@@ -26,8 +26,8 @@ class Taxonomy:
     labels : `Sequence[str]`
         Every label once; its place in this list is its column.
     edges : `Iterable[Tuple[str, str]]`
-        `(parent, child)`. An edge that comes twice counts once. A common root above all is no label: leave
-        it and its edges out.
+        `(parent, child)`. An edge that is given twice counts once. A common root of all labels is not a label:
+        leave it and its edges out.
 
     # Attributes
 
@@ -38,7 +38,7 @@ class Taxonomy:
     # Raises
 
     `ConfigurationError`
-        Where a label comes twice, an edge names an unknown label, or the edges go round in a circle.
+        Where a label comes twice, an edge names an unknown label, or the edges contain a cycle.
     """
 
     def __init__(self, labels: Sequence[str], edges: Iterable[Tuple[str, str]] = ()) -> None:
@@ -60,12 +60,14 @@ class Taxonomy:
         """Boolean sparse matrix, shape (labels, labels): row = a label, columns = itself and its ancestors."""
 
     def with_labels(self, labels: Iterable[str]) -> "Taxonomy":
-        """The same edges among `labels`, in their order, and then its own others."""
+        """A taxonomy with the same edges whose labels are `labels`, in their order, and then the rest of its own."""
         named = [(self.labels[parent], self.labels[child]) for parent, child in self.edges]
         return Taxonomy(list(dict.fromkeys([*labels, *self.labels])), named)
 
     def ancestors(self, label: str) -> List[str]:
         """
+        The ancestors of a label.
+
         # Parameters
 
         label : `str`
@@ -73,7 +75,7 @@ class Taxonomy:
         # Returns
 
         `List[str]`
-            The labels above it, without itself, in the order of `labels`.
+            All labels above it, without itself, in the order of `labels`.
 
         # Raises
 
@@ -88,7 +90,7 @@ class Taxonomy:
 
     def close(self, labels: sparse.csr_array) -> sparse.csr_array:
         """
-        Add to each row every ancestor of its labels.
+        Adds to each row every ancestor of its labels.
 
         # Parameters
 
@@ -100,7 +102,7 @@ class Taxonomy:
         `scipy.sparse.csr_array`
             Boolean, the same shape, indices sorted.
         """
-        # Counted in integers: a label may be reached in many ways.
+        # The product is in integers, because it counts paths, and a label may be reached along many.
         closed = labels.astype(numpy.int32) @ self.closure.astype(numpy.int32)
         closed = sparse.csr_array(closed.astype(bool))
         closed.sort_indices()
@@ -133,7 +135,7 @@ class Taxonomy:
         return sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
 
     def _circle(self, parents: List[List[int]], waiting: List[int]) -> List[str]:
-        # What still waits has a parent that still waits, so going up from it must come round.
+        # Every label that still waits has a parent that still waits, so a walk upwards must enter a cycle.
         path = [next(column for column, number in enumerate(waiting) if number)]
         while path[-1] not in path[:-1]:
             path.append(next(parent for parent in parents[path[-1]] if waiting[parent]))

@@ -8,11 +8,12 @@ from allennlp.common.checks import ConfigurationError
 
 def text_lines(path: str) -> Iterator[Tuple[int, str]]:
     """
-    The lines of a UTF-8 file, `.gz` or not, each with its number from 1 and its end.
+    The lines of a UTF-8 file, which may be a `.gz`: the number of each line, from 1, and its text with the line end.
 
     # Raises
 
-    `ConfigurationError`, with the line, where there is no such file, it cannot be read or it is not UTF-8.
+    `ConfigurationError` where there is no such file, or where it cannot be read or is not UTF-8; then with the number
+    of the line.
     """
     if not os.path.isfile(path):
         raise ConfigurationError(
@@ -37,12 +38,12 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
 
 def column_lines(path: str) -> Iterator[Tuple[int, str]]:
     """
-    As `text_lines`, of a format whose lines hold columns.
+    As `text_lines`, for formats whose lines hold columns.
 
     # Raises
 
-    `ConfigurationError`, too, at a carriage return inside a line, which would count as a blank: with line ends of old
-    Macs all of the file is one line.
+    `ConfigurationError` also at a carriage return inside a line, which would count as a blank: a file with the line
+    ends of old Macs is all one line.
     """
     for number, line in text_lines(path):
         if "\r" in line.rstrip("\r\n"):

@@ -11,7 +11,7 @@ from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 from allennlp.models.archival import extracted_archive
 
-#: What reading a file raises that is no `.tar.gz`, or not a whole one.
+#: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
@@ -19,24 +19,25 @@ def trained_weights(
     path: str, key: str, namespace: str, labels: List[str], inputs: Optional[Vocabulary] = None
 ) -> Dict[str, torch.Tensor]:
     """
-    The weights of a trained model, to start a part of a new one from.
+    The weights of a trained model, from which a part of a new model is initialised.
 
     # Parameters
 
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     key : `str`
-        The config's key of the path, for messages.
+        The config key of the path, for messages.
     namespace : `str`
+        The vocabulary namespace of the labels.
     labels : `List[str]`
-        Those of the new model: the namespace must have them, in their order.
+        The labels of the new model. The trained model's namespace must have the same ones, in the same order.
     inputs : `Vocabulary`, optional (default = `None`)
-        Of the new model, where the part reads what it numbers, words or attributes: what it has in common with the
-        trained model's must be the same, in the same order.
+        The vocabulary of the new model, where the part reads words or attributes by their indices. Every other
+        namespace that both vocabularies have must be the same in both, in the same order.
 
     # Returns
 
-    `Dict[str, torch.Tensor]`: the best epoch's, by name.
+    `Dict[str, torch.Tensor]`: the weights of the best epoch, by name.
 
     # Raises
 

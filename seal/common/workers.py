@@ -1,5 +1,5 @@
 """
-What the workers of a distributed run tell each other.
+Exchange of values between the workers of a distributed run.
 """
 
 from typing import List, TypeVar
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 def of_all_workers(value: T) -> List[T]:
     """
-    The `value` of every worker, in the order of their ranks; of this process alone where there are no others. All of
-    them must call it. Values are pickled on their way, so they may differ in kind and size: workers see different
-    labels, and some of them no row at all, where tensors of counts would not line up.
+    The `value` of every worker, in the order of their ranks; the value of this process alone in a run that is not
+    distributed. All workers must call it. Values are pickled, so they may differ in type and size: workers see
+    different labels, and some of them no row at all, so that tensors of counts would not have the same shape.
     """
     if not is_distributed():
         return [value]

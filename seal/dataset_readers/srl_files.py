@@ -10,10 +10,10 @@ from typing import Any, Iterable, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.bio import first_illegal
 from seal.common.file_parts import not_empty, one_path
 from seal.common.names import check_name
 from seal.common.strict_json import read_json
+from seal.common.tag_encodings import first_broken
 from seal.common.text_lines import column_lines
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
@@ -163,7 +163,7 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
         raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
     for tag in dict.fromkeys(tags):
         check_name(tag, f"{where}: the tag")
-    illegal = first_illegal(tags)
+    illegal = first_broken(tags, "BIO")
     if illegal is not None:
         raise ConfigurationError(
             f"{where}: tag {illegal} of predicate {predicate} is {tags[illegal]!r}, not legal there: a tag "

@@ -8,8 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.bio import Span
-from seal.common.tag_encodings import tags_to_spans
+from seal.common.tag_encodings import Span, tags_to_spans
 from seal.common.workers import of_all_workers
 
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])

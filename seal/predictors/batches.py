@@ -1,5 +1,5 @@
 """
-Sentences and frames as batches of tensors, each sentence indexed once however many frames it has.
+Batches of tensors of sentences and frames. Each sentence is indexed once, however many frames it has.
 """
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
@@ -11,8 +11,8 @@ from allennlp.nn.util import move_to_device
 from seal.models.srl import select_rows
 from seal.predictors.words import WordSequence
 
-# The most characters of a batch, padding included (64 sentences of 128 words of 64 characters). A sentence of
-# thousands of words, or a word of thousands of characters, is then not padded on to 63 others.
+# The most characters of a batch, padding included (64 sentences of 128 words of 64 characters). Without this limit a
+# sentence of thousands of words, or a word of thousands of characters, would pad 63 other sentences to its length.
 _MOST_CHARACTERS = 2**19
 
 
@@ -41,7 +41,7 @@ class IndexedSentence:
 
 class Row(NamedTuple):
     """
-    A row of a batch: a frame of a sentence, or where there is no `predicate` the sentence itself.
+    A row of a batch: the frame of a sentence's `predicate`, a word's index, or without one the sentence itself.
     """
 
     sentence: IndexedSentence
@@ -50,6 +50,8 @@ class Row(NamedTuple):
 
 def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
     """
+    Divides rows into batches of sentences of similar length.
+
     # Parameters
 
     rows : `List[Row]`
@@ -59,7 +61,7 @@ def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
     # Returns
 
     `Iterator[List[int]]`
-        Places in `rows`, each once, those of sentences of like length together.
+        Indices into `rows` for each batch; every row is in one batch.
     """
     order = sorted(range(len(rows)), key=lambda place: rows[place].sentence.num_words)
     batch: List[int] = []
@@ -67,7 +69,7 @@ def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
     for place in order:
         sentence = rows[place].sentence
         longest_word = max(longest_word, sentence.longest_word)
-        # In this order the sentence is the longest so far.
+        # Rows are in order of length, so this sentence is the longest so far.
         padded = (len(batch) + 1) * sentence.num_words * longest_word
         if batch and (len(batch) == most_rows or padded > _MOST_CHARACTERS):
             yield batch
@@ -80,16 +82,19 @@ def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
 
 def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:
     """
+    The model's input tensors for the rows of a batch.
+
     # Parameters
 
     rows : `List[Row]`
     device : `int`
-        -1 for the CPU.
+        The number of a GPU; -1 for the CPU.
 
     # Returns
 
     `Dict[str, Any]`
-        `tokens` (`TextFieldTensors`) and `predicate` (`torch.LongTensor`, `(rows, words)`, in {0, 1}).
+        `tokens` (`TextFieldTensors`) and `predicate` (`torch.LongTensor`, `(rows, words)`, 1 at the predicate and 0
+        elsewhere).
     """
     places: Dict[int, int] = {}
     sentences: List[IndexedSentence] = []

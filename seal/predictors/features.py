@@ -1,5 +1,5 @@
 """
-A record of input as a row of features, and what is wrong with it.
+Reads a record of input as a row of features, and checks it.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -14,12 +14,14 @@ from seal.dataset_readers.multilabel import ATTRIBUTES, MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns
 from seal.predictors.lines import decodable
 
-# How the keys of a record's features are looked up.
+# The values of a record's `by`: how the keys of its features are looked up.
 _BY = ("index", "name")
 
 
 def read_record(line: str) -> Dict[str, Any]:
     """
+    Parses a line of input.
+
     # Parameters
 
     line : `str`
@@ -27,7 +29,7 @@ def read_record(line: str) -> Dict[str, Any]:
 
     # Raises
 
-    `ConfigurationError` with a sentence for what is wrong.
+    `ConfigurationError` where it is not such an object.
     """
     record = read_json(decodable(line), "the line is not JSON")
     if not isinstance(record, dict):
@@ -37,14 +39,14 @@ def read_record(line: str) -> Dict[str, Any]:
 
 class FeatureRows:
     """
-    Makes rows of features as the model was trained on them: in the order of its vocabulary, missing values filled,
-    standardized where the reader standardizes.
+    Makes rows of features in the form that the model was trained on: in the order of its vocabulary, missing values
+    filled, standardized where the reader standardizes.
 
     # Parameters
 
     vocab : `Vocabulary`
     reader : `DatasetReader`
-        A `seal_multilabel` reader says what a missing value counts as and how features are standardized.
+        A `seal_multilabel` reader determines what replaces a missing value and how features are standardized.
 
     # Raises
 
@@ -61,9 +63,10 @@ class FeatureRows:
         self._vocab = vocab
         self._reader = reader if isinstance(reader, MultilabelReader) else None
         by_index = {str(index): index for index in range(len(self.names))}
-        # Attributes may be named by numbers, as bibtex's are: then the name is what is meant.
+        # The names of attributes may be numbers, as in bibtex: where a key is a name, it is read as the name.
         self._lookups = {None: {**by_index, **index_of}, "index": by_index, "name": index_of}
-        # Of the training data, in the order of the vocabulary: what a missing value counts as. Read when needed.
+        # The training data's means, which replace missing values, in the order of the vocabulary, and the data's column
+        # of each attribute. Both are read when needed.
         self._means: Optional[numpy.ndarray] = None
         self._order: Optional[numpy.ndarray] = None
 
@@ -72,6 +75,8 @@ class FeatureRows:
 
     def check_standardizing(self) -> None:
         """
+        Checks that features can be standardized, if they have to be.
+
         # Raises
 
         `ConfigurationError` if features are to be standardized and the training data's statistics are not there.
@@ -81,10 +86,12 @@ class FeatureRows:
 
     def row(self, inputs: Any) -> numpy.ndarray:
         """
+        The features of a record, not yet standardized.
+
         # Parameters
 
         inputs : `Dict[str, Any]`
-            With `features`, and perhaps `by`.
+            With `features`, and optionally `by`.
 
         # Returns
 
@@ -92,7 +99,7 @@ class FeatureRows:
 
         # Raises
 
-        `ConfigurationError` with a sentence for what is wrong.
+        `ConfigurationError` where the record is wrong.
         """
         if not isinstance(inputs, dict):
             raise ConfigurationError(f"expected an object with 'features', found {short(inputs)}.")
@@ -100,8 +107,7 @@ class FeatureRows:
             found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
             raise ConfigurationError(f"the object needs 'features', found {found}.")
         by = inputs.get("by")
-        # Not `by not in _BY`: a list has no hash.
-        if by is not None and not any(by == choice for choice in _BY):
+        if by is not None and by not in _BY:
             raise ConfigurationError(f"'by' must be 'index' or 'name', found {short(by)}.")
         features = inputs["features"]
         if isinstance(features, numpy.ndarray):
@@ -127,19 +133,21 @@ class FeatureRows:
 
     def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:
         """
+        Standardizes rows as the reader does.
+
         # Parameters
 
         rows : `numpy.ndarray`, `(rows, features)`
 
         # Returns
 
-        `numpy.ndarray`
-            The same where the reader does not standardize.
+        `numpy.ndarray`, `(rows, features)`
+            `rows` itself where the reader does not standardize.
         """
         if self._reader is None or not self._reader.standardize:
             return rows
         order, _ = self._training_order("the model's features are standardized")
-        # The reader knows the order of the file alone.
+        # The reader standardizes in the order of the training file's columns.
         in_file = numpy.empty_like(rows)
         in_file[:, order] = rows
         return self._reader.standardized(in_file)[:, order]
@@ -170,7 +178,7 @@ class FeatureRows:
 
     def _numbers(self, values: List[Any], columns: Sequence[int]) -> numpy.ndarray:
         kinds = set(map(type, values))
-        # `True` is an `int`, and no number here; nor does numpy get to see text, which it would take for one.
+        # `True` is an `int`, but not a number here. Text is refused before numpy would convert it to numbers.
         if not kinds <= {int, float, type(None)}:
             place = next(i for i, value in enumerate(values) if type(value) not in (int, float, type(None)))
             raise ConfigurationError(
@@ -180,7 +188,7 @@ class FeatureRows:
             with numpy.errstate(over="ignore"):
                 numbers = numpy.array(values, dtype=numpy.float32)
         except OverflowError:
-            # A whole number beyond float64.
+            # An integer that is too large for float64.
             with numpy.errstate(over="ignore"):
                 numbers = numpy.array([_as_float(value) for value in values], dtype=numpy.float32)
         if numpy.isfinite(numbers).all():
@@ -195,7 +203,7 @@ class FeatureRows:
         return numbers
 
     def _missing(self, column: int) -> float:
-        """What a missing value of the attribute counts as."""
+        """What replaces a missing value of the attribute."""
         where = f"the value of {self._quoted(column)} is missing"
         if self._reader is None:
             raise ConfigurationError(f"{where}; give a number.")
@@ -209,7 +217,7 @@ class FeatureRows:
         return self._means[column]
 
     def _training_order(self, why: str) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        """The training file's column of each attribute of the vocabulary, and the means in that file's order."""
+        """The training file's column for each attribute of the vocabulary, and the means in the order of that file."""
         try:
             data = self._reader.training_statistics()
             if data is None:

@@ -1,5 +1,5 @@
 """
-What predictors of label sets share.
+The base of the predictors of label sets.
 """
 
 import json
@@ -19,7 +19,7 @@ from seal.predictors.line_predictor import LinePredictor, check_request, finite
 
 class LabelSetPredictor(LinePredictor):
     """
-    The labels that a `MultilabelModel` predicts, as records.
+    Makes records of the labels that a `MultilabelModel` predicts.
 
     # Parameters
 
@@ -35,10 +35,10 @@ class LabelSetPredictor(LinePredictor):
     # Raises
 
     `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds of a model that has none.
+    loss-net, or tuned thresholds are asked of a model that has none.
     """
 
-    #: The name of predictor and model in messages, and the model's class.
+    #: The name under which both predictor and model are registered, for messages; and the class of the model.
     registered_name: str
     model_class: Type[MultilabelModel] = MultilabelModel
 
@@ -63,20 +63,17 @@ class LabelSetPredictor(LinePredictor):
             raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
         if decision is not None:
             model.check_tuned(decision, "decision")
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._names: List[str] = model.output_space.labels
         self._top_k = top_k
-        self._energy = energy
         self._decision = decision
         self._probabilities = probabilities
 
-    # Inference by the energy needs gradients, which `torch.inference_mode` would not let it switch on.
+    # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
     @torch.no_grad()
     def _predict(self, inputs: Dict[str, Any]) -> List[JsonDict]:
-        """The records of a batch: the model's input tensors, on its device."""
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        """The records of a batch. `inputs` are the model's input tensors, on its device."""
+        self._set_model()
         with _deciding(self._model, self._decision):
             output = self._model(**inputs)
         probabilities = output["probabilities"].cpu().numpy()
@@ -112,7 +109,7 @@ class LabelSetPredictor(LinePredictor):
 
 @contextmanager
 def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]:
-    """Inside, the model decides by `decision`, unless that is `None`; other predictors of it are not disturbed."""
+    """Inside, the model decides by `decision`, unless that is `None`; its other predictors keep the model's own."""
     own = model.decision
     model.decision = own if decision is None else decision
     try:
@@ -122,7 +119,7 @@ def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]
 
 
 def id_of(inputs: JsonDict) -> JsonDict:
-    """The `id` of a line's object, where it has one, for its record."""
+    """The start of a line's record: its `id`, where the line has one."""
     if "id" not in inputs:
         return {}
     try:

@@ -11,13 +11,15 @@ from allennlp.predictors import Predictor
 
 class Line(dict):
     """
-    A line of input as `allennlp predict` hands it on: what it asks for or, where it is `wrong`, its record already.
+    A line of input, as `allennlp predict` hands it on: the request of the line or, where it is `wrong`, the record of
+    its error.
 
     # Parameters
 
     number : `int`
-        From 1, blank lines not counted.
+        The line's number from 1; blank lines are not counted.
     inputs : `Dict[str, Any]`
+        The request or the record.
     wrong : `bool`, optional (default = `False`)
     """
 
@@ -29,12 +31,12 @@ class Line(dict):
 
 class LinePredictor(Predictor):
     """
-    What the predictors of seal share: each line of `allennlp predict`'s input has a record, in order; that of a
-    line that is wrong has only `error`, a sentence, and the others go on. Of input that is no line, what is wrong is
-    raised.
+    The base of seal's predictors. Each line of `allennlp predict`'s input has a record, in order. The record of a wrong
+    line has only `error`, a sentence, and the other lines are still predicted. Where the input does not come from a
+    line, a mistake in it is raised.
 
-    A predictor says what a line asks for (`read`), what its model needs of that (`prepare`), and what the model makes
-    of many at once (`records`).
+    A predictor defines how a line becomes a request (`read`), how a request becomes input of the model (`prepare`), and
+    how many of these become records at once (`records`).
 
     # Parameters
 
@@ -42,27 +44,40 @@ class LinePredictor(Predictor):
     dataset_reader : `DatasetReader`
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
+    energy : `bool`, optional (default = `False`)
+        Whether the model gives the energy, too.
     """
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
+    def __init__(
+        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False
+    ) -> None:
         super().__init__(model, dataset_reader, frozen)
-        #: Read so far.
+        self._energy = energy
+        #: The number of lines read so far.
         self.lines = 0
 
     def read(self, line: str) -> JsonDict:
-        """What a line asks for, an object; raises a `ConfigurationError` where it is wrong."""
+        """The request of a line, an object; raises a `ConfigurationError` where the line is wrong."""
         raise NotImplementedError
 
     def prepare(self, inputs: JsonDict) -> Any:
-        """What `records` takes of an input; raises a `ConfigurationError` where that is wrong."""
+        """The form of a request that `records` takes; raises a `ConfigurationError` where the request is wrong."""
         raise NotImplementedError
 
     def records(self, prepared: List[Any]) -> List[JsonDict]:
-        """The records of inputs, none or more, in as few passes of the model as can be."""
+        """The records of any number of prepared requests, also none, in as few passes of the model as possible."""
         raise NotImplementedError
+
+    def _set_model(self) -> None:
+        """Sets the model to this predictor's settings, before each use: other predictors may share the model."""
+        if self._model.training:
+            self._model.eval()
+        self._model.with_energy = self._energy
 
     def load_line(self, line: str) -> JsonDict:
         """
+        Reads a line; where it is wrong, the error is kept for its record.
+
         # Parameters
 
         line : `str`
@@ -81,10 +96,12 @@ class LinePredictor(Predictor):
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
+        Predicts many inputs.
+
         # Parameters
 
         inputs : `List[JsonDict]`
-            Objects as a line may hold, or what `load_line` gave.
+            Objects as a line may hold, or results of `load_line`.
 
         # Returns
 
@@ -93,7 +110,7 @@ class LinePredictor(Predictor):
 
         # Raises
 
-        `ConfigurationError` if an input that is no line is wrong.
+        `ConfigurationError` if an input is wrong that does not come from `load_line`.
         """
         records: List[JsonDict] = [{} for _ in inputs]
         good: Dict[int, Any] = {}
@@ -112,7 +129,7 @@ class LinePredictor(Predictor):
         return records
 
     def dump_line(self, outputs: JsonDict) -> str:
-        """Strict JSON in ASCII, which a console or a file of any encoding can hold."""
+        """A record as a line of strict JSON in ASCII, which a console or a file of any encoding can hold."""
         return json.dumps(outputs, allow_nan=False) + "\n"
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
@@ -129,21 +146,22 @@ def check_request(
     name: str, model: Model, model_class: Type[Model], unknown: Dict[str, Any], known: str, energy: Any
 ) -> None:
     """
-    What every predictor is asked for: arguments that there are, a model of its kind, and the energy of one that has
-    any.
+    Checks common to all predictors: no unknown argument, a model of the right class, `energy` only where there is a
+    loss-net.
 
     # Parameters
 
     name : `str`
-        That predictor and model are registered under.
+        The name under which both predictor and model are registered.
     unknown : `Dict[str, Any]`
-        What the constructor has no argument for. Without it `--predictor-args` with a misspelt key ends in a traceback.
+        The arguments that the constructor does not have. If it did not accept and check them, `--predictor-args` with a
+        misspelt key would end in a traceback.
     known : `str`
-        Its arguments, for the message.
+        The constructor's arguments, for the message.
 
     # Raises
 
-    `ConfigurationError`, a sentence.
+    `ConfigurationError` where one of the checks fails.
     """
     if unknown:
         raise ConfigurationError(f"predictor argument {min(unknown)!r} is unknown; choose from: {known}.")
@@ -162,7 +180,7 @@ def wrong_line(number: int, error: Exception) -> JsonDict:
 
 
 def finite(value: float) -> Optional[float]:
-    """The value, or `None` where it is no number, which strict JSON cannot hold."""
+    """The value, or `None` where it is infinite or NaN, which strict JSON cannot hold."""
     return value if math.isfinite(value) else None
 
 

@@ -1,5 +1,5 @@
 """
-What a line of input asks for, and what is wrong with it.
+Reads a line of input as a request about a sentence, and checks it.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -13,6 +13,8 @@ from seal.common.strict_json import read_json
 
 class SentenceRequest(NamedTuple):
     """
+    A sentence that is to be predicted.
+
     # Parameters
 
     sentence : `str`, optional
@@ -20,7 +22,7 @@ class SentenceRequest(NamedTuple):
     words : `List[str]`, optional
         `None` where there is a sentence.
     predicates : `List[int]`, optional
-        Indices of words, each once, in the order given; `None`: to be found.
+        Indices of words, each once, in the order given; `None` where the predicates are to be found.
     """
 
     sentence: Optional[str]
@@ -30,20 +32,22 @@ class SentenceRequest(NamedTuple):
 
 def read_line(line: str) -> Dict[str, Any]:
     """
+    Parses a line of input.
+
     # Parameters
 
     line : `str`
-        A JSON object, where it starts with `{`; else a sentence as it stands.
+        A JSON object where it starts with `{`, otherwise a sentence as plain text.
 
     # Returns
 
     `Dict[str, Any]`
-        With `sentence` or `words`; [`read_request`](#read_request) accepts it.
+        With `sentence` or `words`, as `read_request` accepts it.
 
     # Raises
 
     `ConfigurationError`
-        With a sentence for what is wrong.
+        Where the line is wrong.
     """
     line = decodable(line)
     if not line.lstrip().startswith("{"):
@@ -56,6 +60,8 @@ def read_line(line: str) -> Dict[str, Any]:
 
 def decodable(line: str) -> str:
     """
+    Checks that a line was valid UTF-8.
+
     # Returns
 
     `str`
@@ -79,10 +85,12 @@ def decodable(line: str) -> str:
 
 def read_request(inputs: Any) -> SentenceRequest:
     """
+    Checks the object of a line.
+
     # Parameters
 
     inputs : `Dict[str, Any]`
-        `sentence`, or `words` and perhaps `predicates`. Other keys are ignored.
+        `sentence`, or `words` and optionally `predicates`. Other keys are ignored.
 
     # Returns
 
@@ -91,7 +99,7 @@ def read_request(inputs: Any) -> SentenceRequest:
     # Raises
 
     `ConfigurationError`
-        With a sentence for what is wrong.
+        Where the object is wrong.
     """
     if not isinstance(inputs, dict):
         raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {short(inputs)}.")
@@ -129,7 +137,7 @@ def _indices(predicates: Any, num_words: int) -> List[int]:
     if not isinstance(predicates, list):
         raise ConfigurationError(f"'predicates' must be a list of indices, found {short(predicates)}.")
     for index in predicates:
-        # `True` is an `int`, and no index.
+        # `True` is an `int`, but not an index.
         if type(index) is not int:
             raise ConfigurationError(f"'predicates' must hold whole numbers, found {short(index)}.")
         if not 0 <= index < num_words:

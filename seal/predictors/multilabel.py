@@ -28,27 +28,27 @@ class MultilabelPredictor(LabelSetPredictor):
     A line of `allennlp predict`'s input is a JSON object with `features`, raw as in the data's files:
 
     - a list of numbers, one for each attribute, in the order of the model's vocabulary (`attribute_labels`);
-    - or an object of numbers by attribute, those left out being 0. A key is an attribute's name or, if none has
-      that name, an index from 0 in that order. With `"by": "index"` or `"by": "name"` beside `features` it is
-      that alone, which attributes named by numbers need;
-    - or a list of such keys, each 1, and all others 0; it may be empty.
+    - or an object of numbers by attribute; attributes left out are 0. A key is an attribute's name or, if no
+      attribute has that name, an index from 0 in that order. With `"by": "index"` or `"by": "name"` beside
+      `features` keys are read in that one way only, which is needed where the names of attributes are numbers;
+    - or a list of such keys: those attributes are 1, and all others 0. It may be empty.
 
-    Of a nominal attribute with values other than yes and no, each value is an attribute, `name=value`. A number
-    may be `null`, a missing value: what `dataset_reader.missing` says, by default the training data's mean, known
-    where `dataset_reader.statistics_from` names the training file. A model trained with `standardize` always needs
-    that file: features are brought to its scale. Other keys are ignored.
+    A nominal attribute with values other than yes and no is one attribute for each value, `name=value`. `null` in the
+    place of a number is a missing value. `dataset_reader.missing` says what replaces it, by default the training
+    data's mean, which is known where `dataset_reader.statistics_from` names the training file. A model trained with
+    `standardize` always needs that file, because features are brought to its scale. Other keys are ignored.
 
     Its record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, the row's `file:line`.
     - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
-      (`model.inference`), the relaxed labels that it found, in [0, 1], are told as probabilities.
+      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
     - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
-    - `energy`: of the predicted labels together, the loss-net's; low is good.
-    - `probabilities`: of every label, in the order of the model's vocabulary.
+    - `energy`: the loss-net's energy of the predicted labels together; low is good.
+    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
 
-    The last three are given on request. Each line has a record, in order; that of a line that is wrong has only
-    `error`, a sentence. A number that is not finite is `null`.
+    The last three are given on request. Each line has a record, in order; the record of a wrong line has only `error`,
+    a sentence. A number that is not finite is `null`.
 
     # Parameters
 
@@ -57,18 +57,18 @@ class MultilabelPredictor(LabelSetPredictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     top_k : `int`, optional (default = `None`)
-        Also give so many of the likeliest labels.
+        Also give the `top_k` likeliest labels.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
     decision : `str`, optional (default = `None`)
-        In the place of the model's: `"half"`, `"tuned"` or `"per_label"`.
+        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
     probabilities : `bool`, optional (default = `False`)
         Also give the probabilities of all labels.
 
     # Raises
 
     `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds of a model that has none.
+    loss-net, or tuned thresholds are asked of a model that has none.
     """
 
     registered_name = "seal_multilabel"
@@ -107,12 +107,12 @@ class MultilabelPredictor(LabelSetPredictor):
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
-        All in one pass of the model.
+        Predicts all inputs in one pass of the model.
 
         # Parameters
 
         inputs : `List[JsonDict]`
-            Each with `features`, and perhaps `id` and `by`; or what `load_line` gave.
+            Each with `features`, and optionally `id` and `by`; or results of `load_line`.
 
         # Returns
 
@@ -121,9 +121,10 @@ class MultilabelPredictor(LabelSetPredictor):
 
         # Raises
 
-        `ConfigurationError` if an input that is no line is wrong, or the reader has nothing to standardize by.
+        `ConfigurationError` if an input is wrong that does not come from `load_line`, or the reader has no statistics
+        to standardize by.
         """
-        # That is not the fault of a line.
+        # First of all, as missing statistics are not the fault of a line.
         self._rows.check_standardizing()
         return super().predict_batch_json(inputs)
 
@@ -133,7 +134,7 @@ class MultilabelPredictor(LabelSetPredictor):
 
         # Raises
 
-        `ConfigurationError` if the reader has nothing to standardize by.
+        `ConfigurationError` if the reader has no statistics to standardize by.
         """
         self._rows.check_standardizing()
         if not instances:

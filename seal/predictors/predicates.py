@@ -1,5 +1,5 @@
 """
-Which words of a sentence are predicates.
+Finds the predicates of a sentence.
 """
 
 from typing import List
@@ -14,7 +14,7 @@ from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
 
 
 class PredicateFinder:
-    """Says which words of sentences are predicates."""
+    """Finds the words of sentences that are predicates."""
 
     def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
         """
@@ -32,13 +32,14 @@ class PredicateFinder:
 
 class ModelPredicateFinder(PredicateFinder):
     """
-    The head that was trained with the model: sentences go through the task-net without a predicate marked.
+    Finds predicates by the head that was trained with the model. Sentences go through the task-net with no predicate
+    marked.
 
     # Parameters
 
     model : `SrlModel`
     device : `int`
-        The model's; -1 for the CPU.
+        The model's GPU; -1 for the CPU.
     threshold : `float`, optional (default = `0.5`)
         Words with at least this probability are predicates.
     batch_size : `int`, optional (default = `64`)
@@ -57,7 +58,7 @@ class ModelPredicateFinder(PredicateFinder):
         found: List[List[int]] = [[] for _ in rows]
         for places in batches(rows, self._batch_size):
             inputs = as_tensors([rows[place] for place in places], self._device)
-            # Not the model's `forward`, which also decodes tags: of these rows they mean nothing.
+            # Not the model's `forward`, which also decodes tags: without a predicate these have no meaning.
             logits = self._model.predicate_logits(self._model.task_net(inputs).hidden)
             for place, marks in zip(places, (logits.sigmoid() >= self._threshold).tolist()):
                 marks = marks[: sentences[place].num_words]
@@ -67,12 +68,13 @@ class ModelPredicateFinder(PredicateFinder):
 
 class SpacyPredicateFinder(PredicateFinder):
     """
-    A spaCy model's part-of-speech tags: verbs, and auxiliaries but for modals, which PropBank gives no frame.
+    Finds predicates by a spaCy model's part-of-speech tags: verbs, and auxiliaries except modals, to which PropBank
+    gives no frame.
 
     # Parameters
 
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
-        A package of spaCy's or a folder.
+        The name of a spaCy package, or a folder.
 
     # Raises
 

@@ -1,5 +1,5 @@
 """
-Masks of images.
+Foreground masks of images.
 """
 
 import os
@@ -23,22 +23,24 @@ from seal.models.segmentation import SegmentationModel
 from seal.predictors.line_predictor import LinePredictor, check_request, finite
 from seal.predictors.lines import decodable
 
-#: The colour of the foreground in an overlay, and how much of it.
+#: The colour of the foreground in an overlay, and its share in the mixture with the image.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5
-#: Bytes of an image's name in the names of its files: file systems take 255 with all that follows.
+#: The most bytes of an image's name in the names of its files: file systems allow 255 for a whole name.
 LONGEST_NAME = 200
 
 
 class Picture(NamedTuple):
     """
+    An image that is to be predicted.
+
     # Parameters
 
     name : `str`
-        What its records and files are called by.
+        Its name in records, from which the names of its files are made.
     pixels : `numpy.ndarray`, `(H, W, 3)`, `uint8`
-        As it came.
+        The image as it was given.
     image : `torch.Tensor`, `(3, H', W')`
-        As the model reads it, perhaps of another size.
+        The image as the model reads it, which may be of another size.
     """
 
     name: str
@@ -56,10 +58,10 @@ class SegmentationPredictor(LinePredictor):
     predictor.predict("horse.png")["description"]  # 27.4 % of 32 x 32 pixels, in columns 3 to 29 and rows 4 to 30
     ```
 
-    A line of `allennlp predict`'s input is a JSON object with `image`, the path of an image file, or with `images`, the
-    path of an `.npz` with the array `images`, and `row`, which of them, from 0. Other keys are ignored. An image may be
-    of another size than those of training: it is brought to `dataset_reader.resize` where that is set, else predicted
-    as it is, by parts. The line's record has
+    A line of `allennlp predict`'s input is a JSON object with `image`, the path of an image file; or with `images`, the
+    path of an `.npz` with the array `images`, and `row`, the image's index in it, from 0. Other keys are ignored. An
+    image may be of another size than those of training: it is resized to `dataset_reader.resize` where that is set, and
+    otherwise predicted in its own size, by parts. The line's record has
 
     - `image`: the file, with `:row` of an `.npz`.
     - `size`: width and height, in pixels.
@@ -67,11 +69,11 @@ class SegmentationPredictor(LinePredictor):
     - `box`: the first and the last column and row with foreground, `[left, top, right, bottom]`, inclusive, from 0;
       `null` where there is none.
     - `description`: these in one line to read.
-    - `energy`: of the mask, the loss-net's; low is good; where it was asked for.
-    - `mask_file`, `overlay_file`: where a `folder` was given: PNGs of the image's size, the mask 0 and 255 in grey, and
-      the image with the foreground in red.
+    - `energy`: where it was asked for, the loss-net's energy of the mask; low is good.
+    - `mask_file`, `overlay_file`: where a `folder` was given, the paths of two PNGs of the image's size: the mask in
+      grey, with values 0 and 255, and the image with its foreground in red.
 
-    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that is not
+    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
     finite is `null`.
 
     # Parameters
@@ -81,7 +83,7 @@ class SegmentationPredictor(LinePredictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     folder : `str`, optional (default = `None`)
-        Where masks and overlays are written; made where it is missing. `None`: nowhere.
+        Where masks and overlays are written; it is made where it is missing. With `None` none are written.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
 
@@ -105,10 +107,9 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
         if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
             raise ConfigurationError(f"folder: {folder} is a file.")
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._folder = folder
-        self._energy = energy
-        # How often a name has been asked for, of those that have been written.
+        # For each name of files that have been written, how often it has been asked for.
         self._written: Dict[str, int] = {}
 
     def predict(self, image: str) -> JsonDict:
@@ -171,32 +172,32 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError(f"{name}: {error}") from error
         return picture
 
-    # Inference by the energy needs gradients, which `torch.inference_mode` would not let it switch on.
+    # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
     @torch.no_grad()
     def records(self, prepared: List[Picture]) -> List[JsonDict]:
-        """Images of one size go through the model together."""
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        """The records of images. Those of one size go through the model together."""
+        self._set_model()
         by_size: Dict[torch.Size, List[int]] = {}
         for place, picture in enumerate(prepared):
             by_size.setdefault(picture.image.shape, []).append(place)
         records: List[JsonDict] = [{} for _ in prepared]
+        masks: Dict[int, numpy.ndarray] = {}
         some = next(self._model.parameters())
         for places in by_size.values():
             output = self._model(torch.stack([prepared[place].image for place in places]).to(some))
             for number, place in enumerate(places):
-                mask = _of_size(output["probabilities"][number], prepared[place].pixels)
-                records[place] = self._record(prepared[place], mask)
+                masks[place] = _of_size(output["probabilities"][number], prepared[place].pixels)
+                records[place] = self._record(prepared[place], masks[place])
                 if self._energy:
                     records[place]["energy"] = finite(float(output["energy"][number]))
         if self._folder is not None:
-            # In the order of the input, whatever the sizes, so that equal names are numbered by it.
-            for picture, record in zip(prepared, records):
-                record.update(self._write(picture, record.pop("mask")))
+            # In the order of the input, not of the sizes, so that equal names are numbered in that order.
+            for place, picture in enumerate(prepared):
+                records[place].update(self._write(picture, masks[place]))
         return records
 
-    def _record(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
+    @staticmethod
+    def _record(picture: Picture, mask: numpy.ndarray) -> JsonDict:
         height, width = mask.shape
         rows, columns = mask.any(axis=1).nonzero()[0], mask.any(axis=0).nonzero()[0]
         record: JsonDict = {"image": picture.name, "size": [width, height], "foreground": float(mask.mean())}
@@ -209,12 +210,10 @@ class SegmentationPredictor(LinePredictor):
                 f"{100 * mask.mean():.1f} % of {width} x {height} pixels, in columns {left} to {right} and rows {top} "
                 f"to {bottom}"
             )
-        if self._folder is not None:
-            record["mask"] = mask
         return record
 
     def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
-        """Both files, under a name that no earlier image of this predictor has."""
+        """Writes both files under a name that no earlier image of this predictor has, and returns their paths."""
         file, _, row = picture.name.rpartition(":")
         stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
         name = os.path.splitext(os.path.basename(stem))[0]
@@ -230,12 +229,11 @@ class SegmentationPredictor(LinePredictor):
         os.makedirs(self._folder, exist_ok=True)
         overlay = picture.pixels.copy()
         overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
-        files = {
-            kind: os.path.join(self._folder, f"{name}.{kind[:-5]}.png") for kind in ("mask_file", "overlay_file")
-        }
-        Image.fromarray(mask.astype(numpy.uint8) * 255).save(files["mask_file"])
-        Image.fromarray(overlay).save(files["overlay_file"])
-        return files
+        mask_file = os.path.join(self._folder, f"{name}.mask.png")
+        overlay_file = os.path.join(self._folder, f"{name}.overlay.png")
+        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file)
+        Image.fromarray(overlay).save(overlay_file)
+        return {"mask_file": mask_file, "overlay_file": overlay_file}
 
 
 def _check_object(inputs: Any) -> None:
@@ -244,7 +242,7 @@ def _check_object(inputs: Any) -> None:
 
 
 def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarray:
-    """The mask, `(H, W)` booleans, of an image that came in another size perhaps."""
+    """The mask, `(H, W)` booleans, in the size of the image as it was given."""
     if probabilities.shape != pixels.shape[:2]:
         probabilities = torch.nn.functional.interpolate(
             probabilities[None, None], size=pixels.shape[:2], mode="bilinear", align_corners=False
@@ -254,13 +252,13 @@ def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarra
 
 @lru_cache(maxsize=2)
 def _images(path: str, changed: float) -> numpy.ndarray:
-    """Of the archive, kept until it changes: one line after the other names an image of it."""
+    """The images of an `.npz`, kept until the file changes, because line after line names an image of the same file."""
     return read_images(path)
 
 
 def _row(path: str, row: Any) -> numpy.ndarray:
     images = _images(path, os.path.getmtime(path) if os.path.exists(path) else 0.0)
-    # `True` is an `int`, and no row.
+    # `True` is an `int`, but not a row.
     if type(row) is not int or not 0 <= row < len(images):
         raise ConfigurationError(f"{path}: 'row' must be a number from 0 to {len(images) - 1}, found {short(row)}.")
     return images[row]

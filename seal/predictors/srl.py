@@ -11,14 +11,13 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.bio import Span
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
 from seal.predictors.line_predictor import LinePredictor, check_request, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
-from seal.predictors.words import WordSequence, WordSplitter, join_words
+from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
 
 
 @Predictor.register("seal_srl")
@@ -33,24 +32,24 @@ class SrlPredictor(LinePredictor):
     ```
 
     A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON
-    object with `sentence` (text), or with `words` and perhaps `predicates` (a list of indices; without it
+    object with `sentence` (text), or with `words` and optionally `predicates` (a list of indices; without it
     they are found). Its record has
 
-    - `words`: of a sentence, those that spaCy's rules make of it.
+    - `words`: those given, or the words into which spaCy's rules split the sentence.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the
       words joined by a space.
     - `frames`: one for each predicate, none where a sentence has none:
         - `predicate`: the word.
-        - `index`: of that word.
+        - `index`: the index of that word.
         - `tags`: a BIO tag for each word.
         - `spans`: `role`, `start` and `end` (indices of the first word and of the last, inclusive) and
           `text`.
         - `description`: the words with the spans in brackets.
-        - `probability`: of the whole frame, in [0, 1].
-        - `energy`: the loss-net's, low is good; where it was asked for.
+        - `probability`: the probability of the whole frame, in [0, 1].
+        - `energy`: where it was asked for, the loss-net's energy of the frame; low is good.
 
-    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that
-    is not finite is `null`.
+    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
+    finite is `null`.
 
     # Parameters
 
@@ -61,10 +60,11 @@ class SrlPredictor(LinePredictor):
     predicate_finder : `str`, optional (default = `"model"`)
         `"model"`: the head that was trained with the model. `"spacy"`: the tags of `spacy_model`.
     predicate_threshold : `float`, optional (default = `0.5`)
-        `"model"` takes words with at least this probability.
+        For `"model"`: words with at least this probability are predicates.
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
+        For `"spacy"`: the name of a spaCy package, or a folder.
     frames_per_batch : `int`, optional (default = `32`)
-        The most frames, or sentences to find the predicates of, in one pass of the model.
+        The most frames in one pass of the model, or sentences whose predicates are found in one pass.
     energy : `bool`, optional (default = `False`)
         Also give the energy of each frame.
 
@@ -94,7 +94,7 @@ class SrlPredictor(LinePredictor):
             raise ConfigurationError(
                 f"frames_per_batch must be a whole number above 0, found {frames_per_batch!r}."
             )
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._finder: PredicateFinder
         if predicate_finder == "model":
             self._finder = ModelPredicateFinder(
@@ -107,7 +107,6 @@ class SrlPredictor(LinePredictor):
                 f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
             )
         self._frames_per_batch = frames_per_batch
-        self._energy = energy
         self._splitter = WordSplitter()
 
     def predict(self, sentence: str) -> JsonDict:
@@ -145,9 +144,9 @@ class SrlPredictor(LinePredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """
-        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate
-        or, of a sentence instance, of the predicates that are found. Which of the two, `predicates` says
-        (`"given"` or `"found"`), and `id` says where the sentence is from.
+        The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate or, for an
+        instance without one, the frames of the predicates that are found. In a record `predicates` says which of the
+        two it has (`"given"` or `"found"`), and `id` where the sentence is from.
         """
         inputs, sources = [], []
         for instance in instances:
@@ -162,10 +161,8 @@ class SrlPredictor(LinePredictor):
     def _frames(
         self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]
     ) -> List[List[JsonDict]]:
-        """The frames of each sentence: of its predicates or, where they are `None`, of those found."""
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        """The frames of each sentence, for its predicates or, where these are `None`, for those that are found."""
+        self._set_model()
         unknown = [place for place, indices in enumerate(predicates) if indices is None]
         found = dict(zip(unknown, self._finder.find([sentences[place] for place in unknown])))
         rows: List[Row] = []
@@ -201,28 +198,6 @@ class SrlPredictor(LinePredictor):
         return frames
 
 
-def describe(words: List[str], spans: List[Span]) -> str:
-    """
-    # Parameters
-
-    words : `List[str]`
-    spans : `List[Tuple[str, int, int]]`
-        `(role, first word, last word)`, inclusive, from left to right, without overlap.
-
-    # Returns
-
-    `str`
-        `[ARG0 The boy] [V broke] [ARG1 the vase] .`
-    """
-    parts: List[str] = []
-    position = 0
-    for role, start, end in spans:
-        parts += words[position:start]
-        parts.append(f"[{role} {' '.join(words[start : end + 1])}]")
-        position = end + 1
-    return " ".join(parts + words[position:])
-
-
 def _record(sequence: WordSequence, frames: List[JsonDict]) -> JsonDict:
     return {"words": sequence.words, "offsets": sequence.offsets, "frames": frames}
 
@@ -239,7 +214,6 @@ def _frame(sequence: WordSequence, predicate: int, tags: List[str]) -> JsonDict:
         ],
         "description": describe(sequence.words, spans),
     }
-
 
 
 def _is_number(value: Any) -> bool:

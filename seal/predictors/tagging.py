@@ -14,8 +14,7 @@ from allennlp.predictors import Predictor
 from seal.models.tagging import TaggingModel
 from seal.predictors.line_predictor import LinePredictor, check_request, finite, without
 from seal.predictors.lines import read_line, read_request
-from seal.predictors.srl import describe
-from seal.predictors.words import WordSequence, WordSplitter, join_words
+from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
 
 
 @Predictor.register("seal_tagging")
@@ -29,20 +28,20 @@ class TaggingPredictor(LinePredictor):
     ```
 
     A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
-    `sentence` (text) or with `words`. A model of a reader with feature columns needs `features` beside `words`: an
-    object of lists, a string a word. The line's record has
+    `sentence` (text) or with `words`. Where the model's reader has feature columns, `features` are needed beside
+    `words`: an object of lists, each with a string for each word. The line's record has
 
-    - `words`: of a sentence, those that `tokenizer` makes of it.
+    - `words`: those given, or the words into which `tokenizer` splits the sentence.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
       joined by a space.
     - `tags`: one for each word.
-    - `spans`: where the tags write entities, `label`, `start` and `end` (indices of the first word and of the last,
-      inclusive) and `text` of each.
-    - `description`: one line to read: the words with the entities in brackets, or each with its tag, `word/TAG`.
-    - `probability`: of all tags together, in [0, 1].
-    - `energy`: the loss-net's, low is good; where it was asked for.
+    - `spans`: where the tags encode entities, the `label`, `start` and `end` (indices of the first word and of the
+      last, inclusive) and `text` of each.
+    - `description`: one line to read: the words with the entities in brackets, or each word with its tag, `word/TAG`.
+    - `probability`: the probability of all tags together, in [0, 1].
+    - `energy`: where it was asked for, the loss-net's energy of the tags; low is good.
 
-    Each line has a record, in order; that of a line that is wrong has only `error`, a sentence. A number that is not
+    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
     finite is `null`.
 
     # Parameters
@@ -52,8 +51,8 @@ class TaggingPredictor(LinePredictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     tokenizer : `str`, optional (default = `"english"`)
-        `"english"`: the words of [`WordSplitter`](./words.md#WordSplitter). `"white_space"`: what stands between white
-        space, for text that is tokenized already, and for tweets.
+        `"english"`: the words of `WordSplitter`. `"white_space"`: the text split at white space, for text that is
+        tokenized already, and for tweets.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
 
@@ -75,9 +74,8 @@ class TaggingPredictor(LinePredictor):
         check_request("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
         if tokenizer not in ("english", "white_space"):
             raise ConfigurationError(f"tokenizer must be 'english' or 'white_space', found {tokenizer!r}.")
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, energy)
         self._splitter = WordSplitter() if tokenizer == "english" else None
-        self._energy = energy
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -111,14 +109,12 @@ class TaggingPredictor(LinePredictor):
     def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
         if not prepared:
             return []
-        if self._model.training:
-            self._model.eval()
-        self._model.with_energy = self._energy
+        self._set_model()
         outputs = self._model.forward_on_instances([instance for _, instance in prepared])
         return [self._record(sequence, output) for (sequence, _), output in zip(prepared, outputs)]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`), whose tags are not looked at."""
+        """The records of a reader's instances (`--use-dataset-reader`); their gold tags are ignored."""
         instances = [without(instance, "tags") for instance in instances]
         sequences = [
             join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]

@@ -28,19 +28,19 @@ class TextMultilabelPredictor(LabelSetPredictor):
     predictor.predict("Cocoa exports fell by a third")["labels"]  # {"cocoa": 0.97, "trade": 0.61}
     ```
 
-    A line of `allennlp predict`'s input is a text as it stands or, where it starts with `{`, a JSON object with what
+    A line of `allennlp predict`'s input is plain text or, where it starts with `{`, a JSON object with the keys that
     the reader joins to a text (all of its `text_keys`, or else `text` or another of the keys that JSON lines may have)
-    and perhaps `id`. Its record has
+    and optionally `id`. Its record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, the text's `file:line`.
     - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
-      (`model.inference`), the relaxed labels that it found, in [0, 1], are told as probabilities.
+      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
     - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
-    - `energy`: of the predicted labels together, the loss-net's; low is good.
-    - `probabilities`: of every label, in the order of the model's vocabulary.
+    - `energy`: the loss-net's energy of the predicted labels together; low is good.
+    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
 
-    The last three are given on request. Each line has a record, in order; that of a line that is wrong has only
-    `error`, a sentence. A number that is not finite is `null`.
+    The last three are given on request. Each line has a record, in order; the record of a wrong line has only `error`,
+    a sentence. A number that is not finite is `null`.
 
     # Parameters
 
@@ -49,18 +49,18 @@ class TextMultilabelPredictor(LabelSetPredictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     top_k : `int`, optional (default = `None`)
-        Also give so many of the likeliest labels.
+        Also give the `top_k` likeliest labels.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
     decision : `str`, optional (default = `None`)
-        In the place of the model's: `"half"`, `"tuned"` or `"per_label"`.
+        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
     probabilities : `bool`, optional (default = `False`)
         Also give the probabilities of all labels.
 
     # Raises
 
     `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds of a model that has none.
+    loss-net, or tuned thresholds are asked of a model that has none.
     """
 
     registered_name = "seal_text_multilabel"
@@ -71,7 +71,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         # Parameters
 
         text : `str`
-            The whole of it, also where the reader joins it of several keys.
+            The whole text, also where the reader joins texts from several keys.
 
         # Returns
 
@@ -102,7 +102,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         return [{**found, **record} for (found, _), record in zip(prepared, labelled)]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`), whose labels are not looked at."""
+        """The records of a reader's instances (`--use-dataset-reader`); their gold labels are ignored."""
         instances = [without(instance, "labels") for instance in instances]
         records: List[JsonDict] = []
         good: List[int] = []
@@ -128,4 +128,4 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
 
 class _Whole(str):
-    """A text as it stands: the reader joins nothing to it."""
+    """A whole text, to which the reader joins nothing."""

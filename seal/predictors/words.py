@@ -1,5 +1,5 @@
 """
-Raw text as words with their places, and words as text.
+Splits raw text into words with their places, and joins words to text.
 """
 
 import re
@@ -8,19 +8,22 @@ from typing import List, NamedTuple, Optional
 import spacy
 from spacy.tokenizer import Tokenizer
 
-# spaCy's tokenizer takes a run without white space apart sign by sign, in time that grows with the square of
-# its length: 20,000 brackets take a minute. No English word is as long as this.
+from seal.common.tag_encodings import Span
+
+# spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
+# its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
 _LONGEST_RUN = 1000
 _LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1},}}")
 
-# spaCy keeps every string it has seen, and what it made of it, for good. Made anew after so many texts (a
-# quarter of a second), the tokenizer's memory is bounded; spaCy's own `memory_zone` makes it ten times
-# slower.
+# spaCy keeps every string it has seen, and its tokens, for good. To bound the memory, the tokenizer is made anew after
+# this many texts, which takes a quarter of a second; spaCy's own `memory_zone` makes it ten times slower.
 _TEXTS_PER_TOKENIZER = 200_000
 
 
 class WordSequence(NamedTuple):
     """
+    A text and its words.
+
     # Parameters
 
     text : `str`
@@ -41,9 +44,9 @@ class WordSequence(NamedTuple):
 
 class WordSplitter:
     """
-    English text as words, in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the
-    rules of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are
-    taken apart (`well - known`).
+    Splits English text into words in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the
+    rules of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are split
+    (`well - known`).
 
     ```python
     WordSplitter().split("She didn't.").offsets  # [[0, 3], [4, 7], [7, 10], [10, 11]]
@@ -56,6 +59,8 @@ class WordSplitter:
 
     def split(self, text: str) -> WordSequence:
         """
+        Splits a text.
+
         # Parameters
 
         text : `str`
@@ -90,6 +95,8 @@ class WordSplitter:
 
 def join_words(words: List[str]) -> WordSequence:
     """
+    Joins words by spaces.
+
     # Parameters
 
     words : `List[str]`
@@ -97,7 +104,7 @@ def join_words(words: List[str]) -> WordSequence:
     # Returns
 
     `WordSequence`
-        Of the words joined by a space.
+        The joined text, with the words and their offsets in it.
     """
     offsets = []
     start = 0
@@ -105,3 +112,27 @@ def join_words(words: List[str]) -> WordSequence:
         offsets.append([start, start + len(word)])
         start += len(word) + 1
     return WordSequence(" ".join(words), list(words), offsets)
+
+
+def describe(words: List[str], spans: List[Span]) -> str:
+    """
+    The words as one line, with the spans in brackets.
+
+    # Parameters
+
+    words : `List[str]`
+    spans : `List[Tuple[str, int, int]]`
+        `(label, first word, last word)`, inclusive, from left to right, without overlap.
+
+    # Returns
+
+    `str`
+        `[ARG0 The boy] [V broke] [ARG1 the vase] .`
+    """
+    parts: List[str] = []
+    position = 0
+    for label, start, end in spans:
+        parts += words[position:start]
+        parts.append(f"[{label} {' '.join(words[start : end + 1])}]")
+        position = end + 1
+    return " ".join(parts + words[position:])

@@ -1,4 +1,4 @@
-"""Taggers that the sub-commands look at, trained once for all of them."""
+"""Taggers for the tests of the sub-commands, trained once for all of them."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ def tagged(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tagger(tagged, tmp_path_factory):
-    """By the name of a config, its archive after an epoch."""
+    """A function that takes the name of a config, and gives its archive after one epoch of training."""
     found = {}
 
     def train(name):

@@ -1,4 +1,4 @@
-"""The figures that a function has drawn, to be looked into."""
+"""Access to the figures that a function has drawn."""
 
 from contextlib import contextmanager
 
@@ -8,7 +8,7 @@ from matplotlib.mathtext import MathTextParser
 
 @contextmanager
 def saved_figures(monkeypatch):
-    """A list that each figure joins where it is saved."""
+    """A list to which each figure is added when it is saved."""
     figures, original = [], Figure.savefig
 
     def savefig(self, *arguments, **settings):
@@ -22,7 +22,7 @@ def saved_figures(monkeypatch):
 
 @contextmanager
 def parsed_formulas(monkeypatch):
-    """A list that each text joins which is read as TeX."""
+    """A list to which each text is added that matplotlib reads as TeX."""
     formulas, original = [], MathTextParser.parse
 
     def parse(self, text, *arguments, **settings):

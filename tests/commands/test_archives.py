@@ -20,7 +20,7 @@ def test_rows_come_as_validation_or_the_file_has_them(arguments):
     archive = archive_of(arguments)
     in_file = [len(block.splitlines()) for block in open(arguments.input_file).read().strip().split("\n\n")]
     bucketed = lengths(loader_of(archive, arguments.input_file))
-    # The config's bucket puts sentences of like length together; asked so, the file's order holds.
+    # The config's bucket sampler puts sentences of similar length together; `in_order` keeps the order of the file.
     assert sorted(bucketed) == sorted(in_file) and bucketed != in_file
     assert lengths(loader_of(archive, arguments.input_file, in_order=True)) == in_file
 

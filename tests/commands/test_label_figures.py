@@ -1,29 +1,8 @@
 import numpy
 import torch
 
-from seal.commands.label_figures import draw_matrices, draw_surfaces, figure
+from seal.commands.label_figures import draw_surfaces
 from tests.commands.drawn import parsed_formulas, saved_figures
-
-
-def test_panels_stand_in_a_row():
-    drawing, panels = figure(3, 2.0, 1.5)
-    assert len(panels) == 3 and drawing.get_size_inches().tolist() == [6.0, 1.5]
-    assert len(figure(1, 2.0, 1.5)[1]) == 1
-
-
-def test_each_matrix_has_a_scale_of_its_own_about_0(tmp_path, monkeypatch):
-    matrices = {
-        "one": numpy.array([[1.0, -3.0], [numpy.nan, 0.0]]),
-        "other": numpy.array([[0.1, 0.0], [0.0, 0.2]]),
-        "zeros": numpy.zeros((2, 2)),
-        "unknown": numpy.full((2, 2), numpy.nan),
-    }
-    with saved_figures(monkeypatch) as figures:
-        draw_matrices(matrices, ["red", "round"], str(tmp_path / "a.png"))
-    panels = [axis for axis in figures[0].axes if axis.images]
-    assert [panel.get_title() for panel in panels] == list(matrices)
-    assert [panel.images[0].get_clim() for panel in panels] == [(-3.0, 3.0), (-0.2, 0.2), (-1.0, 1.0), (-1.0, 1.0)]
-    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["red", "round"]
 
 
 def test_surfaces_of_energies_have_one_scale_and_the_first_its_own(tmp_path, monkeypatch):
@@ -34,7 +13,7 @@ def test_surfaces_of_energies_have_one_scale_and_the_first_its_own(tmp_path, mon
         draw_surfaces(surfaces, {title: ["red", "round"] for title in surfaces}, str(tmp_path / "a.png"))
     panels = [axis for axis in figures[0].axes if axis.images]
     assert [panel.images[0].get_clim() for panel in panels] == [(0.0, 10.0), (-1.0, 3.0), (-1.0, 3.0)]
-    # A row of the table is a value of the first output, which is drawn to the right.
+    # A row of the table is a value of the first output, which is drawn along the x-axis.
     assert numpy.array_equal(panels[0].images[0].get_array(), surfaces["cross-entropy"].T)
     assert panels[0].get_xlabel() == "$y_i$: red" and panels[0].get_ylabel() == "$y_k$: round"
 
@@ -43,7 +22,5 @@ def test_names_are_no_formulas(tmp_path, monkeypatch):
     names = ["$no_such^$", r"a $\nosuch$"]
     table = numpy.array([[1.0, -3.0], [2.0, 0.0]])
     with parsed_formulas(monkeypatch) as formulas:
-        draw_matrices({"one": table}, names, str(tmp_path / "a.png"))
-        assert not formulas
         draw_surfaces({"one": table, "other": table}, {"one": names, "other": names}, str(tmp_path / "a.png"))
     assert {formula.partition(":")[0] for formula in formulas} == {"$y_i$", "$y_k$"}

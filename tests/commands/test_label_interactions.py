@@ -80,7 +80,7 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
         "related": ["rats", "bins"], "unrelated": ["snow", "bins"]
     }
-    # The labels of the first row are what the mean over that row alone is.
+    # For a file with the first row alone, the mean labels are the labels of that row.
     one = tmp_path / "one.jsonl"
     one.write_text(few.read_text().splitlines(keepends=True)[0])
     pairs = ("--grid", 3, "--related", "rats", "bins", "--unrelated", "snow", "bins")
@@ -91,7 +91,7 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
         for name in ("gold", "mean", "asked")
     )
     assert of_gold == pytest.approx(of_mean, rel=1e-4) and of_gold != pytest.approx(of_all, rel=1e-4)
-    # The first rows of the file, whatever their lengths.
+    # `--instances` takes the first rows of the file, whatever their lengths.
     ten = tmp_path / "ten.jsonl"
     ten.write_text("".join(few.read_text().splitlines(keepends=True)[:10]))
     for data in (few, ten):
@@ -103,7 +103,7 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     for option in ("--related", "--unrelated"):
         with pytest.raises(ConfigurationError, match="a pair is of two labels, not of 'bins' twice"):
             run(monkeypatch, archive, few, "--output", tmp_path / "bad", option, "bins", "bins")
-    # It is told before anything is computed.
+    # The error comes before anything is computed.
     assert not list((tmp_path / "bad").iterdir())
     with pytest.raises(ConfigurationError, match="--grid must be at least 2, not 1"):
         run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--grid", 1)

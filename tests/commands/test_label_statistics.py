@@ -44,7 +44,7 @@ def test_co_occurrence_and_pointwise_mutual_information_against_counting():
             both = sum(row[i] and row[k] for row in gold.tolist()) / len(gold)
             assert together[i, k] == pytest.approx(both)
             assert information[i, k] == pytest.approx(numpy.log(both / (gold[:, i].mean() * gold[:, k].mean())))
-    # scikit-learn's is the mean over all four outcomes of a pair.
+    # scikit-learn's mutual information is the mean over all four outcomes of a pair.
     pairs = [(gold[:, 0] == a, gold[:, 1] == b) for a in (True, False) for b in (True, False)]
     mean = sum((x & y).mean() * pointwise_mutual_information(numpy.stack([x, y], axis=1))[0, 1] for x, y in pairs)
     assert mean == pytest.approx(mutual_info_score(gold[:, 0], gold[:, 1]))
@@ -52,12 +52,12 @@ def test_co_occurrence_and_pointwise_mutual_information_against_counting():
 
 
 def test_pairs():
-    # 2/6 log (2/6) / (3/6 3/6) against 1/6 log (1/6) / (3/6 1/6); the rarer one first.
+    # 2/6 log((2/6) / (3/6 3/6)) against 1/6 log((1/6) / (3/6 1/6)); the rarer label comes first.
     assert most_associated(GOLD) == [3, 1]
     among = numpy.zeros((5, 5), dtype=bool)
     among[0, 1] = among[0, 2] = True
     assert most_associated(GOLD, among) == [0, 1] and most_associated(GOLD, among.T & ~among.T) is None
-    # A label that all rows have tells nothing.
+    # A label that all rows have carries no information.
     always = numpy.concatenate([GOLD, numpy.ones((6, 1), dtype=bool)], axis=1)
     assert most_associated(always) == [3, 1]
     information = numpy.abs(pointwise_mutual_information(GOLD)[1])

@@ -26,7 +26,7 @@ def test_tag_interactions(tagger, tagged, tmp_path, run, allennlp_logging):
     names, negative = matrix_of(tmp_path / "out" / "negative_cross_hessian.csv")
     model = load_archive(str(archive)).model
     assert names == model.output_space.labels
-    # Of the linear chain, the table is its transitions.
+    # For the linear chain, the table is its transitions.
     assert torch.allclose(negative, model.loss_net.energies[1].transitions.data, rtol=1e-4, atol=1e-6)
     sentences = tags_of(tagged)
     expected = Counter(pair for tags in sentences for pair in zip(tags, tags[1:]))
@@ -41,14 +41,14 @@ def test_tag_interactions(tagger, tagged, tmp_path, run, allennlp_logging):
     assert summary["different_bigrams"] == len(expected)
     assert all(-1 <= summary[name] <= 1 for name in ("spearman", "spearman_centred"))
     assert (tmp_path / "out" / "interactions.png").read_bytes()[:4] == b"\x89PNG"
-    # Sentences are counted through all batches, some of which have none of the chosen.
+    # Sentences are counted across batches, and some batches contain none of the chosen sentences.
     smaller = json.dumps({"validation_data_loader.batch_sampler.batch_size": 5})
     run("tag-interactions", archive, tagged, "--output", tmp_path / "few", "--every", 7, "-o", smaller)
     _, few = matrix_of(tmp_path / "few" / "negative_cross_hessian.csv")
     assert torch.allclose(few, negative, rtol=1e-4, atol=1e-6)
     assert rows_of(tmp_path / "few" / "bigrams.csv") == rows_of(tmp_path / "out" / "bigrams.csv")
     found = json.loads((tmp_path / "few" / "summary.json").read_text())
-    # Of 40 sentences, six.
+    # Six of 40 sentences.
     assert found["bigrams"] == summary["bigrams"]
     sizes = sorted(len(tags) - 1 for tags in sentences)
     assert sum(sizes[:6]) <= found["differentiated_pairs"] <= sum(sizes[-6:])

@@ -24,7 +24,7 @@ def parts_of(net, rows=range(3)):
 
 
 def by_differences(net, features, outputs, mask, step=1e-4):
-    """One pair of words, tag and tag at a time: `(f(+, +) - f(+, -) - f(-, +) + f(-, -)) / 4 h^2`."""
+    """For one pair of words and one pair of tags at a time: `(f(+, +) - f(+, -) - f(-, +) + f(-, -)) / 4 h^2`."""
     tags = outputs.shape[-1]
     total = torch.zeros(tags, tags, dtype=torch.double)
 
@@ -76,7 +76,7 @@ def test_of_tag_language_models_against_differences(energy, monkeypatch):
     assert expected.abs().max() > 1e-2
     found = cross_hessian(net.loss_net, features, outputs, state.mask)
     assert torch.allclose(found, expected, atol=1e-5 * float(expected.abs().max()))
-    # In pieces it is the same, and so it is without what a sentence alone is padded to.
+    # The result is the same in pieces, and for a single sentence without its padding.
     monkeypatch.setattr("seal.commands.tag_pairs._COPIES", 2)
     assert torch.allclose(cross_hessian(net.loss_net, features, outputs, state.mask), found)
     alone = [parts_of(net, [row]) for row in (0, 1, 2)]
@@ -108,7 +108,7 @@ def test_pointwise_mutual_information_by_hand():
     found = pointwise_mutual_information(torch.tensor([[6, 2], [0, 2]]))
     assert found[0].tolist() == pytest.approx([math.log(0.6 / (0.8 * 0.6)), math.log(0.2 / (0.8 * 0.4))])
     assert found[1, 0].isnan() and found[1, 1].item() == pytest.approx(math.log(0.2 / (0.2 * 0.4)))
-    # Tags that do not heed each other, however frequent they are.
+    # Independent tags, however frequent they are.
     assert torch.allclose(pointwise_mutual_information(torch.tensor([[2, 6], [3, 9]])), torch.zeros(2, 2).double())
 
 
@@ -118,5 +118,5 @@ def test_what_centring_takes_away_is_of_single_tags_alone():
     one, other = torch.randn(2, 4, generator=generator, dtype=torch.double)
     assert torch.allclose(centred(matrix + one.unsqueeze(1) + other), centred(matrix))
     rest = matrix - centred(matrix)
-    # An outer sum: every square of pairs balances.
+    # `rest` is an outer sum: `W[a, b] + W[c, d] = W[a, d] + W[c, b]`.
     assert torch.allclose(rest[0, 0] + rest[1:, 1:], rest[0, 1:] + rest[1:, :1])

@@ -1,4 +1,4 @@
-"""What the sub-commands about taggers refuse alike."""
+"""The errors that all sub-commands about taggers raise."""
 
 import pytest
 from allennlp.common.checks import ConfigurationError

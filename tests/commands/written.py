@@ -1,4 +1,4 @@
-"""What sub-commands have written."""
+"""Reads the tables that sub-commands have written."""
 
 import csv
 

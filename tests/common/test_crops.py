@@ -20,7 +20,7 @@ def test_every_pixel_is_seen_and_means_are_those_of_its_crops(image, crop, per_s
     pictures = torch.randn(2, 3, *image)
     parts = grid.cut(pictures)
     assert parts.shape == (2 * len(grid), 3, *crop)
-    # What is cut and put together is what it was.
+    # Cutting and averaging gives the image back.
     assert torch.allclose(grid.mean(parts[:, 0]), pictures[:, 0], atol=1e-6)
     values = torch.randn(2 * len(grid), *crop)
     found = grid.mean(values)

@@ -22,5 +22,5 @@ def test_what_is_nested_too_deeply():
     for _ in range(100_000):
         value = [value]
     assert short(value) == "a value of type list"
-    while value:  # Else its end is as deep a recursion.
+    while value:  # Otherwise its deallocation recurses as deeply.
         value = value.pop()

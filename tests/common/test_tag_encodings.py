@@ -10,7 +10,7 @@ from allennlp.data.dataset_readers.dataset_utils.span_utils import (
     to_bioul,
 )
 
-from seal.common.tag_encodings import convert_tags, first_broken, tags_to_spans
+from seal.common.tag_encodings import convert_tags, first_broken, spans_to_bio, tags_to_spans
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 BIOES = BIO + ["E-X", "S-X", "E-Y", "S-Y"]
@@ -39,7 +39,7 @@ def reference_is_legal(tags, encoding):
 
 
 def conlleval(tags):
-    """The chunk rules of conlleval (Sang, Buchholz & Ma), written from its description: starts, then ends."""
+    """The chunk rules of conlleval (Sang, Buchholz & Ma), written from its description: first starts, then ends."""
     cut = [(tag[0], tag[2:]) for tag in tags]
     spans, start = [], None
     for i, (prefix, label) in enumerate(cut + [("O", "")]):
@@ -93,7 +93,7 @@ def test_what_is_legal(encoding, tags):
     legal = broken = 0
     for sequence in every(tags, 4):
         if sequence and encoding == "BIOES" and sequence[-1][0] in "BI":
-            # AllenNLP's reader walks over the labels inside a span without a look.
+            # AllenNLP's function does not check the labels inside a span.
             assert first_broken(sequence, encoding) is not None
             continue
         found = first_broken(sequence, encoding)
@@ -177,3 +177,45 @@ def test_the_example_of_the_module():
 def test_what_cannot_be_converted(tags, source, target, message):
     with pytest.raises(ConfigurationError, match=message):
         convert_tags(tags, source, target)
+
+
+def test_spans_to_bio_inverts_every_legal_sequence():
+    legal = [tags for tags in itertools.product(BIO, repeat=5) if first_broken(tags, "BIO") is None]
+    assert len(legal) > 100
+    for tags in legal:
+        assert spans_to_bio(tags_to_spans(tags)[::-1], 5) == list(tags)
+
+
+@pytest.mark.parametrize(
+    "spans, message",
+    [
+        ([("X", 0, 1), ("Y", 1, 2)], "overlaps"),
+        ([("X", 2, 3)], "does not fit 3 tokens"),
+        ([("X", -1, 0)], "does not fit"),
+        ([("X", 2, 1)], "does not fit"),
+        ([("", 0, 0)], "no label"),
+    ],
+)
+def test_spans_to_bio_refuses(spans, message):
+    with pytest.raises(ValueError, match=message):
+        spans_to_bio(spans, 3)
+
+
+@pytest.mark.parametrize(
+    "tags, index",
+    [
+        (["B-X", "I-X", "I-X", "O"], None),
+        ([], None),
+        (["I-X"], 0),
+        (["B-X", "O", "I-X"], 2),
+        (["B-X", "I-Y"], 1),
+        (["B-C-X", "I-X"], 1),
+        (["O", "X"], 1),
+        (["o"], 0),
+        ([""], 0),
+        (["B-"], 0),
+        (["B-X", "I-"], 1),
+    ],
+)
+def test_the_first_tag_that_breaks_bio(tags, index):
+    assert first_broken(tags, "BIO") == index

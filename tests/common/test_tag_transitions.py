@@ -4,7 +4,6 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.bio import allowed_transitions
 from seal.common.tag_encodings import first_broken
 from seal.common.tag_transitions import tag_transitions
 
@@ -14,7 +13,7 @@ BIO = ["O", "B-A", "I-A", "B-B", "I-B"]
 
 @pytest.mark.parametrize("encoding, labels", [("BIO", BIO), ("BIOES", BIOES)])
 def test_allows_the_legal_sequences_and_no_other(encoding, labels):
-    """Against the reader's check, by enumeration of all sequences of up to four tags."""
+    """Compared with the check of `first_broken`, by enumeration of all sequences of up to four tags."""
     pairs, starts, ends = tag_transitions(labels, encoding)
     legal = 0
     for length in range(1, 5):
@@ -26,17 +25,23 @@ def test_allows_the_legal_sequences_and_no_other(encoding, labels):
     assert legal > 50
 
 
-def test_bio_is_that_of_the_semantic_roles():
-    pairs, starts, ends = tag_transitions(BIO, "BIO")
-    for one, other in zip((pairs, starts), allowed_transitions(BIO)):
-        assert torch.equal(one, other)
-    assert ends.all()
+def test_bio_tags_that_are_not_all_there():
+    pairs, starts, ends = tag_transitions(["I-A", "B-B"], "BIO")
+    assert pairs.tolist() == [[True, True], [False, True]]
+    assert starts.tolist() == [False, True] and ends.all()
+    assert {kind.dtype for kind in (pairs, starts, ends)} == {torch.bool}
 
 
-@pytest.mark.parametrize("label", ["L-A", "S-", "@@UNKNOWN@@", "NN"])
+@pytest.mark.parametrize("label", ["L-A", "S-", "@@UNKNOWN@@", "NN", ""])
 def test_refuses_other_labels(label):
-    with pytest.raises(ConfigurationError, match="BIOES"):
+    with pytest.raises(ConfigurationError, match="is not a BIOES tag"):
         tag_transitions(["O", label], "BIOES")
+
+
+@pytest.mark.parametrize("label", ["@@UNKNOWN@@", "B-", "X", "", "S-X"])
+def test_refuses_labels_that_are_not_bio(label):
+    with pytest.raises(ConfigurationError, match="is not a BIO tag"):
+        tag_transitions(["O", label], "BIO")
 
 
 def test_refuses_bio_in_the_place_of_bioes():

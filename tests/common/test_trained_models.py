@@ -10,7 +10,7 @@ from tests.spine import LABELS, vocabulary
 
 @pytest.fixture
 def run(tmp_path):
-    """A run's folder: the best epoch's weights beside the last's."""
+    """The folder of a run, with the weights of the best epoch and of the last one."""
     folder = tmp_path / "run"
     vocabulary(namespace="my_tags").save_to_files(str(folder / "vocabulary"))
     torch.save({"a": torch.ones(2)}, folder / "best.th")
@@ -21,7 +21,7 @@ def run(tmp_path):
 def archive_of(run):
     path = run.parent / "model.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
-        # As AllenNLP names them; an archive has no best.th.
+        # The names are AllenNLP's; an archive has no best.th.
         archive.add(run / "best.th", "weights.th")
         archive.add(run / "vocabulary", "vocabulary")
     return path

@@ -8,7 +8,7 @@ from seal.common.workers import of_all_workers
 
 def worker(rank, folder):
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    # Of different kinds and sizes.
+    # Values of different types and sizes.
     found = of_all_workers({"a": [1, 2, 3]} if rank == 0 else None)
     with open(f"{folder}/{rank}.json", "w") as file:
         json.dump(found, file)

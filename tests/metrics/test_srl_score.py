@@ -13,7 +13,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.bio import spans_to_bio
+from seal.common.tag_encodings import spans_to_bio
 from seal.metrics.srl_score import SrlScore
 
 ROLES = "ARG0 ARG1 ARG2 ARGM-TMP ARG1-DSP R-ARG0 C-ARG0 C-ARG1 C-R-ARG0 C-ARGM-TMP C-V".split()

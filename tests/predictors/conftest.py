@@ -1,4 +1,4 @@
-"""Models that have learnt the three sentences of a fixture by heart: small, and sure of what they say."""
+"""Small models that have memorised the three sentences of a fixture, and so predict them with high probability."""
 
 import logging
 import sys
@@ -30,8 +30,8 @@ def train(folder: Path, method: str) -> Path:
     config = folder / "config.jsonnet"
     library = ROOT / "training_configs" / "lib" / "srl.libsonnet"
     config.write_text(CONFIG % {"library": library, "data": KITCHEN, "method": method})
-    # Training takes the root logger and the hook for uncaught exceptions over, for good; `allennlp_logging`
-    # is for one test, and these fixtures are for all.
+    # Training permanently replaces the handlers of the root logger and the hook for uncaught exceptions. The fixture
+    # `allennlp_logging` restores them after one test, but these fixtures are for the whole session.
     root, hook = logging.getLogger(), sys.excepthook
     handlers, level = list(root.handlers), root.level
     try:

@@ -1,4 +1,4 @@
-"""Models for the tests of multi-label prediction: small, not trained, random but for their thresholds."""
+"""Small, untrained models for the tests of multi-label prediction: all but their thresholds is random."""
 
 import torch
 from allennlp.data import Vocabulary
@@ -7,7 +7,7 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.predictors import MultilabelPredictor
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, model, seal_parts
 
-# Of the vocabularies here. The file has weight, ripe, size.
+# The attributes in the order of the vocabularies here. In the file the order is weight, ripe, size.
 ORDER = ["size", "weight", "ripe"]
 ROWS_IN_ORDER = [[2.5, 1, 0.5], [-1, 0.5, 3], [0, 2, 1], [4, -1, 2]]
 ENERGY_ONLY = {
@@ -27,7 +27,7 @@ def vocabulary(attributes):
 
 
 def net(attributes=ORDER, tuned=True, **parts):
-    # Its labels differ from row to row, under every decision.
+    # The predicted labels differ from row to row, under every decision.
     made = model(5, vocabulary(attributes), **(parts or seal_parts())).float()
     with torch.no_grad():
         for parameter in made.parameters():
@@ -44,7 +44,7 @@ def predictor(reader=None, **arguments):
 
 
 def by_hand(made, rows, thresholds=0.5):
-    """Probabilities of the task-net, and names of the predicted labels in falling order."""
+    """Probabilities of the task-net, and the names of the predicted labels, the likeliest first."""
     with torch.no_grad():
         logits, _ = made.eval().task_net({"features": torch.tensor(rows, dtype=torch.float)})
     probabilities = torch.sigmoid(logits).tolist()

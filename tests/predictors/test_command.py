@@ -1,4 +1,4 @@
-"""`allennlp predict`, as it stands."""
+"""AllenNLP's own `allennlp predict` with the predictor of `seal_srl` models."""
 
 import io
 import json
@@ -10,12 +10,12 @@ import pytest
 from allennlp.commands import main
 from allennlp.predictors import Predictor
 
-# Here lies `.allennlp_plugins`.
+# The folder of `.allennlp_plugins`.
 ROOT = Path(__file__).resolve().parents[2]
 
 COOK = "The old cook gave her a knife and left."
 
-# Each with what its record must be: the input of `predict_json`, or how the error starts.
+# Each line with its expected record, given as the input of `predict_json` or as the start of the error.
 LINES = [
     (COOK.encode(), {"sentence": COOK}),
     (b"", None),

@@ -100,7 +100,7 @@ def test_a_wrong_line_has_its_error_in_its_place_and_the_others_go_on():
         assert sentence.endswith(".") and sentence.isascii() and "\n" not in sentence
         assert len(sentence) < 300
     assert made.predict_batch_json([]) == []
-    # A line is no error by what its keys are.
+    # A line with the key "error" is not taken for an error record.
     assert "needs 'features'" in made.predict_json(made.load_line('{"error": "mine"}'))["error"]
 
 
@@ -133,7 +133,7 @@ def test_raw_features_become_what_the_reader_makes_of_the_file(tmp_path, standar
     for record, row, names in zip(found, expected, labels):
         assert list(record["probabilities"].values()) == pytest.approx(row, abs=1e-5)
         assert list(record["labels"]) == names
-    # `--use-dataset-reader` predicts the same of the file itself.
+    # `--use-dataset-reader` predicts the same from the file itself.
     of_file = made.predict_batch_instance(list(reader.read(data["path"])))
     assert [record.pop("id") for record in of_file] == [f"{data['path']}:{8 + i}" for i in range(1, 6)]
     for record, other in zip(of_file, found):
@@ -160,7 +160,7 @@ def test_standardizing_without_the_training_data_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         made.predict([1, 2, 3])
     with pytest.raises(ConfigurationError, match=message):
-        # Not of a line: of all.
+        # An error of the whole call, not of a line.
         made.predict_batch_json([made.load_line('{"features": [1, 2, 3]}')])
     with pytest.raises(ConfigurationError, match=message):
         made.predict_batch_instance([])

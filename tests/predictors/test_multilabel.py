@@ -39,7 +39,7 @@ def test_energies_are_those_of_the_predicted_labels():
             loss_net = made._model.loss_net
             energy = loss_net(loss_net.encode(inputs, made._model.task_net(inputs)[1], None), labels).item()
         assert record["energy"] == pytest.approx(energy, abs=1e-5)
-        # Two predictors of one model do not disturb each other.
+        # Two predictors of one model do not affect each other.
         assert list(plain.predict(row)) == ["labels"]
         assert list(plain.predict(row)["labels"]) == by_hand(made._model, [row])[1][0]
 

@@ -1,4 +1,4 @@
-"""`allennlp predict` of multi-label models, as it stands."""
+"""AllenNLP's own `allennlp predict` with multi-label models."""
 
 import json
 import subprocess
@@ -16,13 +16,13 @@ from seal.predictors import MultilabelPredictor
 from tests.multilabel import ROWS, seal_parts, write_data
 from tests.predictors.multilabel_nets import net
 
-# Here lies `.allennlp_plugins`.
+# The folder of `.allennlp_plugins`.
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory):
-    """An archive and its data."""
+    """A folder with an archive and its data."""
     folder = tmp_path_factory.mktemp("run")
     data = write_data(folder)
     made = net()
@@ -92,7 +92,7 @@ def test_predict_of_a_data_file(run_folder, tmp_path, monkeypatch, size):
     for number, (record, row) in enumerate(zip(records, raw), start=9):
         assert record["id"] == f"{path}:{number}"
         assert record["labels"] == pytest.approx(loaded.predict(row)["labels"], abs=1e-6)
-    # AllenNLP's own way through a model gives them, too.
+    # AllenNLP's `forward_on_instances` gives the same labels.
     instances = list(loaded._dataset_reader.read(str(path)))
     for record, output in zip(records, loaded._model.forward_on_instances(instances)):
         assert set(record["labels"]) == set(output["labels"])

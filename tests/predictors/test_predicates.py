@@ -30,7 +30,7 @@ def test_the_model_finds_the_words_that_its_forward_holds_probable(predictor, se
     for sentence in sentences:
         with torch.no_grad():
             probabilities.append(model(**as_tensors([Row(sentence)], -1))["predicate_prob"][0].tolist())
-    # In the middle of the largest gap, so that rounding decides nothing.
+    # In the middle of the largest gap between probabilities, so that rounding changes no decision.
     ranked = sorted(p for row in probabilities for p in row)
     gaps = [(high - low, (high + low) / 2) for low, high in zip(ranked, ranked[1:])]
     for threshold in [0.5, max(gaps)[1], max(gap for gap in gaps if gap[1] < 0.1)[1]]:
@@ -47,7 +47,7 @@ def test_the_model_finds_the_predicates_it_was_trained_on(predictor, sentences):
 
 @pytest.fixture
 def spacy_model(tmp_path):
-    """Tags parts of speech by a list of words: no model is downloaded."""
+    """A spaCy model that tags parts of speech by a list of words, so that no model is downloaded."""
     pipeline = spacy.blank("en")
     tags = pipeline.add_pipe("attribute_ruler")
     for word, part, tag in [

@@ -91,7 +91,7 @@ def test_images_of_several_sizes(tmp_path):
     together = predictor().predict_batch_json([{"image": path} for path in paths])
     assert [record["size"] for record in together] == [[12, 10], [9, 8], [12, 10]]
     assert together == [predictor().predict(path) for path in paths]
-    # Brought to one size; the mask comes in the image's own.
+    # Images are resized to one size; each mask has the size of its image.
     resized = predictor(SegmentationReader(resize=8), folder=str(tmp_path / "out")).predict(paths[0])
     assert Image.open(resized["mask_file"]).size == (12, 10) and resized["size"] == [12, 10]
 

@@ -11,9 +11,8 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from seal.common.bio import first_illegal, spans_to_bio
+from seal.common.tag_encodings import first_broken, spans_to_bio
 from seal.predictors import SrlPredictor
-from seal.predictors.srl import describe
 from tests.tiny_bert import save_tiny_bert
 
 KITCHEN = Path(__file__).resolve().parents[1] / "fixtures" / "srl" / "kitchen.gold_conll"
@@ -32,7 +31,7 @@ INPUTS = [
 
 
 def assert_same(found, expected):
-    """Equal, but for rounding in probabilities and energies."""
+    """Checks that records are equal, except for rounding in probabilities and energies."""
     assert [(r["words"], r["offsets"], len(r["frames"])) for r in found] == [
         (r["words"], r["offsets"], len(r["frames"])) for r in expected
     ]
@@ -78,13 +77,13 @@ def test_records_agree_with_their_input_and_with_themselves(predictor):
             assert [frame["index"] for frame in record["frames"]] == inputs["predicates"]
         for frame in record["frames"]:
             assert frame["predicate"] == record["words"][frame["index"]]
-            assert len(frame["tags"]) == len(record["words"]) and first_illegal(frame["tags"]) is None
+            assert len(frame["tags"]) == len(record["words"]) and first_broken(frame["tags"], "BIO") is None
             spans = [(span["role"], span["start"], span["end"]) for span in frame["spans"]]
             assert spans_to_bio(spans, len(record["words"])) == frame["tags"]
             for span in frame["spans"]:
                 start, end = record["offsets"][span["start"]][0], record["offsets"][span["end"]][1]
                 assert span["text"] == text[start:end]
-            # No word here has a bracket: without the roles the words are left, in order.
+            # No word here contains a bracket: without brackets and roles the words remain, in order.
             assert re.sub(r"\[\S+ |\]", "", frame["description"]) == " ".join(record["words"])
             assert 0 < frame["probability"] <= 1
     assert len(frames_of(records)) > 10
@@ -111,12 +110,12 @@ def test_frames_are_what_the_model_gives_for_the_readers_instances(name, request
             reader.apply_token_indexers(instance)
             output = model.forward_on_instance(instance)
             assert output["tags"] == frame["tags"]
-            # A CRF subtracts two sums over the words: where padding differs they are rounded apart.
+            # A CRF subtracts two sums over the words, whose rounding depends on the padding.
             rounding = 1e-6 if name == "archive" else 2e-5
             assert math.exp(output["log_prob"]) == pytest.approx(frame["probability"], abs=rounding)
             assert ("energy" in frame) == has_energy
             if has_energy:
-                # From the tags alone, by the loss-net itself.
+                # The energy is computed again from the tags alone, by the loss-net itself.
                 batch = Batch([instance])
                 batch.index_instances(model.vocab)
                 inputs = batch.as_tensor_dict()
@@ -133,7 +132,7 @@ def test_energies_are_given_on_request_alone(archive, crf_archive):
     loaded = load_archive(archive)
     plain = Predictor.from_archive(loaded)
     with_energy = Predictor.from_archive(loaded, extra_args={"energy": True})
-    # Two predictors of one model do not disturb each other.
+    # Two predictors of one model do not affect each other.
     assert "energy" in with_energy.predict(COOK)["frames"][0]
     assert "energy" not in plain.predict(COOK)["frames"][0]
     assert "energy" in with_energy.predict(COOK)["frames"][0]
@@ -159,7 +158,7 @@ def test_the_model_runs_once_a_batch_and_not_once_a_frame(archive, monkeypatch):
     monkeypatch.setattr(predictor._model.task_net, "forward", forward)
     records = predictor.predict_batch_json([{"sentence": COOK}] * 8)
     assert len(frames_of(records)) == 16
-    # One pass finds all predicates, two decode all frames.
+    # One pass finds all predicates, and two passes decode all frames.
     assert rows == [8, 8, 8]
     rows.clear()
     predictor.predict_batch_json([{"words": COOK.split(), "predicates": [3]}] * 8)
@@ -175,7 +174,7 @@ def test_a_line_of_600_words_is_labelled_beside_short_ones(predictor):
     assert [frame["index"] for frame in records[2]["frames"]] == [599, 3]
     assert len(records[1]["frames"]) >= 60
     assert {len(frame["tags"]) for frame in frames_of(records[1:])} == {600}
-    assert all(first_illegal(frame["tags"]) is None for frame in frames_of(records))
+    assert all(first_broken(frame["tags"], "BIO") is None for frame in frames_of(records))
     assert_same(records[:1], [predictor.predict(COOK)])
 
 
@@ -244,7 +243,7 @@ def test_a_wrong_line_has_its_error_in_its_place(archive):
     )
     assert records[3]["error"].startswith("line 4 (blank lines not counted): the byte 0xe9 ")
     assert records[2] == predictor.predict(COOK)
-    # Who calls from Python gets an exception.
+    # A caller in Python gets an exception.
     with pytest.raises(ConfigurationError, match="'sentence' is blank"):
         predictor.predict("")
 
@@ -270,12 +269,6 @@ def test_wrong_arguments_are_named(predictor, arguments, message):
 def test_other_models_are_refused(predictor):
     with pytest.raises(ConfigurationError, match="for 'seal_srl' models, not Linear"):
         SrlPredictor(torch.nn.Linear(1, 1), predictor._dataset_reader)
-
-
-def test_descriptions_bracket_spans_beside_each_other_and_at_the_ends():
-    words = "a b c d e".split()
-    assert describe(words, []) == "a b c d e"
-    assert describe(words, [("X", 0, 1), ("Y", 2, 2), ("X", 4, 4)]) == "[X a b] [Y c] d [X e]"
 
 
 def test_a_transformer_labels_windows_and_words_without_pieces(tmp_path):

@@ -15,7 +15,7 @@ ENTITIES, SPEECH = TAGS, "^ V N ,".split()
 
 
 def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
-    """Of a model that knows the four words by heart: the tag of each stands in its embedding."""
+    """A predictor whose model has fixed weights for the four words: a word's embedding encodes its tag."""
     reader = reader or TaggingReader()
     features = {name: WORDS for name in reader.feature_names}
     instance = reader.text_to_instance(WORDS, tags, features)
@@ -88,7 +88,7 @@ def test_several_at_once_are_as_one_by_one():
 
 def test_instances_of_the_reader(tmp_path):
     path = tmp_path / "data.tsv"
-    # A tag that the model does not know is not looked at, as the others are not.
+    # A gold tag that the model does not know is ignored, as all gold tags are.
     path.write_text("Rose O\nsells O\n\nginger B-NEW\n")
     predictor = predictor_of()
     records = predictor.predict_batch_instance(list(predictor._dataset_reader.read(path)))

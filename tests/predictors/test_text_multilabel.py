@@ -15,7 +15,7 @@ from tests.tiny_bert import save_tiny_bert
 
 
 def predictor_of(parts=None, text_keys=None, **settings):
-    """Of a model that knows kites and the sea by heart."""
+    """A predictor whose model has fixed weights for kites and the sea."""
     vocab, _ = batch()
     net = model(vocab, **(parts or {"task_net": {"encoder": ENCODER}}))
     with torch.no_grad():
@@ -36,7 +36,7 @@ def sigmoid(value):
 
 def test_a_text():
     record = predictor_of(top_k=2, probabilities=True).predict("red kite")
-    # The mean of two words, one of which is all zeros.
+    # The text's vector is the mean of two words' vectors, one of which is all zeros.
     assert record["labels"] == pytest.approx({"toy": sigmoid(4.0)})
     assert [item["label"] for item in record["top"]] == ["toy", "water"]
     assert record["top"][1]["probability"] == pytest.approx(sigmoid(-1.0))
@@ -100,7 +100,7 @@ def test_a_text_too_long_for_the_transformer_has_an_error_and_the_others_go_on(t
     vocab, _ = batch()
     net = model(vocab, task_net={"encoder": {"type": "text_transformer", "model_name": folder}})
     predictor = TextMultilabelPredictor(net, reader, probabilities=True)
-    # Two special ones with them make 512 pieces, and 513.
+    # With the two special tokens these are 512 and 513 pieces.
     texts = ["kite", "sea " * 511, "sea " * 510]
     message = "a text has 513 pieces, and the transformer takes 512; set dataset_reader.max_tokens to 512 or less."
     records = predictor.predict_batch_json([predictor.load_line(text) for text in texts])

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from seal.predictors import words as words_module
-from seal.predictors.words import WordSplitter, join_words
+from seal.predictors.words import WordSplitter, describe, join_words
 
 TEXTS = [
     "The boy broke the vase .",
@@ -39,7 +39,7 @@ def test_words_are_those_of_the_treebank():
 def test_long_runs_of_brackets_are_one_word_and_quick():
     start = time.perf_counter()
     sequence = WordSplitter().split("a " + "(" * 20000 + " b")
-    # A minute where spaCy takes the run apart.
+    # This takes a minute where spaCy splits the run.
     assert time.perf_counter() - start < 10
     assert [len(word) for word in sequence.words] == [1, 20000, 1]
     assert sequence.offsets == [[0, 1], [2, 20002], [20003, 20004]]
@@ -61,3 +61,9 @@ def test_given_words_have_offsets_in_the_words_joined_by_a_space():
     assert sequence.text == "New York caf\u00e9 ."
     assert sequence.offsets == [[0, 8], [9, 13], [14, 15]]
     assert sequence.between(0, 1) == "New York caf\u00e9"
+
+
+def test_descriptions_bracket_spans_beside_each_other_and_at_the_ends():
+    words = "a b c d e".split()
+    assert describe(words, []) == "a b c d e"
+    assert describe(words, [("X", 0, 1), ("Y", 2, 2), ("X", 4, 4)]) == "[X a b] [Y c] d [X e]"

@@ -13,7 +13,6 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader
 from allennlp.predictors import Predictor
 
-from seal.common.bio import first_illegal
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.multilabel import MultilabelReader
 from tests.few_epochs import few_epochs
@@ -147,7 +146,7 @@ def test_an_srl_config_trains_a_step_and_predicts(config, tiny_bert, tmp_path, m
     predictor = Predictor.from_path(tmp_path / "run")
     record = predictor.predict_json({"words": ["The", "cook", "cut", "bread", "."], "predicates": [2]})
     (frame,) = record["frames"]
-    assert frame["index"] == 2 and len(frame["tags"]) == 5 and first_illegal(frame["tags"]) is None
+    assert frame["index"] == 2 and len(frame["tags"]) == 5 and first_broken(frame["tags"], "BIO") is None
     assert 0 < frame["probability"] <= 1
 
 

@@ -1,0 +1,66 @@
+"""
+Drawing that the figures of sub-commands share. matplotlib is imported only when a figure is drawn, as that is slow.
+"""
+
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+
+import numpy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BLUE, PALE = "#2f5d8a", "#9db8d2"
+
+
+def figure(columns: int, width: float, height: float) -> Tuple["Figure", numpy.ndarray]:
+    """A figure that is not shown in a window, and the array of its panels, which stand in a row."""
+    from matplotlib.figure import Figure
+
+    result = Figure(figsize=(width * columns, height), layout="constrained")
+    return result, numpy.atleast_1d(result.subplots(1, columns))
+
+
+def verbatim(name: str) -> str:
+    """A name escaped for a figure: matplotlib reads what stands between two `$` as TeX."""
+    return name.replace("$", r"\$")
+
+
+def draw_matrices(
+    matrices: Dict[str, numpy.ndarray],
+    names: List[str],
+    path: str,
+    axes: Tuple[str, str] = ("", ""),
+    caption: Optional[str] = None,
+    share: float = 1.0,
+) -> None:
+    """
+    Draws heat maps in a row, each with its own scale, white at 0 and grey at NaN.
+
+    # Parameters
+
+    matrices : `Dict[str, numpy.ndarray]`
+        By title; each `(names, names)`.
+    axes : `Tuple[str, str]`
+        What rows and columns stand for.
+    share : `float`
+        The share of the values, by magnitude, that the colour scale covers: a few values far beyond all others would
+        leave these white.
+    """
+    size = max(4.2, 0.2 * len(names) + 1.4)
+    rotation = 90 if max(map(len, names)) > 2 else 0
+    drawing, panels = figure(len(matrices), size, size)
+    for panel, (title, matrix) in zip(panels, matrices.items()):
+        found = numpy.abs(matrix[numpy.isfinite(matrix)])
+        limit = (numpy.quantile(found, share) or found.max()) if found.size else 0.0
+        limit = limit or 1.0
+        panel.set_facecolor("#dddddd")
+        image = panel.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
+        panel.set_title(title, fontsize=9)
+        panel.set_xticks(range(len(names)), map(verbatim, names), rotation=rotation, fontsize=7)
+        panel.set_yticks(range(len(names)), map(verbatim, names), fontsize=7)
+        panel.set(ylabel=axes[0], xlabel=axes[1])
+        beyond = "both" if found.size and found.max() > limit else "neither"
+        drawing.colorbar(image, ax=panel, shrink=0.75, extend=beyond)
+    if caption is not None:
+        drawing.suptitle(caption, fontsize=9)
+    drawing.savefig(path, dpi=150)
