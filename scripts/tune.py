@@ -88,7 +88,8 @@ def check(arguments: argparse.Namespace) -> None:
     refuse_idle_settings(arguments)
     if arguments.storage is not None and arguments.storage.suffix in (".csv", ".lock"):
         raise UserError(
-            f"--storage: '{arguments.storage}' has the ending of a file that is written beside it; take another, as .db."
+            f"--storage: '{arguments.storage}' has the ending of a file that is written beside it; take another, "
+            "such as .db."
         )
     at_least_one(arguments, "trials", "epochs", "threads")
     if arguments.timeout is not None and arguments.timeout <= 0:

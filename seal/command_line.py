@@ -5,6 +5,7 @@ Each docstring has the upstream name, the symptom without the patch and the cond
 in `seal/compat.py`.
 """
 
+import glob
 import json
 import multiprocessing
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO
 
 from allennlp.commands import evaluate, predict
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
@@ -50,11 +52,25 @@ def keep_undecodable_input_lines() -> None:
     replace_once(predict._PredictManager, "_get_json_data", _get_json_data)
 
 
+#: What a command reads of a model that is given as a folder.
+_FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
+
+
+def _files_read(paths: List[str]) -> List[str]:
+    """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
+    files: List[str] = []
+    for path in filter(None, paths):
+        files += [path, *glob.glob(path.partition("#")[0])]
+        files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
+    return [file for file in files if os.path.isfile(file)]
+
+
 def _check_files_and_batch_size(
     batch_size: Optional[int], inputs: List[str], outputs: Dict[str, List[str]]
 ) -> None:
     if batch_size is not None and batch_size < 1:
         raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
+    read = _files_read(inputs)
     option_of: Dict[str, str] = {}
     for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:
         if os.path.exists(path) and not os.path.isfile(path):
@@ -64,7 +80,7 @@ def _check_files_and_batch_size(
             named = ", ".join(dict.fromkeys((option_of[real], option)))
             raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
         option_of[real] = option
-        if os.path.exists(path) and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
+        if os.path.exists(path) and any(os.path.samefile(path, file) for file in read):
             raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
         if not os.path.isdir(os.path.dirname(path) or "."):
             raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
@@ -109,7 +125,9 @@ def _no_batch_sampler(module: Any) -> Iterator[None]:
     def load_archive(*args: Any, **settings: Any) -> Any:
         archive = original(*args, **settings)
         for loader in ("data_loader", "validation_data_loader"):
-            archive.config.get(loader, {}).pop("batch_sampler", None)
+            settings_of_loader = archive.config.get(loader)
+            if isinstance(settings_of_loader, Params):  # Else null, or a name alone.
+                settings_of_loader.pop("batch_sampler", None)
         return archive
 
     module.load_archive = load_archive
@@ -132,8 +150,8 @@ def check_options_of_predict() -> None:
 
     def _get_predictor(original, args):
         _check_predictor(args.predictor)
-        inputs, outputs = [args.input_file, args.archive_file], {"--output-file": [args.output_file or ""]}
-        _check_files_and_batch_size(args.batch_size, inputs, outputs)
+        inputs = [args.input_file, args.archive_file, args.weights_file or ""]
+        _check_files_and_batch_size(args.batch_size, inputs, {"--output-file": [args.output_file or ""]})
         if args.use_dataset_reader and args.input_file == "-":
             raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
         return original(args)
@@ -241,7 +259,8 @@ def check_options_of_evaluate() -> None:
         outputs = _outputs_of_evaluation(
             inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
         )
-        _check_files_and_batch_size(batch_size, [*inputs, str(archive_file)], outputs)
+        read = [*inputs, str(archive_file), kwargs.get("weights_file") or ""]
+        _check_files_and_batch_size(batch_size, read, outputs)
         with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
             return original(
                 archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -321,6 +322,25 @@ def test_the_input_is_not_written_over(command, archive, tmp_path, name, option)
     told = command(name, str(archive), str(data), option, same, *more)
     assert told == f"error: {option}: '{same}' is the input, which would be lost; name another file.\n"
     assert data.read_text() == before
+
+
+@pytest.mark.parametrize("name", ["predict", "evaluate"])
+def test_what_is_read_by_another_name_is_not_written_over(command, archive, tmp_path, name):
+    folder, data, weights = tmp_path / "model", tmp_path / "train.tsv", tmp_path / "other.th"
+    folder.mkdir()
+    shutil.copy(archive, folder / "model.tar.gz")
+    weights.write_bytes(b"weights")
+    more = ("--use-dataset-reader", "--predictor", "plain") if name == "predict" else ()
+    for model, given, output, options in (
+        (folder, data, folder / "model.tar.gz", ()),
+        (archive, f"{data}#valid", data, ()),
+        (archive, tmp_path / "tr*.tsv", data, ()),
+        (archive, data, weights, ("--weights-file", str(weights))),
+    ):
+        before = output.read_bytes()
+        told = command(name, str(model), str(given), "--output-file", str(output), *options, *more)
+        assert told == f"error: --output-file: '{output}' is the input, which would be lost; name another file.\n"
+        assert output.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ def without_autocast(forward: Callable) -> Callable:
 
     @functools.wraps(forward)
     def in_full(
-        self: torch.nn.Module, condition: Optional[torch.Tensor], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+        self: torch.nn.Module,
+        condition: Optional[torch.Tensor],
+        outputs: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         with torch.autocast(outputs.device.type, enabled=False):
             return forward(self, condition, outputs, mask)

@@ -145,7 +145,7 @@ class GradientBasedInference(Sampler):
         for _ in range(self.num_steps):
             with torch.enable_grad():
                 value = self._value(problem, self._outputs(problem, point))
-                # Mixed precision is of the forward pass alone: a backward pass under autocast multiplies in half precision.
+                # Under autocast a backward pass, too, would multiply in half precision.
                 with torch.autocast(point.device.type, enabled=False):
                     (point.grad,) = torch.autograd.grad(value.sum(), point)
             if self.keep == "best":
