@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# With the options that not every suite takes.
+# The suites, each with the options that it takes and some other suites do not.
 SUITES = {
     "srl": ("encoder", "layers", "width", "warmup_steps"),
     "multilabel": ("dataset",),
@@ -85,7 +85,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
-    """The names of a comma-separated list; all where none is given."""
+    """
+    The names in the comma-separated list `given`, or all `known` names if it is `None`.
+
+    # Raises
+
+    `UserError` if the list is empty or has a name that is not known.
+    """
     from scripts.measure.suite import UserError
 
     names = known if given is None else [name.strip() for name in given.split(",") if name.strip()]
@@ -98,7 +104,13 @@ def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
 
 
 def fill_in(arguments: argparse.Namespace) -> None:
-    """The defaults of what was not given; refuses what the suite does not take."""
+    """
+    Sets options that were not given to their defaults.
+
+    # Raises
+
+    `UserError` if an option was given that the suite does not take.
+    """
     from scripts.measure.suite import UserError
 
     for option, default in DEFAULTS.items():
@@ -108,11 +120,11 @@ def fill_in(arguments: argparse.Namespace) -> None:
             raise UserError(f"--{option.replace('_', '-')}: the suite {arguments.suite} takes none.")
 
 
-# Both import torch and AllenNLP: after what can be refused without.
+# The functions below import torch and AllenNLP, which takes seconds: `run` checks first what can be checked without.
 
 
 def srl(arguments: argparse.Namespace) -> Any:
-    """The cases that are asked for, and what measures them."""
+    """The cases that were asked for, and the object whose methods measure them."""
     from scripts.measure.bench_srl import CASES, SrlBenchmark
     from scripts.measure.bench_srl_parts import METHODS
 
@@ -233,7 +245,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     drawn = table
     if arguments.suite != "srl":
-        # By one clock, else every panel would be there twice; the GPU's work shows only in the other.
+        # The figure shows one clock only, or every panel would appear twice. With a GPU it is the wall clock, since CPU
+        # seconds do not include the GPU's work.
         left_out = ("cpu_seconds", "examples_per_cpu_second")
         if not torch.cuda.is_available():
             left_out = ("seconds", "examples_per_second")

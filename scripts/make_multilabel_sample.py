@@ -2,10 +2,10 @@
 
     python scripts/make_multilabel_sample.py --out data/multilabel_sample --seed 29
 
-Every recipe starts from a hidden dish that settles most of its labels together; of the dish itself only noisy
-words are seen, and most words fit several labels.  So what one label is says something about the others that
-the words do not.  The same seed and sizes always give the same bytes: all chance comes from
-``random.Random.random``, which is the same on every machine and for every version of Python.
+Every recipe starts from a hidden dish that decides most of its labels together.  Only noisy words of the dish are
+seen, and most words fit several labels.  So one label is evidence about the others that the words do not give.
+The same seed and sizes always give the same bytes: all randomness comes from ``random.Random.random``, which is
+the same on every machine and for every version of Python.
 """
 
 import random
@@ -33,7 +33,7 @@ AT_MOST_ONE = (PACES,)
 IMPLIES = (("vegan", "vegetarian"), ("fiery", "spicy"), ("nightcap", "beverage"))
 
 # A dish: cuisine | courses | diets | labels it always has | labels that half of its recipes have, all of them
-# or none.  One course and one diet is drawn; vegan stands for a diet, as it brings vegetarian with it.
+# or none.  One course and one diet are drawn; vegan counts as a diet, since it implies vegetarian.
 DISHES = """
 italian | main | meaty vegetarian | slow | warming
 italian | main starter | seafood vegetarian | quick |
@@ -77,8 +77,8 @@ nordic | dessert | vegetarian | |
 nordic | main | seafood | grilled | picnic
 """
 
-# A rare label follows from others: a row that has them all ("/" parts alternatives) gets it at RARE_ODDS, any
-# other row hardly ever.
+# A rare label depends on others: a row that has them all ("/" separates alternatives) gets it with probability
+# RARE_ODDS, any other row with RARE_STRAY_ODDS.
 RARE_RULES = (
     ("street_food", "mexican/thai/indian starter quick spicy"),
     ("feast", "french/moroccan/nordic main meaty slow"),
@@ -89,9 +89,9 @@ RARE_RULES = (
 RARE_ODDS = 0.85
 RARE_STRAY_ODDS = 0.004
 FUSION_ODDS = 0.05  # the cuisine is another one than the dish's
-LOOSE_ODDS = 0.02  # for each label of STYLES: it comes or goes against the dish
+LOOSE_ODDS = 0.02  # for each label of STYLES: it is added to or taken from those of the dish
 
-# Words that tell of a label; many stand under several labels, so one word rarely settles anything.
+# Words that indicate a label; many are listed for several labels, so one word rarely decides anything.
 WORDS = {
     "italian": "basil oregano parmesan mozzarella ricotta pasta polenta tomato olive caper garlic prosciutto "
                "pesto balsamic rosemary sage fennel courgette aubergine anchovy pine_nut mascarpone gnocchi",
@@ -139,7 +139,8 @@ boil fry bake chill sprinkle portion cup handful teaspoon zest fresh dried ripe 
 FEWEST_WORDS, MOST_WORDS = 7, 14
 COMMON_ODDS = 0.22  # a word that says nothing
 STRAY_ODDS = 0.16  # a word of any label, wrong or right
-# How often a rare label speaks, and any other; integers, as sums of floats differ between Python versions.
+# How often a word is drawn for a rare label and for any other; integers, as sums of floats differ between Python
+# versions.
 RARE_WEIGHT, WEIGHT = 7, 20
 
 
@@ -170,12 +171,12 @@ def draw_labels(rng, dishes):
         labels.update(perhaps)
     labels.update(implied for label, implied in IMPLIES if label in labels)
     for label in STYLES:
-        allowed = all(implied in labels for one, implied in IMPLIES if one == label)  # vegan meat cannot be
-        needed = any(label == implied and one in labels for one, implied in IMPLIES)  # fiery stays spicy
+        allowed = all(implied in labels for one, implied in IMPLIES if one == label)  # vegan needs vegetarian
+        needed = any(label == implied and one in labels for one, implied in IMPLIES)  # fiery needs spicy
         if rng.random() < LOOSE_ODDS and allowed and not needed:
             labels.symmetric_difference_update([label])
     for label, rule in RARE_RULES:
-        stray = all(implied in labels for one, implied in IMPLIES if one == label)  # a nightcap is a beverage
+        stray = all(implied in labels for one, implied in IMPLIES if one == label)  # a nightcap needs beverage
         if rng.random() < (RARE_ODDS if fits(labels, rule) else RARE_STRAY_ODDS * stray):
             labels.add(label)
     return labels

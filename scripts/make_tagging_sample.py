@@ -3,10 +3,10 @@
     python scripts/make_tagging_sample.py --out data/tagging_sample --seed 41
 
 A note names a seller, goods, a place, a day and a price, in the order that its clerk is used to.  Most names fit
-several entities (Rose sells roses in Rose Lane), commas are often left out, and each entity stands once at most.
-So what one tag is says something about the others that the words do not.  The same seed and sizes always give the
-same bytes: all chance comes from ``random.Random.random``, which is the same on every machine and for every
-version of Python.
+several entities (Rose sells roses in Rose Lane), commas are often left out, and each entity occurs once at most.
+So one tag is evidence about the others that the words do not give.  The same seed and sizes always give the same
+bytes: all randomness comes from ``random.Random.random``, which is the same on every machine and for every version
+of Python.
 """
 
 import random
@@ -29,7 +29,7 @@ CLERKS = (
 )
 # How likely a note is to leave an entity out.
 LEFT_OUT = {"SEL": 0.1, "ITM": 0.15, "LOC": 0.25, "DAY": 0.25, "PRC": 0.35}
-COMMA = 0.3  # between two entities; else nothing stands there
+COMMA = 0.3  # how likely a comma is between two entities; otherwise nothing separates them
 
 # Words that fit one entity, and words that fit several: these are most of what stands in a note.
 GIVEN = "Anna Bert Clara David Edith Frank Greta Hugo Ida Jonas Karin Ludwig Mona Nils Otto Paula".split()
@@ -102,7 +102,7 @@ WRITE = {"SEL": seller, "ITM": goods, "LOC": place, "DAY": day, "PRC": price}
 
 
 def draw_note(rng):
-    """The rows of a note, each a word, its kind and its tag; fewer than two entities are no note."""
+    """The rows of a note, each a word, its kind and its tag; empty where fewer than two entities were drawn."""
     entities = [name for name in choice(rng, CLERKS).split() if rng.random() >= LEFT_OUT[name]]
     rows = []
     for place_in_note, name in enumerate(entities):

@@ -26,7 +26,7 @@ example:
 The config of a run then says where they are, and how many numbers a word has:
   tagging.encoder.bilstm(vectors='results/vectors/twitter_pos.txt', word_dim=384)
 """
-# Of a word; only an address or a run of laughter has more.
+# The pieces of a word that are read at most; only a web address or a long run of laughter has more.
 MAX_PIECES = 128
 
 
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def words_of(config: Path, data: List[Path]) -> List[str]:
-    """The words of the files, the frequent ones first; of equals, the first."""
+    """The words of the files in lower case, the most frequent first; words of equal counts as they first occur."""
     from collections import Counter
 
     from allennlp.common import Params
@@ -65,12 +65,12 @@ def words_of(config: Path, data: List[Path]) -> List[str]:
         counts = Counter(
             word for path in data for instance in reader.read(str(path)) for word in tokens(instance)
         )
-    # A blank would end the word in the file.
+    # In the file of vectors, a blank ends the word.
     return [word for word, _ in counts.most_common() if word and not any(letter.isspace() for letter in word)]
 
 
 def load(encoder: str, layer: int) -> Any:
-    """Tokenizer and transformer."""
+    """The tokenizer, and the transformer in evaluation mode."""
     from transformers import AutoModel, AutoTokenizer
 
     try:

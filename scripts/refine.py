@@ -94,7 +94,7 @@ def read(archive: Any, data: Path, batch_size: int) -> List[Dict[str, Any]]:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Writes table and figure; returns what they say in a few lines."""
+    """Writes the table and the figure; returns a summary of a few lines."""
     import torch
 
     from scripts.measure import refinement

@@ -7,7 +7,10 @@ from pathlib import Path
 
 
 def parse_arguments(argv, description, out, seed, sizes, unit):
-    """`--out`, `--seed` and the size of each split; `sizes` has their defaults, `unit` says what is counted."""
+    """
+    Parses `--out`, `--seed` and an option for the size of each split. `sizes` has the splits with their default sizes,
+    `unit` is what is counted.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out", type=Path, default=out, help="folder for the files")
@@ -25,7 +28,7 @@ def parse_arguments(argv, description, out, seed, sizes, unit):
 
 
 def write(folder, files):
-    """Writes texts by file name."""
+    """Writes files into `folder`, which is made where it is missing; `files` maps names to texts."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         # newline="\n" keeps the bytes the same on every system.

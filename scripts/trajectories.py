@@ -43,7 +43,7 @@ def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
     """The folders of each group."""
     groups: Dict[str, List[Path]] = {}
     for source in sources:
-        # A name may have the sign in it, as 'k = 1'; a folder hardly.
+        # The last "=" separates: a name may contain one, such as 'k = 1', a folder hardly ever does.
         name, sign, folders = source.rpartition("=")
         paths = [Path(folder.strip()) for folder in folders.split(",") if folder.strip()]
         if not sign or not name.strip() or not paths:
@@ -57,7 +57,7 @@ def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
 
 
 def files_of(out: Path) -> List[Path]:
-    """Table and figure."""
+    """The paths of the table and of the figure."""
     if out.name in ("", ".."):
         raise UserError(f"--out: {out} is a folder; give the name of table and figure in it.")
     # Not `with_suffix`: a name may have a dot in it, as tau_0.5.

@@ -117,7 +117,7 @@ class Tuning:
         self._arguments, self._show = arguments, show
         own = search_spaces.all_settings(arguments.dataset, arguments.method)["seed"]
         self.seed = own if arguments.seed is None else arguments.seed
-        # What the callback of a trial calls; a config, which is text, could not hand it over.
+        # The function that the callback below calls is the last one here: a config is text and cannot hold a function.
         tell: List[Any] = []
         self._tell = tell
 
@@ -127,7 +127,13 @@ class Tuning:
                 tell[-1](epoch, metrics)
 
     def train(self, trial: Any, settings: Dict[str, Any]) -> float:
-        """The best validation score; raises `TrialPruned` when the trial is not worth going on."""
+        """
+        Trains with these settings; returns the best validation score of the last phase.
+
+        # Raises
+
+        `TrialPruned` if the trial is pruned, or if its loss is no longer finite; `UserError` if the config is invalid.
+        """
         import optuna
         from allennlp.commands.train import train_model
         from allennlp.common import Params
@@ -137,7 +143,7 @@ class Tuning:
         def tell(epoch: int, metrics: Dict[str, Any]) -> None:
             self._show(trial, epoch)
             trial.set_user_attr("epochs", epoch + 1)
-            # An earlier phase trains something else than what predicts in the end.
+            # Scores count from the last phase on: earlier phases train another net than the one that predicts.
             if epoch >= first:
                 scores.append(metrics[f"validation_{self._arguments.metric}"])
                 trial.report(scores[-1], epoch - first)
@@ -176,7 +182,7 @@ class Tuning:
 
 @contextmanager
 def quiet(verbose: bool) -> Iterator[None]:
-    """Nothing that is written inside is seen, unless `verbose`; logging is afterwards as it was before."""
+    """Hides what is written to stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
     root, hook = logging.getLogger(), sys.excepthook
     handlers, level = list(root.handlers), root.level
     out, err = (sys.stdout, sys.stderr) if verbose else (io.StringIO(), io.StringIO())
@@ -192,7 +198,7 @@ def quiet(verbose: bool) -> Iterator[None]:
 
 
 def search(arguments: argparse.Namespace, study: Any) -> None:
-    """Trains until the storage has its trials, the first ones among them, or time is out."""
+    """Runs trials until the storage has as many as wanted, the first ones among them, or until the time-out."""
     wanted, before = arguments.trials, len(finished(study))
     end = math.inf if arguments.timeout is None else time.monotonic() + arguments.timeout
     first = search_spaces.first_trials(arguments.dataset, arguments.method, arguments.held)[:wanted]
@@ -217,12 +223,12 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
     tuning = Tuning(arguments, show)
 
     def objective(trial: Any) -> float:
-        # A seed a trial, so that processes that share the search, or go on with it, choose differently.
+        # Each trial has a seed of its own: else processes that share or continue the search would draw the same values.
         trial.study.sampler = TPESampler(seed=1000 * tuning.seed + trial.number)
         try:
             return tuning.train(trial, {name: values.suggest(trial, name) for name, values in space.items()})
         except KeyboardInterrupt:
-            study.enqueue_trial(trial.params)  # To be repeated, before anything new.
+            study.enqueue_trial(trial.params)  # It is repeated before any new trial.
             raise
 
     def after(study: Any, _: Any) -> None:
@@ -256,7 +262,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
 
     def end(*_: Any) -> None:
-        raise KeyboardInterrupt  # Optuna notes it in the storage, as it does not an exit.
+        raise KeyboardInterrupt  # Optuna records it in the storage; it would not record a `SystemExit`.
 
     def tune() -> None:
         defaults = ("epochs",) if arguments.epochs is None else ()

@@ -11,7 +11,7 @@ from scripts.measure.suite import Scores
 from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("row",)
-"""A row by its number in the split, from 0: files are read in their order."""
+"""A row is named by its number in the split, from 0; files are read in order."""
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -38,13 +38,16 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
 
 score = partial(score_splits, score_split)
 """
-Of a run's best model, each split: at 0.5, and at the thresholds that its training tuned on the validation data, which
-are part of the weights.
+Scores a run's best model on each split: at 0.5, and at the thresholds that its training tuned on the validation data,
+which are part of the weights.
 """
 
 
 def example_f1(predicted: Any, gold: Any, empty_f1: float) -> Any:
-    """`(rows,)`, 0 to 1: `2 correct / (predicted + gold)`, and `empty_f1` where there is neither."""
+    """
+    The F1 of each row, `(rows,)`, 0 to 1: `2 correct / (predicted + gold)`, or `empty_f1` for a row that has neither.
+    `predicted` and `gold` are booleans, `(rows, labels)`.
+    """
     sizes = (predicted.sum(dim=1) + gold.sum(dim=1)).double()
     f1 = 2 * (predicted & gold).sum(dim=1) / sizes.clamp(min=1)
     return f1.masked_fill(sizes == 0, empty_f1)

@@ -31,11 +31,11 @@ class Run:
     config : `str`
         Its jsonnet.
     epochs : `int`
-        At most; for the progress bar.
+        The largest number of epochs; for the progress bar.
     splits : `Tuple[str, ...]`
-        Those that are to be scored, the one for validation among them.
+        The splits that are to be scored, the validation split among them.
     given : `Dict[str, str]`, optional (default = `{}`)
-        What the command says of it beside its method and seed: names and jsonnet values.
+        What the command line sets in it besides method and seed: names and jsonnet values.
     own : `Tuple[str, ...]`, optional (default = `()`)
         The names among these that are for its method alone.
     """
@@ -52,7 +52,7 @@ class Run:
     state: str = "waiting"
 
     def __post_init__(self) -> None:
-        # Now: while a run is scored, the whole process is in another working directory.
+        # Computed here, since the working directory of the process is another one while a run is scored.
         self.shown_log = os.path.relpath(self.log)
 
     @property
@@ -72,7 +72,7 @@ class Run:
         return not self.missing_splits()
 
     def metrics(self) -> Dict[str, Dict[str, float]]:
-        """What was measured so far, by split; nothing of a run that is still to be trained."""
+        """The metrics that were measured so far, by split; empty for a run that is still to be trained."""
         path = self.folder / "result.json"
         return read_json(path)["metrics"] if path.is_file() else {}
 
@@ -83,18 +83,18 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """Whether nothing but scores may be missing."""
+        """Whether its training has ended, so that only scores may be missing."""
         return (self.folder / "trained.json").is_file()
 
     @property
     def resumes(self) -> bool:
-        """Whether its training was stopped, and will go on from there."""
+        """Whether its training was stopped and can be resumed."""
         recovers = self.suite.methods[self.method].recovers
         return not self.trained and recovers and any(self.model.glob("training_state_*.th"))
 
     def tidy(self) -> None:
         """
-        Removes what a run that has scores needs no more: the note of an error, and the way back, which is most of its
+        Removes what a scored run no longer needs: the note of an error, and the checkpoints, which are most of its
         size.
         """
         states = [*self.model.glob("model_state_*.th"), *self.model.glob("training_state_*.th")]
@@ -103,8 +103,12 @@ class Run:
 
     def check_settings(self) -> None:
         """
-        Refuses to mix two experiments in one folder, or in one training. A run that was trained stays as it
-        is when its config reads otherwise by now: `provenance.changes` tells.
+        Refuses to mix two experiments in one folder or in one training. A finished training is kept even if its config
+        now evaluates to something else: `provenance.changes` reports this.
+
+        # Raises
+
+        `UserError` if the folder has a run with other settings, or a training to be resumed that began with others.
         """
         config = self.folder / "config.jsonnet"
         if config.is_file() and config.read_text(encoding="utf-8") != self.config:
@@ -125,7 +129,7 @@ def run_name(suite: str, method: str, seed: int) -> str:
 
 class Runner:
     """
-    Brings runs to their end; used by several threads, a run each.
+    Trains and scores runs. Several threads use one runner, each for a run of its own.
 
     # Parameters
 
@@ -136,7 +140,7 @@ class Runner:
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._stopped = threading.Event()
-        # Scoring happens in this process, a run at a time.
+        # Scoring happens in this process, one run at a time.
         self._scoring = threading.Lock()
 
     def stop(self) -> None:
@@ -167,7 +171,7 @@ class Runner:
                 raise
 
     def _wait(self) -> None:
-        """For a moment; raises `Stopped` where this process is to end."""
+        """Waits for 0.2 seconds; raises `Stopped` if the runner was stopped."""
         if self._stopped.wait(0.2):
             raise Stopped()
 
@@ -177,8 +181,8 @@ class Runner:
             recovered = run.resumes
             status = self._train(run, lock, recover=recovered)
             if status > 0 and recovered:
-                # A kill can leave a file torn that AllenNLP does not replace in time; the beginning is always
-                # whole.
+                # A kill can leave a truncated file that AllenNLP reads when it resumes; a training from the beginning
+                # does not read it.
                 recovered = False
                 status = self._train(run, lock, recover=False)
             if status != 0:
@@ -188,10 +192,10 @@ class Runner:
         try:
             self._score(run)
         except _BadModel as error:
-            # A model that has been scored before was the right one.
+            # A model that was scored before is the right one.
             if not recovered or run.metrics():
                 raise RunFailed(str(error)) from error
-            # A kill between a checkpoint and its copy as the best model leaves that torn, or an older one.
+            # A kill between a checkpoint and its copy as the best model leaves that copy truncated, or an older model.
             (run.folder / "trained.json").unlink()
             shutil.rmtree(run.model)
             self._train_and_score(run, lock)
@@ -213,7 +217,8 @@ class Runner:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[lock],
-                # Control-C reaches us alone, and we end it; else its end would look like a failure.
+                # In a group of its own, the training does not get Control-C: this process does, and ends the training.
+                # Otherwise the end of the training would look like a failure.
                 process_group=0,
             )
             try:
@@ -234,13 +239,13 @@ class Runner:
 
     def _score(self, run: Run) -> None:
         """
-        A split at a time, and the validation split first: it tells whether the model is the one trained. The scores of
-        a split are kept, whatever comes of the next.
+        Scores one split at a time, the validation split first, since its score shows whether the model is the one that
+        was trained. The scores of a split are written before the next one, and kept if that fails.
         """
         config = read_json(run.model / "config.json")
         validation = run.suite.validation
         paths = run.suite.splits()
-        # A config may point elsewhere (--overrides).
+        # A config may name another file (--overrides).
         paths[validation] = config["validation_data_path"]
         epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
         training = {
@@ -254,7 +259,7 @@ class Runner:
                 reported = epochs[-1][f"best_validation_{run.suite.selection}"]
                 _check_score(run, scores.metrics[run.suite.selection], reported, tolerance(config))
             write_gzip(run.folder / f"frames_{split}.csv.gz", scores.examples.to_csv(index=False))
-            # Facts of the model stay those of the first time.
+            # The facts of the model are those of the first scoring.
             metrics = {"train": {**training, **facts}, **run.metrics(), split: scores.metrics}
             # In the suite's order, whichever was scored first.
             ordered = {name: metrics[name] for name in [*paths, "train"] if name in metrics}
@@ -262,7 +267,7 @@ class Runner:
             run.tidy()
 
     def _split_scores(self, run: Run, split: str, path: str) -> Tuple[Scores, Dict[str, float]]:
-        """With the facts of the model. An error is the model's only where its weights cannot be read."""
+        """The scores, and the facts of the model. An error is a `_BadModel` only if its weights cannot be read."""
         run.state = "waiting for its scores"
         with self._scoring:
             if self._stopped.is_set():
@@ -281,7 +286,7 @@ class _BadModel(Exception):
 
 
 def _is_torn(weights: Path) -> bool:
-    """Whether it is not, or no more, the whole zip archive that `torch.save` writes."""
+    """Whether the file is missing, or is not the complete zip archive that `torch.save` writes."""
     try:
         with zipfile.ZipFile(weights) as archive:
             return archive.testzip() is not None
@@ -298,8 +303,8 @@ def _check_score(run: Run, found: float, reported: float, allowed: float) -> Non
 
 def tolerance(config: Dict[str, Any]) -> float:
     """
-    How far, in points, a model may score from what its training reported of it: rounding on a GPU, no more, unless
-    its inference starts at random, since the starts of scoring are not those of training.
+    How far, in points, the score of a model may be from the one that its training reported. It is the rounding of a
+    GPU, and more if inference starts at random, since the starts are then not those of training.
     """
     return 5.0 if config["model"].get("inference", {}).get("start") == "random" else 0.02
 
@@ -330,16 +335,16 @@ def training_environment(threads: int) -> Dict[str, str]:
 
 
 def first_epochs(folder: Path) -> Set[int]:
-    """Those that a training of the run began or went on with, from 0; none of one that is older than the note."""
+    """The epochs, from 0, at which a training of the run began or was resumed; empty where that was not recorded."""
     noted = provenance.trainings(folder)
     return {training["first_epoch"] for training in noted if "first_epoch" in training}
 
 
 def epoch_seconds(epochs: List[Dict[str, Any]], first: Collection[int] = ()) -> List[float]:
     """
-    The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each: they
-    hold the time since training began, or went on after a kill, with one of the `first` epochs. Where those were
-    not noted, a time that is less than the one before tells.
+    The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each. These hold the
+    time since the training began or was resumed after a kill, which it was at the `first` epochs. Where they were not
+    recorded, a time that is not above the one before it shows that the training was resumed.
     """
     seconds, before = [], 0.0
     for epoch, metrics in enumerate(epochs):
@@ -368,7 +373,7 @@ def _epoch(path: Path) -> int:
 
 
 def _reason(log: Path) -> str:
-    """The sentence in which a training ended."""
+    """The error that ended a training, from its log: the last `error:` line, or else the last line."""
     lines: List[str] = [
         line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
     ]

@@ -13,7 +13,10 @@ LEVEL = 0.05
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2, sign: bool = False) -> str:
-    """`mean ± deviation`, the sample's; the mean alone of one value, and a dash of none. With `sign`, `+` too."""
+    """
+    `mean ± sample deviation`; the mean alone where there is one value, a dash where there is none. With `sign`, a
+    positive mean has a plus sign.
+    """
     series = pandas.Series(list(values), dtype=float)
     if series.empty:
         return "–"
@@ -22,7 +25,7 @@ def mean_and_deviation(values: Sequence[float], digits: int = 2, sign: bool = Fa
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The first column is text, the others are numbers."""
+    """A Markdown table; its first column is text, the others are numbers."""
     lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -34,6 +37,7 @@ def present_methods(suite: Suite, table: pandas.DataFrame) -> List[str]:
 
 
 def split_table(suite: Suite, table: pandas.DataFrame, split: str) -> str:
+    """A row for each method, a column for each metric: mean and deviation over seeds."""
     rows = []
     for method in present_methods(suite, table):
         ours = table[(table["method"] == method) & (table["split"] == split)]
@@ -46,7 +50,7 @@ def split_table(suite: Suite, table: pandas.DataFrame, split: str) -> str:
 
 
 def comparison_table(suite: Suite, table: pandas.DataFrame, comparisons: Comparisons, split: str) -> str:
-    """The gains over the baseline, of seeds that both have."""
+    """The methods' gains over the baseline on the seeds that both have, and p; empty if nothing was compared."""
     header = ["method"]
     for metric in suite.statistics:
         header += [f"{suite.metrics[metric]} difference", "p"]
@@ -70,7 +74,9 @@ def mean_gain(suite: Suite, table: pandas.DataFrame, method: str, split: str, me
 
 
 def gains(table: pandas.DataFrame, before: str, after: str) -> pandas.Series:
-    """Of one data set, split and metric: how far one method is above another, for each seed that both have."""
+    """
+    How far `after` scores above `before`, for each seed that both have; `table` holds one data set, split and metric.
+    """
     wide = table.pivot(index="seed", columns="method", values="value")
     if not {before, after} <= set(wide.columns):
         return pandas.Series(dtype=float)
@@ -108,12 +114,14 @@ def page(
     settings: Sequence[str] = (),
 ) -> str:
     """
+    The text of the page.
+
     # Parameters
 
     comparisons : by suite.
     facts : what the numbers were measured on, a line each.
     warnings : sentences to be read before the numbers.
-    settings : those of the runs, a line each.
+    settings : the settings that the runs were given, a line each.
     """
     from scripts.measure import family_tables  # Not above: it takes its cells from this module.
 

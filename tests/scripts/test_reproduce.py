@@ -131,7 +131,7 @@ def test_archives_of_the_same_frames_are_the_same_bytes(tmp_path, monkeypatch):
 
 
 def evaluated(text, folder=ROOT / "training_configs"):
-    path = folder / "a_run.jsonnet"  # Need not exist: it says where imports start.
+    path = folder / "a_run.jsonnet"  # It need not exist: imports are relative to it.
     return json.loads(
         _jsonnet.evaluate_snippet(str(path), text, import_callback=lambda base, name: import_file(base, name))
     )
@@ -275,7 +275,7 @@ def test_a_run_that_another_process_trains_with_other_settings_meanwhile_is_refu
     assert reproduce.main([*TINY, "--methods", "crf", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("error: ") and "config.jsonnet is of a run with other settings" in message
-    # Nothing is noted in the other's folder.
+    # Nothing is written in the other's folder.
     assert not list(tmp_path.rglob("*.json"))
     # Nor is it taken for ours once the other has ended.
     (run,) = plan(reproduce.parser().parse_args([*TINY, "--methods", "crf", "--out", str(tmp_path / "ended")]))
@@ -338,7 +338,7 @@ def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path
     shared = "fraction=0.02, validation_dataset_reader.fraction=0.05`"
     lines = [f"- `epochs=3, {shared}: cross_entropy on srl_sample", f"- `epochs=4, {shared}: crf on srl_sample"]
     assert "## How it was trained\n\n" + "\n".join(lines) + "\n\n" in page
-    # A run from before there was such a note breaks no page.
+    # A run from before there were such records breaks no page.
     write_json(noted, {"trainings": content["trainings"]})
     reproduce.report(tmp_path, "", "")
     page = (tmp_path / "results.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What becomes of a run's model when its scoring ends in an error; nothing is trained here."""
+"""What happens to a run's model when its scoring ends in an error; nothing is trained here."""
 
 import pandas
 import pytest
@@ -15,7 +15,7 @@ PATHS = {"train": "a", "test": "its test", "dev": "its dev"}
 
 
 def write_model(run):
-    """What a training leaves of its best model."""
+    """Writes what a training leaves of its best model."""
     run.model.mkdir(parents=True)
     write_json(run.model / "config.json", {"validation_data_path": PATHS["dev"], "model": {}})
     epoch = {"training_duration": "0:00:01", "best_validation_f1": REPORTED, "best_epoch": 0}
@@ -43,7 +43,7 @@ class Scorer:
 
 
 def recovered(folder, scorer):
-    """A run whose training went on after a kill, and has ended."""
+    """A run whose training was resumed after a kill and has ended."""
     suite = Suite(
         name="made_up",
         dataset="here",
@@ -90,7 +90,7 @@ def test_an_error_that_is_not_the_models_loses_nothing(split, error, tmp_path, t
     assert split in read_json(run.folder / "failed.json")["error"]
     # What could be scored before is kept.
     assert set(run.metrics()) == (set() if split == "dev" else {"dev", "train"})
-    # Once it is mended, the same model is scored.
+    # Once the cause of the error is gone, the same model is scored.
     run.suite.score.wrong.clear()
     Runner(1).finish(run)
     assert (run.model / "the recovered one").exists() and trained_again == []
@@ -141,7 +141,7 @@ def test_a_run_that_lacks_a_split_nobody_asks_for_has_not_failed(meanwhile, tmp_
         state.touch()
     with pytest.raises(RunFailed):
         Runner(1).finish(run)
-    # With the scores of dev, the model needs no way back.
+    # With the scores of dev, the checkpoints are not needed any more.
     assert len(results.failures(tmp_path)) == 1 and not any(state.exists() for state in states)
     run.splits = ("dev",)
     if meanwhile:

@@ -110,7 +110,7 @@ def test_the_first_trials_are_the_configs_own_settings_and_their_neighbours():
     first = search_spaces.first_trials("bibtex", "margin", (("loss_net_lr", "1e-4"),))
     own = first[0]
     assert own == search_spaces.own_settings("bibtex", "margin", (("loss_net_lr", "1e-4"),))
-    # A third of the energy weight would be outside its range, of which the config's own is the end.
+    # A third of the energy weight lies outside its range, since the config's own value is the lower end.
     assert first[1:] == [
         {**own, "energy_weight": pytest.approx(6e-4)},
         {**own, "task_net_lr": pytest.approx(3e-3)},
@@ -150,7 +150,7 @@ def test_settings_that_are_held_may_change_the_phases(settings, epochs):
 
 
 class Trial:
-    """What a training sees of Optuna's."""
+    """The part of an Optuna trial that a training uses."""
 
     number = 0
 
@@ -238,7 +238,7 @@ def test_a_search_and_its_next_trial(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def untrained(monkeypatch):
-    """Trials that are not trained: the list of their settings, and a plan of what else befalls them."""
+    """Makes trials return at once; records their settings, and raises the planned errors."""
     seen = SimpleNamespace(settings=[], errors={}, epochs=[])
 
     def train(self, trial, settings):

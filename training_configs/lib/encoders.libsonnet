@@ -39,21 +39,21 @@ local words = import 'words.libsonnet';
     },
   },
 
-  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder; `max_length` is no more than the
-  // wordpieces that it takes at once.
+  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `max_length` is the number of
+  // wordpieces that are read at once; it may not be larger than what the model takes.
   transformer(model_name, max_length=512): {
     indexers: {
       tokens: {
         type: 'pretrained_transformer_mismatched',
         model_name: model_name,
         max_length: max_length,
-        // AllenNLP's default, 'tags', is where the tags of a tagger are. A vocabulary without an unknown word, which
-        // this is, has a name that ends so.
+        // AllenNLP's default is 'tags', which already holds the tags of a tagger. The name has to end in 'tags': that
+        // marks a vocabulary without an unknown word, as this one is.
         namespace: 'wordpiece_tags',
       },
     },
     vocabulary: {},
-    // Words have no vocabulary here; a tag that only dev has is known and scored, not an error.
+    // There is no vocabulary of words, only one of tags: with dev, a tag that only dev has is scored and not an error.
     vocabulary_from: ['train', 'validation'],
     settings: { type: 'transformer', model_name: model_name, max_length: max_length },
   },

@@ -6,7 +6,7 @@ local words = import 'words.libsonnet';
 {
   // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
   //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
-  //   trainable    whether these change in training
+  //   trainable    whether the word vectors change in training
   //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
   //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
   bilstm(
@@ -53,8 +53,8 @@ local words = import 'words.libsonnet';
     },
   },
 
-  // The paper's BiLSTM for entities, and its inputs "NER+", which are trained. Those of "NER" are
-  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`, and "NER++" has `characters=25` or another
+  // The paper's BiLSTM for entities with its inputs "NER+", whose embeddings are trained. The inputs "NER" are
+  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`; for "NER++", set `characters=25` or another
   // number.
   ner(
     word_dim=100,
