@@ -10,10 +10,10 @@ matplotlib.use("Agg")  # No window: a figure must not need a screen.
 import matplotlib.pyplot as plt  # noqa: E402
 import pandas  # noqa: E402
 
+from scripts.measure.cells import gains, present_methods  # noqa: E402
 from scripts.measure.family_tables import present_suites  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import Family, Suite  # noqa: E402
-from scripts.measure.tables import gains, present_methods  # noqa: E402
 
 COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
 MARKERS = "osD^vPX*<>hp"

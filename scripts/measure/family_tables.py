@@ -4,9 +4,7 @@ from typing import Dict, List
 
 import pandas
 
-from scripts.measure.results import Comparisons
-from scripts.measure.suite import Family, Suite
-from scripts.measure.tables import (
+from scripts.measure.cells import (
     LEVEL,
     MARK,
     gains,
@@ -16,6 +14,8 @@ from scripts.measure.tables import (
     present_methods,
     split_table,
 )
+from scripts.measure.results import Comparisons
+from scripts.measure.suite import Family, Suite
 
 
 def sections(

@@ -6,10 +6,10 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, T
 import pandas
 
 from scripts.measure import provenance
+from scripts.measure.cells import present_methods
 from scripts.measure.results import seeds_of
 from scripts.measure.runs import run_name
 from scripts.measure.suite import Suite
-from scripts.measure.tables import present_methods
 
 DEFAULT = "the default"
 WIDTH = 80

@@ -8,7 +8,7 @@ import numpy
 import pandas
 import pytest
 
-from scripts.measure import family_tables, results, significance, tables
+from scripts.measure import cells, family_tables, results, significance, tables
 from scripts.measure.files import write_json
 from scripts.measure.significance import Comparison, UnlikeExamples
 from scripts.measure.suite import Family, Method, Statistic, Suite
@@ -182,12 +182,12 @@ VALUES.update({("beta", 2): 4.5, ("beta", 3): 9.5})
 
 def test_the_deviation_is_the_samples():
     values = [1.0, 2.0, 4.0, 9.0]
-    assert tables.mean_and_deviation(values) == f"4.00 ± {statistics.stdev(values):.2f}" == "4.00 ± 3.56"
+    assert cells.mean_and_deviation(values) == f"4.00 ± {statistics.stdev(values):.2f}" == "4.00 ± 3.56"
 
 
 def test_a_table_of_scores():
     """One table for each split, the methods in the suite's order, a dash where nothing was measured."""
-    assert tables.split_table(SUITE, table_of(VALUES), "test").splitlines() == [
+    assert cells.split_table(SUITE, table_of(VALUES), "test").splitlines() == [
         "| method | seeds | Hits | Misses | Duplicates |",
         "| :-- | --: | --: | --: | --: |",
         "| ZETA | 1 | 103.00 | – | 103.2 |",

@@ -19,7 +19,7 @@ import pytest
 from allennlp.training.checkpointer import Checkpointer
 
 from scripts import reproduce
-from scripts.measure import configs, provenance, results, runs, significance, tables
+from scripts.measure import cells, configs, provenance, results, runs, significance
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
 
@@ -99,16 +99,16 @@ def test_pooling_sums_the_seeds_of_each_frame():
 
 
 def test_mean_and_deviation():
-    assert tables.mean_and_deviation([]) == "–"
-    assert tables.mean_and_deviation([81.234]) == "81.23"
-    assert tables.mean_and_deviation([80.0, 82.0]) == "81.00 ± 1.41"
+    assert cells.mean_and_deviation([]) == "–"
+    assert cells.mean_and_deviation([81.234]) == "81.23"
+    assert cells.mean_and_deviation([80.0, 82.0]) == "81.00 ± 1.41"
 
 
 def test_gain_is_of_the_seeds_that_both_have():
     values = [("cross_entropy", 1, 80.0), ("cross_entropy", 2, 90.0), ("nce", 2, 91.0), ("nce", 3, 50.0)]
     rows = [("srl_sample", "sample", name, seed, "dev", "f1", value) for name, seed, value in values]
     table = pandas.DataFrame(rows, columns=results.COLUMNS)
-    assert tables.mean_gain(SUITES["srl_sample"], table, "nce", "dev", "f1") == 1.0
+    assert cells.mean_gain(SUITES["srl_sample"], table, "nce", "dev", "f1") == 1.0
 
 
 def test_epoch_seconds_start_again_after_a_kill():

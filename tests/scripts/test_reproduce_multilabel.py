@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from scripts import reproduce
-from scripts.measure import configs, family_plots, family_tables, provenance, results, runs, significance, tables
+from scripts.measure import cells, configs, family_plots, family_tables, provenance, results, runs, significance, tables
 from scripts.measure.files import read_json, write_json
 from scripts.measure.multilabel_scores import example_f1
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
@@ -220,8 +220,8 @@ def test_the_figure_has_the_gains(tmp_path):
     table = made_up()
     chosen = table[(table["dataset"] == "genbase") & (table["metric"] == "f1")]
     chosen = chosen[(chosen["method"] != "nce") | (chosen["seed"] == 2)]
-    assert tables.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
-    assert tables.gains(chosen, "cross_entropy", "dvn").empty
+    assert cells.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
+    assert cells.gains(chosen, "cross_entropy", "dvn").empty
     family_plots.draw_family(FAMILY, SUITES, table, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     # Nothing to compare: no figure, and no error.
