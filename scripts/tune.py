@@ -17,12 +17,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure import search_spaces, trials  # noqa: E402
 from scripts.measure.command import at_least_one, exit_status  # noqa: E402
 from scripts.measure.configs import parse_settings  # noqa: E402
-from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: E402
+from scripts.measure.search_spaces import SPACES  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
+from scripts.measure.trials import best_trial, finished  # noqa: E402
 
 EPOCHS = 60
 EPILOG = """\
@@ -204,7 +205,7 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
     first = search_spaces.first_trials(arguments.dataset, arguments.method, arguments.held)[:wanted]
 
     def is_complete() -> bool:
-        return search_spaces.is_complete(study, first, wanted, end)
+        return trials.is_complete(study, first, wanted, end)
 
     if is_complete():
         return
@@ -233,7 +234,7 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
 
     def after(study: Any, _: Any) -> None:
         bar.update(min(len(finished(study)), wanted) - bar.n)
-        search_spaces.write_csv(study, storage_path(arguments).with_suffix(".csv"))
+        trials.write_csv(study, storage_path(arguments).with_suffix(".csv"))
         if is_complete():
             study.stop()
 
@@ -243,7 +244,7 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
 
 def report(arguments: argparse.Namespace, study: Any) -> None:
     path = storage_path(arguments).with_suffix(".csv")
-    table, best = search_spaces.write_csv(study, path), best_trial(study)
+    table, best = trials.write_csv(study, path), best_trial(study)
     if best is None:
         print(f"No trial is complete; those that were pruned are in {path}.")
         return
@@ -252,7 +253,7 @@ def report(arguments: argparse.Namespace, study: Any) -> None:
     which = f"trial {own[0].number}'s" if own else "not among them"
     print(f"\nAll trials: {path}. The config's own settings are {which}. The best:\n")
     chosen = {**best.user_attrs["settings"], **({} if arguments.seed is None else {"seed": arguments.seed})}
-    line = search_spaces.line_to_paste(
+    line = trials.line_to_paste(
         arguments.dataset, arguments.method, chosen, arguments.metric, arguments.held
     )
     print(line)
@@ -272,7 +273,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
         about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
         about["settings"] = dict(arguments.held)
-        study = search_spaces.open_study(storage_path(arguments), about, arguments.trials, defaults)
+        study = trials.open_study(storage_path(arguments), about, arguments.trials, defaults)
         arguments.epochs = study.user_attrs["epochs"]
         search(arguments, study)
         report(arguments, study)

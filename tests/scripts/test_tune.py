@@ -18,7 +18,7 @@ pytest.importorskip("optuna", reason="optuna is for measurements: it is in requi
 import optuna  # noqa: E402
 
 from scripts import tune  # noqa: E402
-from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure import search_spaces, trials  # noqa: E402
 from scripts.measure.configs import library_value  # noqa: E402
 from scripts.measure.search_spaces import SPACES, Choice, Range  # noqa: E402
 from scripts.measure.suite import ROOT  # noqa: E402
@@ -287,11 +287,11 @@ def test_a_search_goes_on_with_its_epochs_unless_others_are_given(tmp_path, untr
 @pytest.mark.filterwarnings("ignore:Heartbeat of storage")
 @pytest.mark.parametrize("alive", [False, True])
 def test_a_search_does_not_end_without_the_trials_of_a_killed_process(alive, tmp_path, untrained, monkeypatch, capsys):
-    monkeypatch.setattr(search_spaces, "HEARTBEAT", 1)
-    monkeypatch.setattr(search_spaces, "SILENCE", 2)
+    monkeypatch.setattr(trials, "HEARTBEAT", 1)
+    monkeypatch.setattr(trials, "SILENCE", 2)
     about = {"dataset": "sample", "method": "cross_entropy", "metric": "f1", "epochs": 1, "seed": None, "settings": {}}
     (tmp_path / "a").mkdir()
-    study = search_spaces.open_study(tmp_path / "a" / "search.db", about, trials=2)
+    study = trials.open_study(tmp_path / "a" / "search.db", about, trials=2)
     first = search_spaces.first_trials("sample", "cross_entropy")
     # Another process begins the first trial, and is killed at once or goes on for good.
     with optuna.storages._heartbeat.get_heartbeat_thread(study.ask()._trial_id, study._storage):
