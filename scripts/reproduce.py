@@ -19,7 +19,8 @@ from scripts.measure import configs, provenance  # noqa: E402
 from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.idle_settings import idle_setting  # noqa: E402
-from scripts.measure.runs import Run, Runner, RunFailed, run_name  # noqa: E402
+from scripts.measure.runner import Runner  # noqa: E402
+from scripts.measure.runs import Run, RunFailed, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
 
 EPILOG = """\

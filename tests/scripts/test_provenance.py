@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common import Params
 
-from scripts.measure import machine, provenance, runs
+from scripts.measure import machine, provenance
+from scripts.measure.runner import first_epochs
 from scripts.measure.runs import Run
 from scripts.measure.suite import Method, UserError
 
@@ -59,9 +60,9 @@ def test_a_training_goes_on_with_the_epoch_after_its_checkpoint(at, tmp_path):
         provenance.note_training(tmp_path, recover)
     assert [training["first_epoch"] for training in provenance.trainings(tmp_path)] == [0, 10]
     # Older records have none.
-    assert runs.first_epochs(tmp_path) == {0, 10}
+    assert first_epochs(tmp_path) == {0, 10}
     (tmp_path / "run.json").write_text('{"trainings": [{}, {"commit": "a"}]}')
-    assert runs.first_epochs(tmp_path) == set()
+    assert first_epochs(tmp_path) == set()
 
 
 def test_an_older_training_that_goes_on_stays_unknown(at, tmp_path):

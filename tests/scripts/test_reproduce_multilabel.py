@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from scripts import reproduce
-from scripts.measure import cells, configs, family_plots, family_tables, provenance, results, runs, significance, tables
+from scripts.measure import cells, configs, family_plots, family_tables, provenance, results, significance, tables
 from scripts.measure.files import read_json, write_json
 from scripts.measure.multilabel_scores import example_f1
+from scripts.measure.runner import Runner, tolerance
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +78,7 @@ def test_only_scores_of_random_starts_may_differ_from_trainings():
     for more, expected in (("", {"nce_energy"}), ("restarts: 2", {"spen", "dvn", "nce_energy"})):
         model = f"lib.experiment('bibtex', m, settings={{ {more} }}).model"
         made = configs.library_value("multilabel.libsonnet", f"{{ [m]: {{ model: {model} }} for m in lib.methods }}")
-        assert {name for name, config in made.items() if runs.tolerance(config) > 1} == expected
+        assert {name for name, config in made.items() if tolerance(config) > 1} == expected
 
 
 @pytest.mark.parametrize("source", ["a", "a=", "a=1,a=2", "a=nothing", "a b=1"])
@@ -305,7 +306,7 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
     def no_training(*_, **__):
         pytest.fail("a trained run was trained")
 
-    monkeypatch.setattr(runs.Runner, "_train", no_training)
+    monkeypatch.setattr(Runner, "_train", no_training)
     # A kill after the rows were written and before the result was: they are written again.
     (folder / "frames_test.csv.gz").write_bytes(b"")
     for _ in range(2):
@@ -321,7 +322,7 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
         assert word in page
     assert (whole / "results_multilabel.png").stat().st_size > 10_000
     # Without the option again: what was scored stays in the tables.
-    monkeypatch.setattr(runs.Runner, "finish", no_training)
+    monkeypatch.setattr(Runner, "finish", no_training)
     assert reproduce.main([*TINY, "--out", str(whole)]) == 0
     assert "test" in set(pandas.read_csv(whole / "results.csv")["split"])
 

@@ -7,7 +7,8 @@ import torch
 from scripts import reproduce
 from scripts.measure import results
 from scripts.measure.files import read_json, write_json
-from scripts.measure.runs import Run, Runner, RunFailed
+from scripts.measure.runner import Runner
+from scripts.measure.runs import Run, RunFailed
 from scripts.measure.suite import Method, Scores, Suite
 
 REPORTED = 80.0
