@@ -329,7 +329,7 @@ class Writer:
         if kind in PROPER:
             return Phrase([Token(self.noun(kind)[0], "NNP")], kind)
         if kind in ("topic", "event") and depth < 2 and not bare and self.chance(0.25):
-            return self.nominal(kind, depth)
+            return self.nominal(kind)
         return self.common(kind, case, depth, bare)
 
     def pronoun(self, case, avoid):
@@ -366,7 +366,7 @@ class Writer:
         if kind in ("stuff", "swarm") and roll < 0.75:
             pass
         elif roll < 0.08 and kind in ("thing", "text", "container", "vehicle", "food") and not bare:
-            tokens = self.possessor(depth)
+            tokens = self.possessor()
         elif roll < 0.17 and kind != "part":
             tokens = [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
         elif roll < 0.42 and not mass:
@@ -387,7 +387,7 @@ class Writer:
             self.postmodify(phrase, kind, case, depth)
         return phrase
 
-    def possessor(self, depth):
+    def possessor(self):
         """``the clerk 's``, ``Anna 's`` or a possessive pronoun, as the tokens before a noun."""
         if self.chance(0.3):
             return [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
@@ -461,7 +461,7 @@ class Writer:
         plan.complements = [s for s in plan.complements if s is not slot]
         return pronoun + subject + group + self.finish(plan, frame, subject, depth + 1)
 
-    def nominal(self, kind, depth):
+    def nominal(self, kind):
         """A noun phrase headed by a nominal predicate: ``the committee 's decision about taxes``."""
         names = ["decision", "fear"] if kind == "topic" else ["gift", "removal", "arrival"]
         nouns, lines = lexicon.NOMINAL_CLASSES[self.rng.choice(names)]
@@ -477,7 +477,7 @@ class Writer:
             elif slot.role == "the":
                 phrase.append(Token("the", "DT"))
             elif slot.prep == "'s":
-                owner = self.possessor(depth) if slot.kind == "person" else (
+                owner = self.possessor() if slot.kind == "person" else (
                     self.np(slot.kind, depth=2, bare=True) + [Token("'s", "POS")])
                 frame.add(slot.role, owner)
                 phrase += owner
@@ -597,7 +597,7 @@ class Writer:
 
     # ---- adjuncts ------------------------------------------------------------------------------------------
 
-    def adjuncts(self, plan, tense, depth, subject):
+    def adjuncts(self, plan, depth):
         """The roles of up to two adjuncts, in the order in which they follow the verb."""
         deliberate = (plan.subject.role == "ARG0" and plan.subject.kind == "person"
                       and plan.name not in NOT_DELIBERATE)
@@ -674,7 +674,7 @@ class Writer:
         shared = subject is not None
         if not shared:
             subject = self.np(plan.subject.kind, "subj", depth)
-        roles = self.adjuncts(plan, tense, depth, subject)
+        roles = self.adjuncts(plan, depth)
         adverb = None
         if "ARGM-MNR" in roles and self.chance(0.3):
             roles.remove("ARGM-MNR")
@@ -695,15 +695,15 @@ class Writer:
             frame.add(role, front)
             front = front + ([comma] if len(front) > 2 or self.chance(0.5) else [])
         elif depth == 0 and not shared and plan.complements and self.chance(0.12):
-            front = self.front_complement(plan, frame, subject)
+            front = self.front_complement(plan, frame)
         made = [(role, self.adjunct(role, tense, depth, frame.fillers[plan.subject.role])) for role in roles]
         rest = group + self.finish(plan, frame, subject, depth, made)
         simple = not shared and not subject.pronoun and subject[-1].word != ","
         if depth == 0 and simple and self.chance(0.06):
-            return Clause(front, subject, self.parenthesis(frame, tense) + rest)
+            return Clause(front, subject, self.parenthesis(frame) + rest)
         return Clause(front, subject, rest)
 
-    def front_complement(self, plan, frame, subject):
+    def front_complement(self, plan, frame):
         """``To Mary the boy gave the book``, ``This vase the boy broke``: a complement in front."""
         slot = self.rng.choice(plan.complements)
         if not slot.nominal() or slot.role.startswith("C-") or slot.prep == "by":
@@ -722,7 +722,7 @@ class Writer:
         frame.add(slot.role, filler)
         return filler + ([Token(",", ",")] if self.chance(0.35) else [])
 
-    def parenthesis(self, frame, tense):
+    def parenthesis(self, frame):
         """Between subject and verb, set off by commas."""
         if self.chance(0.4):
             role, tokens = "ARGM-DIS", [Token(self.modifier("discourse"), "RB")]

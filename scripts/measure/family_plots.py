@@ -59,7 +59,7 @@ def draw_family(
         panel.set_title(f"{split}: {heading}", fontsize=10)
         panel.set_ylabel(f"gain over {some.methods[some.baseline].title}", fontsize=9)
     axes[-1, 0].set_xticks(range(len(sets)), sets)
-    handles, names = _legend(axes[0, 0], some, methods)
+    handles, names = _legend(some, methods)
     figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8)
     figure.supxlabel("; ".join(dict.fromkeys(notes)), fontsize=8)
     if label:
@@ -124,7 +124,7 @@ def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:
     return styles
 
 
-def _legend(panel, suite: Suite, methods: List[str]) -> tuple:
+def _legend(suite: Suite, methods: List[str]) -> tuple:
     """The methods below the names of their groups."""
     handles, names, group = [], [], None
     empty = plt.Line2D([], [], linestyle="none")
