@@ -14,11 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "valid", "test")
 RELATION = "recipes"
-MAX_TRIES_PER_ROW = 50
 
 CUISINES = "italian french mexican indian thai japanese moroccan nordic".split()
 COURSES = "breakfast starter main dessert beverage".split()
@@ -144,10 +143,6 @@ STRAY_ODDS = 0.16  # a word of any label, wrong or right
 RARE_WEIGHT, WEIGHT = 7, 20
 
 
-def pick(rng, items):
-    return items[int(rng.random() * len(items))]
-
-
 def read_dishes():
     dishes = []
     for line in DISHES.strip().splitlines():
@@ -163,10 +158,10 @@ def fits(labels, rule):
 
 def draw_labels(rng, dishes):
     """The labels of one recipe, as a set."""
-    cuisine, courses, diets, always, perhaps = pick(rng, dishes)
+    cuisine, courses, diets, always, perhaps = choice(rng, dishes)
     if rng.random() < FUSION_ODDS:
-        cuisine = pick(rng, [other for other in CUISINES if other != cuisine])
-    labels = {cuisine, pick(rng, courses), pick(rng, diets), *always}
+        cuisine = choice(rng, [other for other in CUISINES if other != cuisine])
+    labels = {cuisine, choice(rng, courses), choice(rng, diets), *always}
     if rng.random() < 0.5:
         labels.update(perhaps)
     labels.update(implied for label, implied in IMPLIES if label in labels)
@@ -191,16 +186,16 @@ def draw_words(rng, labels):
     while len(words) < count:
         source = rng.random()
         if source < COMMON_ODDS:
-            words.add(pick(rng, COMMON))
+            words.add(choice(rng, COMMON))
         elif source < COMMON_ODDS + STRAY_ODDS:
-            words.add(pick(rng, WORDS[pick(rng, LABELS)].split()))
+            words.add(choice(rng, WORDS[choice(rng, LABELS)].split()))
         else:
             place = rng.random() * sum(weights)
             for speaker, weight in zip(speakers, weights):
                 place -= weight
                 if place < 0:
                     break
-            words.add(pick(rng, WORDS[speaker].split()))
+            words.add(choice(rng, WORDS[speaker].split()))
     return words
 
 
@@ -208,20 +203,12 @@ def make(seed, sizes):
     """The rows of every split, by name: each a set of labels and a set of words that no other row has."""
     rng = random.Random(seed)
     dishes = read_dishes()
-    made, seen = {}, set()
-    for split in SPLITS:
-        rows, tries = [], 0
-        while len(rows) < sizes[split]:
-            tries += 1
-            if tries > MAX_TRIES_PER_ROW * sizes[split]:
-                raise ValueError(f"Only {len(rows)} different rows were found for {split}, not {sizes[split]}.")
-            labels = draw_labels(rng, dishes)
-            words = draw_words(rng, labels)
-            if frozenset(words) not in seen:
-                seen.add(frozenset(words))
-                rows.append((labels, words))
-        made[split] = rows
-    return made
+
+    def draw():
+        labels = draw_labels(rng, dishes)
+        return labels, draw_words(rng, labels)
+
+    return draw_different(draw, sizes, key=lambda row: frozenset(row[1]), unit="rows")
 
 
 def vocabulary():

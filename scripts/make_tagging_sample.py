@@ -15,10 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "dev", "test")
-MAX_TRIES_PER_NOTE = 50
 
 # The clerks' orders.  SEL is the seller, ITM the goods, LOC the place, DAY the day and PRC the price.
 CLERKS = (
@@ -49,10 +48,6 @@ NUMBERS = [str(number) for number in range(1, 31)]
 NUMBER_WORDS = set(NUMBERS)
 # Kinds, as a part-of-speech tagger might give them: number, name or other capital, small word, punctuation.
 PUNCTUATION = set(", .".split())
-
-
-def choice(rng, options):
-    return options[int(rng.random() * len(options))]
 
 
 def either(rng, first, second, share):
@@ -121,23 +116,15 @@ def kind_of(word):
     return "NUM" if word in NUMBER_WORDS else "CAP" if word[0].isupper() else "LOW"
 
 
+def words_of(note):
+    """What two notes may not share."""
+    return tuple(word for word, _, _ in note)
+
+
 def make(seed, sizes):
     """The notes of every split, by name; no two have the same words."""
     rng = random.Random(seed)
-    made, seen = {}, set()
-    for split in SPLITS:
-        notes, tries = [], 0
-        while len(notes) < sizes[split]:
-            tries += 1
-            if tries > MAX_TRIES_PER_NOTE * sizes[split] + 100:
-                raise ValueError(f"Only {len(notes)} different notes were found for {split}, not {sizes[split]}.")
-            note = draw_note(rng)
-            words = tuple(word for word, _, _ in note)
-            if note and words not in seen:
-                seen.add(words)
-                notes.append(note)
-        made[split] = notes
-    return made
+    return draw_different(lambda: draw_note(rng), sizes, key=words_of, unit="notes")
 
 
 def render(notes):

@@ -16,10 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "valid", "test")
-MAX_TRIES_PER_NOTE = 50
 
 # Parent and children.  `bills` and `fines` have two parents each: the taxonomy is a graph, not a tree.
 TAXONOMY = (
@@ -98,10 +97,6 @@ FILLERS = (
 ).split("|")
 
 
-def choice(rng, options):
-    return options[int(rng.random() * len(options))]
-
-
 def labels():
     """The lowest labels of the taxonomy, which are those that notes carry, in its order."""
     return list(dict.fromkeys(child for _, children in TAXONOMY for child in children.split()))
@@ -147,19 +142,7 @@ def draw_note(rng):
 def make(seed, sizes):
     """The notes of every split, by name; no two have the same text."""
     rng = random.Random(seed)
-    made, seen = {}, set()
-    for split in SPLITS:
-        notes, tries = [], 0
-        while len(notes) < sizes[split]:
-            tries += 1
-            if tries > MAX_TRIES_PER_NOTE * sizes[split] + 100:
-                raise ValueError(f"Only {len(notes)} different notes were found for {split}, not {sizes[split]}.")
-            note = draw_note(rng)
-            if note["text"] not in seen:
-                seen.add(note["text"])
-                notes.append(note)
-        made[split] = notes
-    return made
+    return draw_different(lambda: draw_note(rng), sizes, key=lambda note: note["text"], unit="notes")
 
 
 def render(notes):

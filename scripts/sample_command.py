@@ -1,9 +1,12 @@
 """
-What the commands that write a made-up sample share: their options, and writing files of the same bytes everywhere.
+What the commands that write a made-up sample share: their options, random choices, and writing files of the same bytes
+everywhere.
 """
 
 import argparse
 from pathlib import Path
+
+MAX_TRIES = 50  # draws that a split may take for each of its items, and 100 more
 
 
 def parse_arguments(argv, description, out, seed, sizes, unit):
@@ -25,6 +28,31 @@ def parse_arguments(argv, description, out, seed, sizes, unit):
         if path.exists() and not path.is_dir():
             parser.error(f"--out must be a folder, and {path} is a file.")
     return arguments
+
+
+def choice(rng, options):
+    """One of the options, each as likely, by ``rng.random`` alone: other methods differ between versions of Python."""
+    return options[int(rng.random() * len(options))]
+
+
+def draw_different(draw, sizes, key, unit):
+    """
+    Items of every split, ``sizes[split]`` of them, by split. ``draw`` makes an item, and may make an empty one, which
+    is dropped; no two items have the same ``key``. Raises ``ValueError``, in terms of ``unit``, where too few differ.
+    """
+    made, seen = {}, set()
+    for split, size in sizes.items():
+        items, tries = [], 0
+        while len(items) < size:
+            tries += 1
+            if tries > MAX_TRIES * size + 100:
+                raise ValueError(f"Only {len(items)} different {unit} were found for {split}, not {size}.")
+            item = draw()
+            if item and key(item) not in seen:
+                seen.add(key(item))
+                items.append(item)
+        made[split] = items
+    return made
 
 
 def write(folder, files):
