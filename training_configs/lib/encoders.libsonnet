@@ -1,9 +1,8 @@
 // Feature networks. Each has the token indexers its reader needs and the settings of `Encoder`.
-local character_net = import 'characters.libsonnet';
-local words = import 'words.libsonnet';
+local words_bilstm = import 'bilstm.libsonnet';
 
 {
-  // Word embeddings (`words.libsonnet`), character n-grams and a BiLSTM; nothing is downloaded.
+  // Word embeddings, character n-grams and a BiLSTM; nothing is downloaded.
   bilstm(
     word_dim=64,
     hidden=96,
@@ -12,32 +11,9 @@ local words = import 'words.libsonnet';
     dropout=0.3,
     vectors=null,
     vector_words=100000,
-  ): words(word_dim, vectors, vector_words) {
-    local characters = character_net(24),
-    local embedding = super.embedding,
-    indexers: {
-      tokens: { type: 'single_id', lowercase_tokens: true },
-      characters: characters.indexer,
-    },
-    settings: {
-      type: 'seq2seq',
-      predicate_dim: predicate_dim,
-      dropout: dropout,
-      embedder: {
-        token_embedders: {
-          tokens: embedding,
-          characters: characters.embedder,
-        },
-      },
-      encoder: {
-        type: 'lstm',
-        bidirectional: true,
-        input_size: word_dim + characters.output_dim + predicate_dim,
-        hidden_size: hidden,
-        num_layers: layers,
-      },
-    },
-  },
+  ): words_bilstm(
+    word_dim, hidden, layers, dropout, vectors, vector_words, characters=24, predicate_dim=predicate_dim
+  ),
 
   // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `max_length` is the number of
   // wordpieces that are read at once; it may not be larger than what the model takes.

@@ -1,7 +1,6 @@
 // Feature networks for tagging: token indexers and the settings of `Encoder`.
-local character_net = import 'characters.libsonnet';
+local words_bilstm = import 'bilstm.libsonnet';
 local encoders = import 'encoders.libsonnet';
-local words = import 'words.libsonnet';
 
 {
   // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
@@ -19,39 +18,9 @@ local words = import 'words.libsonnet';
     trainable=true,
     features={},
     characters=0,
-  ): words(word_dim, vectors, vector_words, trainable) {
-    local embedding = super.embedding,
-    local names = std.objectFields(features),
-    local with_characters = characters > 0,
-    local of_characters = character_net(characters),
-    indexers: {
-      tokens: { type: 'single_id', lowercase_tokens: true },
-      [if with_characters then 'characters']: of_characters.indexer,
-    },
-    settings: {
-      type: 'seq2seq',
-      dropout: dropout,
-      embedder: {
-        token_embedders: {
-          tokens: embedding,
-          [if with_characters then 'characters']: of_characters.embedder,
-        },
-      },
-      [if std.length(names) > 0 then 'features']: {
-        [name]: { type: 'embedding', embedding_dim: features[name], vocab_namespace: name + '_features' }
-        for name in names
-      },
-      encoder: {
-        type: 'lstm',
-        bidirectional: true,
-        input_size: word_dim + of_characters.output_dim + std.foldl(
-          function(sum, name) sum + features[name], names, 0
-        ),
-        hidden_size: hidden,
-        num_layers: layers,
-      },
-    },
-  },
+  ): words_bilstm(
+    word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features
+  ),
 
   // The paper's BiLSTM for entities with its inputs "NER+", whose embeddings are trained. The inputs "NER" are
   // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`; for "NER++", set `characters=25` or another
