@@ -16,9 +16,9 @@ from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
 EPILOG = """\
-A word's vector is the mean, over its pieces, of what a layer of the transformer has for them when it reads the word
-alone (Bommasani et al. 2020: static words of a contextual model). Words are lower case, each once, the frequent ones
-first. No tag is looked at, so the files of test may be among them, as a published file of vectors has their words.
+A word's vector is the mean, over its pieces, of their vectors in a layer of the transformer when it reads the word
+alone (Bommasani et al. 2020: static words of a contextual model). Words are in lower case, each once, the most
+frequent first. Tags are not used, so the files of test may be given, too: published vectors also cover their words.
 
 example:
   python scripts/make_word_vectors.py training_configs/twitter_pos_cross_entropy.jsonnet data/twitter_pos/oct27.* \\
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add("config", type=Path, metavar="CONFIG", help="of a training, whose dataset_reader reads the files")
     add("data", type=Path, nargs="+", metavar="DATA", help="files of text")
     add("--encoder", required=True, help="a transformer's name on the hub, or a local folder")
-    add("--out", type=Path, required=True, metavar="FILE", help="a line for each word, after one of both sizes")
+    add("--out", type=Path, required=True, metavar="FILE", help="the file: a line with both sizes, then one a word")
     add("--layer", type=int, default=0, help="0: the embeddings, before the first layer (default: %(default)s)")
     add("--batch-size", type=int, default=256, help="words at a time (default: %(default)s)")
     add("--threads", type=int, default=1, help="(default: %(default)s)")

@@ -27,12 +27,12 @@ EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
 too (from the repository root), its log, its model, commit and machine of its training (run.json), and what
 each example of a split adds to the scores.
-Started again after whatever end, the same command goes on where it stopped; more seeds, methods, data sets or
-splits may be asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
-(OUT/results_multilabel.png of that suite). A split that is asked for later is scored without training again.
-The page names the settings and the commits of its runs, the methods that were not given the settings of the
-baseline, and the runs that today's defaults would train otherwise; a run that was stopped midway is not
-continued with other defaults.
+After any kind of end, the same command continues where it stopped. More seeds, methods, data sets or splits may
+be asked for later, and are added to the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
+(OUT/results_multilabel.png for that suite). A split that is asked for later is scored without training again.
+The page names the settings and the commits of its runs, the methods whose settings differ from the baseline's,
+and the runs that the present defaults would train differently; a run that was stopped midway is not continued
+with other defaults.
 
 examples:
   python scripts/reproduce.py --suite srl_sample --seeds 3 --out results/srl_sample
@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--out", required=True, type=Path, help="the folder for runs and results")
     result.add_argument("--methods", help="separated by commas (default: all of the suite)")
-    result.add_argument("--seeds", type=int, default=3, help="so many: 1, 2, ... (default: %(default)s)")
+    result.add_argument("--seeds", type=int, default=3, help="how many seeds: 1, 2, ... (default: %(default)s)")
     result.add_argument("--encoder", help="a transformer's name on the hub, or a local folder")
     result.add_argument("--epochs", type=int, help="(default: the suite's)")
     result.add_argument(

@@ -1,4 +1,4 @@
-"""Draw how runs went, epoch by epoch: several groups of runs, a group being one setting with several seeds."""
+"""Draw the metrics of runs, epoch by epoch, for groups of runs: one setting with several seeds is a group."""
 
 import argparse
 import sys
@@ -17,8 +17,8 @@ value is one of the run's metrics of an epoch, such as validation_accuracy or tr
 of inference_networks.csv, which the callback `trace_inference_networks` writes: l1, l0, energy_gradient_norm,
 network_gradient_norm.
 
-Writes OUT.csv (value, group, run, axis, at, number) and OUT.png, a panel a value: thin lines are runs, a thick one
-the mean of a group as far as all its runs go. Where a trace was taken within epochs, its axis counts batches.
+Writes OUT.csv (value, group, run, axis, at, number) and OUT.png, with a panel for each value: thin lines are runs,
+a thick line is the mean of a group, as far as all its runs go. A trace within epochs has an axis of batches.
 
 examples:
   python scripts/trajectories.py --out results/trajectories/truncation --values validation_accuracy \\

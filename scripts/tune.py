@@ -32,11 +32,11 @@ rates three times larger or smaller. The others are chosen by TPE. A trial whose
 the median of earlier ones at the same epoch is cut short (pruned), as is one that diverges. The test data is
 never read. What may be chosen, and why: scripts/measure/search_spaces.py.
 
-The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. Started again
-after whatever end, the same command goes on; with more --trials, it adds to them; started several times at
-once, the processes share the search (and may each end with one trial more). A trial whose process was killed
-is repeated after a minute of silence, and the search may end with one trial more; it does not end before the
-first ones are there.
+The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. The same command
+continues a search that was stopped in any way, and adds trials if --trials is larger. Several processes with
+the same command share the search, and each may add one trial more than asked for. A trial whose process was
+killed is repeated after a minute without a sign of life, which may also add a trial. The search does not end
+before its first trials have ended.
 
 example:
   python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000
@@ -50,12 +50,12 @@ def parser() -> argparse.ArgumentParser:
     add, sets = result.add_argument, list(multilabel.library())
     add("--dataset", required=True, choices=sets, metavar="NAME", help=", ".join(sets))
     add("--method", required=True, choices=list(SPACES), metavar="NAME", help=", ".join(SPACES))
-    add("--trials", type=int, default=30, help="in the storage when the search ends (default: %(default)s)")
+    add("--trials", type=int, default=30, help="how many the storage has when the search ends (default: %(default)s)")
     add(
         "--epochs",
         type=int,
-        help=f"of a trial, at most: patience may end it (default: {EPOCHS}, and those of phases before its last "
-        "one; the storage's, where it has a search)",
+        help=f"the most of a trial, which patience may end earlier (default: {EPOCHS} and those of the phases before "
+        "the last one, or those of the search in the storage)",
     )
     add(
         "--metric",
