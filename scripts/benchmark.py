@@ -1,4 +1,4 @@
-"""Measure what training, metrics and prediction cost, as ratios to a baseline in the same run."""
+"""Measure the cost of training, metrics and prediction, with ratios to a baseline in the same run."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# With the options that not every suite takes.
+# The suites, each with the options that it takes and some other suites do not.
 SUITES = {
     "srl": ("encoder", "layers", "width", "warmup_steps"),
     "multilabel": ("dataset",),
@@ -18,24 +18,24 @@ SUITES = {
 DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
 EPILOG = """\
-Every timing is taken in rounds, one measurement of each method a round; a ratio is the median over rounds of
-the ratio within a round. Writes OUT/benchmark.csv (suite, case, method, metric, value, baseline, ratio) and
-OUT/benchmark.png.
+Timings are taken in rounds; each round measures every method once. A ratio is the median over rounds of the
+ratio within a round. Writes OUT/benchmark.csv (suite, case, method, metric, value, baseline, ratio) and
+OUT/benchmark.png. The figure has one clock, the CPU's or with a GPU the wall clock (of srl, both).
 
-`seconds` are by the clock; `cpu_seconds` are this process's own and hold on a machine that is busy with other
-things (on a GPU only the clock counts). `..._spread` is how far the rounds' ratios lie apart: where it is
-large, the machine was too busy or the rounds were too few for the ratio to mean much.
+`seconds` are by the wall clock; `cpu_seconds` are those of this process and hold on a machine that is busy with
+other things (with a GPU, only the wall clock counts). `..._spread` is the highest ratio of a round less the
+lowest: where it is large, the machine was too busy or the rounds were too few for the ratio to mean much.
 
-Of multilabel, steps are one update of each net a batch, and the figure has one clock: the CPU's, or with a
-GPU the wall's. How an NCE step grows is measured size by size, an epoch with the papers' steps once.
+multilabel: a step is one update of each net. The growth of an NCE step is measured one size after the other, an
+epoch with the papers' steps a batch only once.
 
-Of implicit, the nets are bibtex's and the data random; the ratios are to an alternating margin step, and
-`solver_seconds` is the part of a step inside the solver. Solvers of TorchOpt and hypertorch are measured where
+implicit: the nets are bibtex's, the data random. The ratios are to an alternating margin step, and
+`solver_seconds` is the part of a step that the solver takes. Solvers of TorchOpt and hypertorch are measured if
 they are installed.
 
-Of tagging, nets and sizes are those of Twitter's parts of speech and the data random: steps of each method against
-cross-entropy's at two sizes of the batch, of each energy against the linear chain's, training examples a second
-of the three compound networks, and predictions.
+tagging: the nets and sizes are those of Twitter's parts of speech, the data random. Measured are the steps of each
+method against cross-entropy's at two batch sizes, the steps with each energy against the linear chain's, training
+examples a second of the three compound networks, and predictions.
 
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
@@ -61,12 +61,12 @@ def parser() -> argparse.ArgumentParser:
         "of text, step, memory; of tagging, step, energies, speed, prediction",
     )
     result.add_argument(
-        "--dataset", help="of multilabel: whose rows and nets (default: sample, the embedded one)"
+        "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
     )
     result.add_argument(
         "--methods",
-        help="separated by commas (default: all; the baseline always runs): whose steps, epochs and memory are "
-        "measured; the other cases have their own",
+        help="separated by commas (default: all; the baseline always runs): the methods whose steps, epochs and memory "
+        "are measured; the other cases have methods of their own",
     )
     result.add_argument(
         "--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)"
@@ -78,14 +78,20 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--warmup-steps",
         type=int,
-        help=f"before the second timing of steps; 0: none (default: {DEFAULTS['warmup_steps']})",
+        help=f"of training before the second timing of steps; 0: no such timing (default: {DEFAULTS['warmup_steps']})",
     )
     result.add_argument("--threads", type=int, default=1, help="of torch (default: %(default)s)")
     return result
 
 
 def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
-    """The names of a comma-separated list; all where none is given."""
+    """
+    The names in the comma-separated list `given`, or all `known` names if it is `None`.
+
+    # Raises
+
+    `UserError` if the list is empty or has a name that is not known.
+    """
     from scripts.measure.suite import UserError
 
     names = known if given is None else [name.strip() for name in given.split(",") if name.strip()]
@@ -98,7 +104,13 @@ def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
 
 
 def fill_in(arguments: argparse.Namespace) -> None:
-    """The defaults of what was not given; refuses what the suite does not take."""
+    """
+    Sets options that were not given to their defaults.
+
+    # Raises
+
+    `UserError` if an option was given that the suite does not take.
+    """
     from scripts.measure.suite import UserError
 
     for option, default in DEFAULTS.items():
@@ -108,11 +120,11 @@ def fill_in(arguments: argparse.Namespace) -> None:
             raise UserError(f"--{option.replace('_', '-')}: the suite {arguments.suite} takes none.")
 
 
-# Both import torch and AllenNLP: after what can be refused without.
+# The functions below import torch and AllenNLP, which takes seconds: `run` checks first what can be checked without.
 
 
 def srl(arguments: argparse.Namespace) -> Any:
-    """The cases that are asked for, and what measures them."""
+    """The cases that were asked for, and the object whose methods measure them."""
     from scripts.measure.bench_srl import CASES, SrlBenchmark
     from scripts.measure.bench_srl_parts import METHODS
 
@@ -233,7 +245,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     drawn = table
     if arguments.suite != "srl":
-        # By one clock, else every panel would be there twice; the GPU's work shows only in the other.
+        # The figure shows one clock only, or every panel would appear twice. With a GPU it is the wall clock, since CPU
+        # seconds do not include the GPU's work.
         left_out = ("cpu_seconds", "examples_per_cpu_second")
         if not torch.cuda.is_available():
             left_out = ("seconds", "examples_per_second")

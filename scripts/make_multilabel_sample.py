@@ -2,10 +2,10 @@
 
     python scripts/make_multilabel_sample.py --out data/multilabel_sample --seed 29
 
-Every recipe starts from a hidden dish that settles most of its labels together; of the dish itself only noisy
-words are seen, and most words fit several labels.  So what one label is says something about the others that
-the words do not.  The same seed and sizes always give the same bytes: all chance comes from
-``random.Random.random``, which is the same on every machine and for every version of Python.
+Every recipe starts from a hidden dish that decides most of its labels together.  Only noisy words of the dish are
+seen, and most words fit several labels.  So one label is evidence about the others that the words do not give.
+The same seed and sizes always give the same bytes: all randomness comes from ``random.Random.random``, which is
+the same on every machine and for every version of Python.
 """
 
 import random
@@ -14,11 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "valid", "test")
 RELATION = "recipes"
-MAX_TRIES_PER_ROW = 50
 
 CUISINES = "italian french mexican indian thai japanese moroccan nordic".split()
 COURSES = "breakfast starter main dessert beverage".split()
@@ -33,7 +32,7 @@ AT_MOST_ONE = (PACES,)
 IMPLIES = (("vegan", "vegetarian"), ("fiery", "spicy"), ("nightcap", "beverage"))
 
 # A dish: cuisine | courses | diets | labels it always has | labels that half of its recipes have, all of them
-# or none.  One course and one diet is drawn; vegan stands for a diet, as it brings vegetarian with it.
+# or none.  One course and one diet are drawn; vegan counts as a diet, since it implies vegetarian.
 DISHES = """
 italian | main | meaty vegetarian | slow | warming
 italian | main starter | seafood vegetarian | quick |
@@ -77,8 +76,8 @@ nordic | dessert | vegetarian | |
 nordic | main | seafood | grilled | picnic
 """
 
-# A rare label follows from others: a row that has them all ("/" parts alternatives) gets it at RARE_ODDS, any
-# other row hardly ever.
+# A rare label depends on others: a row that has them all ("/" separates alternatives) gets it with probability
+# RARE_ODDS, any other row with RARE_STRAY_ODDS.
 RARE_RULES = (
     ("street_food", "mexican/thai/indian starter quick spicy"),
     ("feast", "french/moroccan/nordic main meaty slow"),
@@ -89,9 +88,9 @@ RARE_RULES = (
 RARE_ODDS = 0.85
 RARE_STRAY_ODDS = 0.004
 FUSION_ODDS = 0.05  # the cuisine is another one than the dish's
-LOOSE_ODDS = 0.02  # for each label of STYLES: it comes or goes against the dish
+LOOSE_ODDS = 0.02  # for each label of STYLES: it is added to or taken from those of the dish
 
-# Words that tell of a label; many stand under several labels, so one word rarely settles anything.
+# Words that indicate a label; many are listed for several labels, so one word rarely decides anything.
 WORDS = {
     "italian": "basil oregano parmesan mozzarella ricotta pasta polenta tomato olive caper garlic prosciutto "
                "pesto balsamic rosemary sage fennel courgette aubergine anchovy pine_nut mascarpone gnocchi",
@@ -139,12 +138,9 @@ boil fry bake chill sprinkle portion cup handful teaspoon zest fresh dried ripe 
 FEWEST_WORDS, MOST_WORDS = 7, 14
 COMMON_ODDS = 0.22  # a word that says nothing
 STRAY_ODDS = 0.16  # a word of any label, wrong or right
-# How often a rare label speaks, and any other; integers, as sums of floats differ between Python versions.
+# How often a word is drawn for a rare label and for any other; integers, as sums of floats differ between Python
+# versions.
 RARE_WEIGHT, WEIGHT = 7, 20
-
-
-def pick(rng, items):
-    return items[int(rng.random() * len(items))]
 
 
 def read_dishes():
@@ -162,20 +158,20 @@ def fits(labels, rule):
 
 def draw_labels(rng, dishes):
     """The labels of one recipe, as a set."""
-    cuisine, courses, diets, always, perhaps = pick(rng, dishes)
+    cuisine, courses, diets, always, perhaps = choice(rng, dishes)
     if rng.random() < FUSION_ODDS:
-        cuisine = pick(rng, [other for other in CUISINES if other != cuisine])
-    labels = {cuisine, pick(rng, courses), pick(rng, diets), *always}
+        cuisine = choice(rng, [other for other in CUISINES if other != cuisine])
+    labels = {cuisine, choice(rng, courses), choice(rng, diets), *always}
     if rng.random() < 0.5:
         labels.update(perhaps)
     labels.update(implied for label, implied in IMPLIES if label in labels)
     for label in STYLES:
-        allowed = all(implied in labels for one, implied in IMPLIES if one == label)  # vegan meat cannot be
-        needed = any(label == implied and one in labels for one, implied in IMPLIES)  # fiery stays spicy
+        allowed = all(implied in labels for one, implied in IMPLIES if one == label)  # vegan needs vegetarian
+        needed = any(label == implied and one in labels for one, implied in IMPLIES)  # fiery needs spicy
         if rng.random() < LOOSE_ODDS and allowed and not needed:
             labels.symmetric_difference_update([label])
     for label, rule in RARE_RULES:
-        stray = all(implied in labels for one, implied in IMPLIES if one == label)  # a nightcap is a beverage
+        stray = all(implied in labels for one, implied in IMPLIES if one == label)  # a nightcap needs beverage
         if rng.random() < (RARE_ODDS if fits(labels, rule) else RARE_STRAY_ODDS * stray):
             labels.add(label)
     return labels
@@ -190,16 +186,16 @@ def draw_words(rng, labels):
     while len(words) < count:
         source = rng.random()
         if source < COMMON_ODDS:
-            words.add(pick(rng, COMMON))
+            words.add(choice(rng, COMMON))
         elif source < COMMON_ODDS + STRAY_ODDS:
-            words.add(pick(rng, WORDS[pick(rng, LABELS)].split()))
+            words.add(choice(rng, WORDS[choice(rng, LABELS)].split()))
         else:
             place = rng.random() * sum(weights)
             for speaker, weight in zip(speakers, weights):
                 place -= weight
                 if place < 0:
                     break
-            words.add(pick(rng, WORDS[speaker].split()))
+            words.add(choice(rng, WORDS[speaker].split()))
     return words
 
 
@@ -207,20 +203,12 @@ def make(seed, sizes):
     """The rows of every split, by name: each a set of labels and a set of words that no other row has."""
     rng = random.Random(seed)
     dishes = read_dishes()
-    made, seen = {}, set()
-    for split in SPLITS:
-        rows, tries = [], 0
-        while len(rows) < sizes[split]:
-            tries += 1
-            if tries > MAX_TRIES_PER_ROW * sizes[split]:
-                raise ValueError(f"Only {len(rows)} different rows were found for {split}, not {sizes[split]}.")
-            labels = draw_labels(rng, dishes)
-            words = draw_words(rng, labels)
-            if frozenset(words) not in seen:
-                seen.add(frozenset(words))
-                rows.append((labels, words))
-        made[split] = rows
-    return made
+
+    def draw():
+        labels = draw_labels(rng, dishes)
+        return labels, draw_words(rng, labels)
+
+    return draw_different(draw, sizes, key=lambda row: frozenset(row[1]), unit="rows")
 
 
 def vocabulary():

@@ -4,9 +4,9 @@
 
 A shape (an ellipse, a bar or a triangle) has a colour of its own, the background two.  Some squares of the
 shape have the background's colours, some squares of the background have the shape's, and everything is noisy.  So
-what a pixel is follows from what is around it: a shape is whole and there is one of them.  The same seed and sizes
-always give the same images: all chance comes from ``random.Random.random``, which is the same on every machine and
-for every version of Python, and pixels are whole steps of 8, whichever way their last bit is rounded.
+the class of a pixel follows from its surroundings: there is one shape, and it has no gaps.  The same seed and sizes
+always give the same images: all randomness comes from ``random.Random.random``, which is the same on every machine
+and for every version of Python, and pixels are multiples of 8, so that the rounding of a last bit does not matter.
 """
 
 import random
@@ -21,10 +21,11 @@ from sample_command import parse_arguments  # noqa: E402
 
 SPLITS = ("train", "valid", "test")
 SIDE = 32
-# Of the squares that have another part's colour.
+# The side of the squares that have the other part's colours, and how likely such a square is in the shape and in the
+# background.
 SQUARE = 4
 HOLES, CRUMBS = 0.25, 0.15
-# Red, green and blue: shapes are rather warm, backgrounds rather cool, and some of each might be either.
+# Ranges of red, green and blue: shapes are mostly warm and backgrounds mostly cool, but the ranges overlap.
 WARM, COOL = ((110, 215), (40, 170), (40, 140)), ((40, 140), (60, 215), (80, 215))
 NOISE = 60
 STEP = 8
@@ -42,7 +43,7 @@ def draw_shape(rng):
     """`(SIDE, SIDE)` booleans: the pixels whose centres lie in a shape, which the image may cut off."""
     y, x = numpy.mgrid[0:SIDE, 0:SIDE] + 0.5
     x, y = x - between(rng, 10, 22), y - between(rng, 10, 22)
-    # A turn by a rational angle: no sines, which may differ in their last bit.
+    # A rotation with rational sine and cosine: those of `math` may differ between machines in their last bit.
     slope = between(rng, -1, 1)
     cosine, sine = (1 - slope * slope) / (1 + slope * slope), 2 * slope / (1 + slope * slope)
     u, v = cosine * x + sine * y, cosine * y - sine * x
@@ -56,7 +57,7 @@ def draw_shape(rng):
 
 
 def squares(rng, share):
-    """`(SIDE, SIDE)` booleans: whole squares, each with the given chance."""
+    """`(SIDE, SIDE)` booleans: whole squares, each chosen with probability `share`."""
     side = SIDE // SQUARE
     chosen = numpy.array([[rng.random() < share for _ in range(side)] for _ in range(side)])
     return chosen.repeat(SQUARE, axis=0).repeat(SQUARE, axis=1)

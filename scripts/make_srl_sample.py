@@ -5,7 +5,7 @@
 A small grammar (``srl_sample_grammar.py``) makes the sentences from word lists (``srl_sample_lexicon.py``);
 both were written for this sample.  The same seed and sizes always give the same bytes.  Some nouns, names,
 modifiers and predicates are held out: they occur in dev and test but never in train.  A held-out verb belongs
-to a class whose other verbs train shows, so its frame can be told from the sentence around it.
+to a class whose other verbs occur in train, so its frame can be inferred from the sentence around it.
 """
 
 import random
@@ -76,7 +76,7 @@ def make(seed, sizes):
 
 
 def table(made):
-    """A few counts of each split, as lines; ``unseen`` is the share that train does not have."""
+    """A few counts of each split, as lines; ``unseen`` is the share of words or lemmas that train does not have."""
     lines = ["split   sentences  tokens  frames   roles  unseen nouns  unseen modifiers  unseen predicates"]
     vocabulary = {token.word.lower() for tokens, _ in made["train"] for token in tokens}
     lemmas = {lemma for _, frames in made["train"] for lemma, _, _ in frames}

@@ -3,10 +3,10 @@
     python scripts/make_tagging_sample.py --out data/tagging_sample --seed 41
 
 A note names a seller, goods, a place, a day and a price, in the order that its clerk is used to.  Most names fit
-several entities (Rose sells roses in Rose Lane), commas are often left out, and each entity stands once at most.
-So what one tag is says something about the others that the words do not.  The same seed and sizes always give the
-same bytes: all chance comes from ``random.Random.random``, which is the same on every machine and for every
-version of Python.
+several entities (Rose sells roses in Rose Lane), commas are often left out, and each entity occurs once at most.
+So one tag is evidence about the others that the words do not give.  The same seed and sizes always give the same
+bytes: all randomness comes from ``random.Random.random``, which is the same on every machine and for every version
+of Python.
 """
 
 import random
@@ -15,10 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "dev", "test")
-MAX_TRIES_PER_NOTE = 50
 
 # The clerks' orders.  SEL is the seller, ITM the goods, LOC the place, DAY the day and PRC the price.
 CLERKS = (
@@ -29,7 +28,7 @@ CLERKS = (
 )
 # How likely a note is to leave an entity out.
 LEFT_OUT = {"SEL": 0.1, "ITM": 0.15, "LOC": 0.25, "DAY": 0.25, "PRC": 0.35}
-COMMA = 0.3  # between two entities; else nothing stands there
+COMMA = 0.3  # how likely a comma is between two entities; otherwise nothing separates them
 
 # Words that fit one entity, and words that fit several: these are most of what stands in a note.
 GIVEN = "Anna Bert Clara David Edith Frank Greta Hugo Ida Jonas Karin Ludwig Mona Nils Otto Paula".split()
@@ -49,10 +48,6 @@ NUMBERS = [str(number) for number in range(1, 31)]
 NUMBER_WORDS = set(NUMBERS)
 # Kinds, as a part-of-speech tagger might give them: number, name or other capital, small word, punctuation.
 PUNCTUATION = set(", .".split())
-
-
-def choice(rng, options):
-    return options[int(rng.random() * len(options))]
 
 
 def either(rng, first, second, share):
@@ -102,7 +97,7 @@ WRITE = {"SEL": seller, "ITM": goods, "LOC": place, "DAY": day, "PRC": price}
 
 
 def draw_note(rng):
-    """The rows of a note, each a word, its kind and its tag; fewer than two entities are no note."""
+    """The rows of a note, each a word, its kind and its tag; empty where fewer than two entities were drawn."""
     entities = [name for name in choice(rng, CLERKS).split() if rng.random() >= LEFT_OUT[name]]
     rows = []
     for place_in_note, name in enumerate(entities):
@@ -121,23 +116,15 @@ def kind_of(word):
     return "NUM" if word in NUMBER_WORDS else "CAP" if word[0].isupper() else "LOW"
 
 
+def words_of(note):
+    """What two notes may not share."""
+    return tuple(word for word, _, _ in note)
+
+
 def make(seed, sizes):
     """The notes of every split, by name; no two have the same words."""
     rng = random.Random(seed)
-    made, seen = {}, set()
-    for split in SPLITS:
-        notes, tries = [], 0
-        while len(notes) < sizes[split]:
-            tries += 1
-            if tries > MAX_TRIES_PER_NOTE * sizes[split] + 100:
-                raise ValueError(f"Only {len(notes)} different notes were found for {split}, not {sizes[split]}.")
-            note = draw_note(rng)
-            words = tuple(word for word, _, _ in note)
-            if note and words not in seen:
-                seen.add(words)
-                notes.append(note)
-        made[split] = notes
-    return made
+    return draw_different(lambda: draw_note(rng), sizes, key=words_of, unit="notes")
 
 
 def render(notes):

@@ -2,10 +2,11 @@
 
     python scripts/make_text_sample.py --out data/text_sample --seed 53
 
-A note is about one affair, a burst pipe or a market day, which says which matters come together.  Most sentences
-about a matter fit a few others as well, so a matter is best told from those beside it.  A note carries the lowest
-labels alone; what stands above them is in taxonomy.tsv.  The same seed and sizes always give the same bytes: all
-chance comes from ``random.Random.random``, which is the same on every machine and for every version of Python.
+A note is about one affair, such as a burst pipe or a market day, which decides what matters occur together.  Most
+sentences about a matter fit a few others as well, so the other matters of a note help to identify it.  A note
+carries only the lowest labels of the taxonomy; the labels above them are in taxonomy.tsv.  The same seed and sizes
+always give the same bytes: all randomness comes from ``random.Random.random``, which is the same on every machine
+and for every version of Python.
 """
 
 import json
@@ -15,10 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
 
 SPLITS = ("train", "valid", "test")
-MAX_TRIES_PER_NOTE = 50
 
 # Parent and children.  `bills` and `fines` have two parents each: the taxonomy is a graph, not a tree.
 TAXONOMY = (
@@ -29,7 +29,7 @@ TAXONOMY = (
     ("money", "bills fines refunds"),
     ("tone", "complaint thanks urgent"),
 )
-# What an affair is about: matters that are sure, and matters with their odds.
+# Affairs: the matters that a note on one always has, and further matters with their probabilities.
 AFFAIRS = (
     ("leaks bills", "refunds:0.6 complaint:0.7 potholes:0.3"),
     ("drains potholes", "urgent:0.6 leaks:0.3 rats:0.3"),
@@ -42,8 +42,8 @@ AFFAIRS = (
     ("trees", "thanks:0.4 leaks:0.2 benches:0.5 drains:0.3"),
     ("bills refunds", "complaint:0.5 thanks:0.2 fines:0.3 urgent:0.2"),
 )
-WRONG = 0.08  # how likely a matter stands in a note that its affair has nothing to do with
-VAGUE = 0.65  # how likely a sentence fits other matters as well
+WRONG = 0.08  # how likely a note gets a matter drawn from all of them, whatever its affair
+VAGUE = 0.65  # how likely the sentence about a matter is one that fits other matters as well
 
 # Sentences about one matter alone.
 CLEAR = {
@@ -66,7 +66,7 @@ CLEAR = {
     "thanks": "Many thanks to your crew.|I am grateful for the quick help.",
     "urgent": "Send somebody today.|This cannot wait until next week.",
 }
-# Sentences that fit several, and for which.
+# Sentences that fit several matters, with these matters.
 SHARED = (
     ("Someone will fall at the {place} in the dark.", "lighting potholes snow"),
     ("One cannot walk past the {place} any more.", "snow potholes trees drains parking"),
@@ -97,12 +97,8 @@ FILLERS = (
 ).split("|")
 
 
-def choice(rng, options):
-    return options[int(rng.random() * len(options))]
-
-
 def labels():
-    """The lowest labels, those that stand in the notes, in the taxonomy's order."""
+    """The lowest labels of the taxonomy, which are those that notes carry, in its order."""
     return list(dict.fromkeys(child for _, children in TAXONOMY for child in children.split()))
 
 
@@ -130,7 +126,7 @@ def draw_note(rng):
     chosen = draw_labels(rng)
     middle = [sentence(rng, label) for label in chosen]
     middle += [choice(rng, FILLERS) for _ in range(1 + int(2 * rng.random()))]
-    # Which sentence is about what must not show in their order.
+    # The order of the sentences must not show which label each of them is about.
     order = sorted(range(len(middle)), key=[rng.random() for _ in middle].__getitem__)
     parts = [choice(rng, OPENINGS), *(middle[place] for place in order)]
     # Two matters may have led to the same sentence.
@@ -146,19 +142,7 @@ def draw_note(rng):
 def make(seed, sizes):
     """The notes of every split, by name; no two have the same text."""
     rng = random.Random(seed)
-    made, seen = {}, set()
-    for split in SPLITS:
-        notes, tries = [], 0
-        while len(notes) < sizes[split]:
-            tries += 1
-            if tries > MAX_TRIES_PER_NOTE * sizes[split] + 100:
-                raise ValueError(f"Only {len(notes)} different notes were found for {split}, not {sizes[split]}.")
-            note = draw_note(rng)
-            if note["text"] not in seen:
-                seen.add(note["text"])
-                notes.append(note)
-        made[split] = notes
-    return made
+    return draw_different(lambda: draw_note(rng), sizes, key=lambda note: note["text"], unit="notes")
 
 
 def render(notes):
@@ -167,12 +151,12 @@ def render(notes):
 
 
 def taxonomy():
-    """Its text: a parent and its children a line, tabs between."""
+    """The text of taxonomy.tsv: a line for each parent, with its children after it, separated by tabs."""
     return "".join("\t".join([parent, *children.split()]) + "\n" for parent, children in TAXONOMY)
 
 
 def table(made):
-    """A few counts of each split, as lines; labels without those above them."""
+    """A few counts of each split, as lines; only the lowest labels are counted."""
     lines = ["split  notes  words a note  labels a note  different label sets"]
     for split, notes in made.items():
         words = sum(len(note["text"].split()) for note in notes) / len(notes)

@@ -16,9 +16,9 @@ from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
 EPILOG = """\
-A word's vector is the mean, over its pieces, of what a layer of the transformer has for them when it reads the word
-alone (Bommasani et al. 2020: static words of a contextual model). Words are lower case, each once, the frequent ones
-first. No tag is looked at, so the files of test may be among them, as a published file of vectors has their words.
+A word's vector is the mean, over its pieces, of their vectors in a layer of the transformer when it reads the word
+alone (Bommasani et al. 2020: static words of a contextual model). Words are in lower case, each once, the most
+frequent first. Tags are not used, so the files of test may be given, too: published vectors also cover their words.
 
 example:
   python scripts/make_word_vectors.py training_configs/twitter_pos_cross_entropy.jsonnet data/twitter_pos/oct27.* \\
@@ -26,7 +26,7 @@ example:
 The config of a run then says where they are, and how many numbers a word has:
   tagging.encoder.bilstm(vectors='results/vectors/twitter_pos.txt', word_dim=384)
 """
-# Of a word; only an address or a run of laughter has more.
+# The pieces of a word that are read at most; only a web address or a long run of laughter has more.
 MAX_PIECES = 128
 
 
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add("config", type=Path, metavar="CONFIG", help="of a training, whose dataset_reader reads the files")
     add("data", type=Path, nargs="+", metavar="DATA", help="files of text")
     add("--encoder", required=True, help="a transformer's name on the hub, or a local folder")
-    add("--out", type=Path, required=True, metavar="FILE", help="a line for each word, after one of both sizes")
+    add("--out", type=Path, required=True, metavar="FILE", help="the file: a line with both sizes, then one a word")
     add("--layer", type=int, default=0, help="0: the embeddings, before the first layer (default: %(default)s)")
     add("--batch-size", type=int, default=256, help="words at a time (default: %(default)s)")
     add("--threads", type=int, default=1, help="(default: %(default)s)")
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def words_of(config: Path, data: List[Path]) -> List[str]:
-    """The words of the files, the frequent ones first; of equals, the first."""
+    """The words of the files in lower case, the most frequent first; words of equal counts as they first occur."""
     from collections import Counter
 
     from allennlp.common import Params
@@ -65,12 +65,12 @@ def words_of(config: Path, data: List[Path]) -> List[str]:
         counts = Counter(
             word for path in data for instance in reader.read(str(path)) for word in tokens(instance)
         )
-    # A blank would end the word in the file.
+    # In the file of vectors, a blank ends the word.
     return [word for word, _ in counts.most_common() if word and not any(letter.isspace() for letter in word)]
 
 
 def load(encoder: str, layer: int) -> Any:
-    """Tokenizer and transformer."""
+    """The tokenizer, and the transformer in evaluation mode."""
     from transformers import AutoModel, AutoTokenizer
 
     try:

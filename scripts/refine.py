@@ -1,4 +1,4 @@
-"""Descend the energy of a trained SEAL model's loss-net, and see whether that betters the task-net's output."""
+"""Descend the energy of a trained SEAL model's loss-net, to see whether that improves the task-net's output."""
 
 import argparse
 import sys
@@ -16,10 +16,10 @@ from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
 EPILOG = """\
 Gradient-based inference starts (a) from the task-net's output, (b) from draws from the task-net and (c) from
-random points. At every step, the point as it is then is scored by example F1 at 0.5: if the loss-net knew more
-than it has taught the task-net, the curve would rise above the task-net's own score.
+random points. The point at every step is scored by example F1 at 0.5: if the loss-net knew more than it has
+taught the task-net, the curve would rise above the task-net's own score.
 
-Writes to DIR refinement.csv (start, step, f1, f1_least_energy, energy: means over rows and, but for
+Writes to DIR refinement.csv (start, step, f1, f1_least_energy, energy: means over rows and, except for
 f1_least_energy, over restarts) and refinement.png.
 
 example:
@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         default="adam",
         help="that takes the steps (default: %(default)s, as of the energy-only configs)",
     )
-    add("--restarts", type=int, default=5, help="draws, and random points, a row (default: %(default)s)")
+    add("--restarts", type=int, default=5, help="how many draws and random points a row has (default: %(default)s)")
     add("--batch-size", type=int, default=512, help="rows at a time, at most (default: %(default)s)")
     add("--seed", type=int, default=0, help="of draws and random points (default: %(default)s)")
     add("--threads", type=int, default=1, help="(default: %(default)s)")
@@ -94,7 +94,7 @@ def read(archive: Any, data: Path, batch_size: int) -> List[Dict[str, Any]]:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Writes table and figure; returns what they say in a few lines."""
+    """Writes the table and the figure; returns a summary of a few lines."""
     import torch
 
     from scripts.measure import refinement

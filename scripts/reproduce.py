@@ -19,19 +19,20 @@ from scripts.measure import configs, provenance  # noqa: E402
 from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.idle_settings import idle_setting  # noqa: E402
-from scripts.measure.runs import Run, Runner, RunFailed, run_name  # noqa: E402
+from scripts.measure.runner import Runner  # noqa: E402
+from scripts.measure.runs import Run, RunFailed, run_name  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
 too (from the repository root), its log, its model, commit and machine of its training (run.json), and what
 each example of a split adds to the scores.
-Started again after whatever end, the same command goes on where it stopped; more seeds, methods, data sets or
-splits may be asked for later, and join the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
-(OUT/results_multilabel.png of that suite). A split that is asked for later is scored without training again.
-The page names the settings and the commits of its runs, the methods that were not given the settings of the
-baseline, and the runs that today's defaults would train otherwise; a run that was stopped midway is not
-continued with other defaults.
+After any kind of end, the same command continues where it stopped. More seeds, methods, data sets or splits may
+be asked for later, and are added to the same tables: OUT/results.csv, OUT/results.md, OUT/results.png
+(OUT/results_multilabel.png for that suite). A split that is asked for later is scored without training again.
+The page names the settings and the commits of its runs, the methods whose settings differ from the baseline's,
+and the runs that the present defaults would train differently; a run that was stopped midway is not continued
+with other defaults.
 
 examples:
   python scripts/reproduce.py --suite srl_sample --seeds 3 --out results/srl_sample
@@ -54,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--out", required=True, type=Path, help="the folder for runs and results")
     result.add_argument("--methods", help="separated by commas (default: all of the suite)")
-    result.add_argument("--seeds", type=int, default=3, help="so many: 1, 2, ... (default: %(default)s)")
+    result.add_argument("--seeds", type=int, default=3, help="how many seeds: 1, 2, ... (default: %(default)s)")
     result.add_argument("--encoder", help="a transformer's name on the hub, or a local folder")
     result.add_argument("--epochs", type=int, help="(default: the suite's)")
     result.add_argument(
@@ -98,7 +99,7 @@ def names_of(option: str, source: str) -> List[str]:
 
 
 def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
-    """One a data set that is asked for."""
+    """The suites that were asked for: one for each data set."""
     suites, families = all_suites(), all_families()
     if arguments.suite not in choices():
         raise UserError(f"--suite: there is no suite '{arguments.suite}'; there are {', '.join(choices())}.")
@@ -160,7 +161,8 @@ def methods_of(suite: Suite, arguments: argparse.Namespace) -> List[str]:
 
 def splits_of(suite: Suite, arguments: argparse.Namespace) -> Tuple[str, ...]:
     """
-    What is to be scored: always the validation split, since it tells whether a model is the one trained.
+    The splits to score. The validation split is always among them: its score shows whether the model is the one that
+    was trained.
     """
     asked = suite.default_splits if arguments.splits is None else names_of("splits", arguments.splits)
     return tuple(
@@ -171,8 +173,8 @@ def splits_of(suite: Suite, arguments: argparse.Namespace) -> Tuple[str, ...]:
 def check(
     suite: Suite, arguments: argparse.Namespace, overrides: Dict[str, object], more: Dict[str, str]
 ) -> None:
-    """Whether the suite can do what is asked for."""
-    # A part of a family is known by the family's name and the data set.
+    """Raises `UserError` if the suite cannot do what was asked for."""
+    # Messages name a suite of a family by the family, as `--suite` does.
     title = suite.family or suite.name
     named = [("methods", name) for name in methods_of(suite, arguments)]
     for option, keys in (("overrides", overrides), ("settings", more)):
@@ -202,7 +204,7 @@ def check(
                     "epochs see --seeds and --epochs)."
                 )
     for path in filter(None, suite.data().values()):
-        # A path may be a pattern, or end in the part of a file that is meant.
+        # A path may be a glob pattern, and may end in `#` and the name of a part of the file.
         if not glob.glob(path.partition("#")[0], root_dir=ROOT):
             raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
 
@@ -225,7 +227,10 @@ def refuse_idle_settings(suites: List[Suite], arguments: argparse.Namespace, mor
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:
-    """A local folder as it is found from the repository root, where runs start; a hub's name as it is."""
+    """
+    The path of a local folder relative to the repository root, where runs start (absolute if it lies outside); a name
+    on the hub unchanged.
+    """
     if encoder is None or not Path(encoder).is_dir():
         return encoder
     absolute = Path(encoder).absolute()
@@ -239,7 +244,7 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
     todo = []
     for run in runs:
         if run.finished:
-            run.tidy()  # An error may have been of a split that is not asked for now.
+            run.tidy()  # There may be a note of an error on a split that is not asked for now.
         else:
             todo.append(run)
     bar = tqdm(total=len(runs), initial=len(runs) - len(todo), desc="runs", unit="run", dynamic_ncols=True)
@@ -259,7 +264,7 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
                     failed[run.name] = str(error)
                     bar.write(f"{run.name} failed: {error}", file=sys.stderr)
             active = [f"{run.name} {run.state}" for run in pending.values() if run.state != "waiting"]
-            # Only what changed: a log file keeps every line that a terminal overwrites.
+            # Shown only when it changes: a log file keeps every line that a terminal overwrites.
             if active and "; ".join(active) != shown:
                 shown = "; ".join(active)
                 bar.set_postfix_str(shown)
@@ -271,7 +276,7 @@ def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) 
 
 
 def report(out: Path, label: str, command: str) -> None:
-    """Writes table, page and figure from what lies in `out`."""
+    """Writes the table, the page and the figures from what lies in `out`."""
     from scripts.measure import family_plots, how_trained, machine, plots, results, tables
 
     suites: Dict[str, Suite] = {name: results.with_data(out, suite) for name, suite in all_suites().items()}
@@ -298,8 +303,8 @@ def report(out: Path, label: str, command: str) -> None:
 
 
 def run(arguments: argparse.Namespace, command: str) -> int:
-    """The status: 1 where a run failed."""
-    # Scoring leaves the working directory that a relative path is meant from.
+    """Finishes the runs and prints the page; returns the exit status, 1 where a run failed."""
+    # Scoring changes the working directory, after which a relative path would mean another folder.
     arguments.out = arguments.out.absolute()
     runs = plan(arguments)
     for sentence in provenance.changes([run.folder for run in runs if run.trained]):

@@ -1,13 +1,19 @@
 """
-What the commands that write a made-up sample share: their options, and writing files of the same bytes everywhere.
+What the commands that write a made-up sample share: their options, random choices, and writing files of the same bytes
+everywhere.
 """
 
 import argparse
 from pathlib import Path
 
+MAX_TRIES = 50  # draws that a split may take for each of its items, and 100 more
+
 
 def parse_arguments(argv, description, out, seed, sizes, unit):
-    """`--out`, `--seed` and the size of each split; `sizes` has their defaults, `unit` says what is counted."""
+    """
+    Parses `--out`, `--seed` and an option for the size of each split. `sizes` has the splits with their default sizes,
+    `unit` is what is counted.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out", type=Path, default=out, help="folder for the files")
@@ -24,8 +30,33 @@ def parse_arguments(argv, description, out, seed, sizes, unit):
     return arguments
 
 
+def choice(rng, options):
+    """One of the options, each as likely, by ``rng.random`` alone: other methods differ between versions of Python."""
+    return options[int(rng.random() * len(options))]
+
+
+def draw_different(draw, sizes, key, unit):
+    """
+    Items of every split, ``sizes[split]`` of them, by split. ``draw`` makes an item, and may make an empty one, which
+    is dropped; no two items have the same ``key``. Raises ``ValueError``, in terms of ``unit``, where too few differ.
+    """
+    made, seen = {}, set()
+    for split, size in sizes.items():
+        items, tries = [], 0
+        while len(items) < size:
+            tries += 1
+            if tries > MAX_TRIES * size + 100:
+                raise ValueError(f"Only {len(items)} different {unit} were found for {split}, not {size}.")
+            item = draw()
+            if item and key(item) not in seen:
+                seen.add(key(item))
+                items.append(item)
+        made[split] = items
+    return made
+
+
 def write(folder, files):
-    """Writes texts by file name."""
+    """Writes files into `folder`, which is made where it is missing; `files` maps names to texts."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         # newline="\n" keeps the bytes the same on every system.

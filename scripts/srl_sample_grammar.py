@@ -27,7 +27,7 @@ NOT_DELIBERATE = STATIVE + ("wait", "arrive", "frighten", "break", "open", "roll
                             "tell", "turn")
 RELATIVE_KINDS = """person org thing animal text vehicle fragile place container topic rolling amount
     opening""".split()  # what a relative clause may follow
-# How often a verb class is drawn, where that is not once in so many classes.
+# The weight of a verb class when one is drawn; classes that are not listed have weight 1.
 CLASS_WEIGHT = {
     "say": 2, "give": 2, "send": 2, "break": 2, "load": 2, "spray": 2, "want": 2, "tell": 2, "seem": 1.5,
     "repair": 1.5, "notice": 1.5, "visit": 1.5, "blame": 1.5, "promise": 0.8, "swarm": 0.6,
@@ -37,7 +37,7 @@ SENTENCE_KINDS = {"plain": 46, "coordinated": 9, "reported": 7, "yes_no": 4, "wh
 
 
 class NoPlan(Exception):
-    """No verb turned up that fits; the sentence is given up and another one made."""
+    """No fitting verb was found; the sentence is abandoned and another one made."""
 
 
 class Token:
@@ -67,7 +67,7 @@ class Phrase(list):
 
 
 class Frame:
-    """A predicate with its arguments; ``fillers`` keeps, by role, what an embedded clause may share."""
+    """A predicate with its arguments; ``fillers`` has, by role, the argument that an embedded clause may share."""
 
     def __init__(self, token, lemma, sense="01"):
         self.token, self.lemma, self.sense = token, lemma, sense
@@ -206,7 +206,7 @@ def finite(lemma, past, subject):
 
 
 def embedded(tense):
-    """The tense of a time or condition clause beside a main clause of this one."""
+    """The tense of a time or condition clause, given that of its main clause."""
     return "present" if tense in ("modal", "present") else "past"
 
 
@@ -230,7 +230,7 @@ class Writer:
         return self.rng.choices(list(weights), list(weights.values()))[0]
 
     def noun(self, kind):
-        """A noun of this kind as (singular, plural, mass, plural only); not one the sentence already has."""
+        """A noun as (singular, plural, mass, plural only); if possible, not one that the sentence already has."""
         pool = self.words.nouns[kind]
         for _ in range(8):
             unseen = 0 if self.train or kind in CLOSED else UNSEEN_NOUN
@@ -271,7 +271,7 @@ class Writer:
         return slots
 
     def plan(self, accept=lambda plan: True, depth=0, passive=0.2):
-        """A verb with a frame that ``accept`` likes, NoPlan when none turned up."""
+        """A verb with a frame for which ``accept`` is true; raises NoPlan when 300 draws found none."""
         weights = {name: CLASS_WEIGHT.get(name, 1) for name in lexicon.VERB_CLASSES}
         for _ in range(300):
             name = self.weighted(weights)
@@ -329,7 +329,7 @@ class Writer:
         if kind in PROPER:
             return Phrase([Token(self.noun(kind)[0], "NNP")], kind)
         if kind in ("topic", "event") and depth < 2 and not bare and self.chance(0.25):
-            return self.nominal(kind, depth)
+            return self.nominal(kind)
         return self.common(kind, case, depth, bare)
 
     def pronoun(self, case, avoid):
@@ -366,7 +366,7 @@ class Writer:
         if kind in ("stuff", "swarm") and roll < 0.75:
             pass
         elif roll < 0.08 and kind in ("thing", "text", "container", "vehicle", "food") and not bare:
-            tokens = self.possessor(depth)
+            tokens = self.possessor()
         elif roll < 0.17 and kind != "part":
             tokens = [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
         elif roll < 0.42 and not mass:
@@ -387,7 +387,7 @@ class Writer:
             self.postmodify(phrase, kind, case, depth)
         return phrase
 
-    def possessor(self, depth):
+    def possessor(self):
         """``the clerk 's``, ``Anna 's`` or a possessive pronoun, as the tokens before a noun."""
         if self.chance(0.3):
             return [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
@@ -400,7 +400,7 @@ class Writer:
         if kind in RELATIVE_KINDS and depth == 0 and roll < (0.2 if subject else 0.11):
             phrase += self.relative(phrase, depth)
         elif roll < (0.45 if subject else 0.3):
-            # Some only in a subject: after an object they would be taken for an adjunct of the verb.
+            # Some occur only in a subject: after an object they would be read as an adjunct of the verb.
             line = {"person": "from/city", "text": "about/topic about/event about/city",
                     "thing": "with/part from/city", "topic": "of/org", "container": "with/part of/stuff",
                     "fragile": "with/part", "vehicle": "from/city", "surface": "of/place",
@@ -461,7 +461,7 @@ class Writer:
         plan.complements = [s for s in plan.complements if s is not slot]
         return pronoun + subject + group + self.finish(plan, frame, subject, depth + 1)
 
-    def nominal(self, kind, depth):
+    def nominal(self, kind):
         """A noun phrase headed by a nominal predicate: ``the committee 's decision about taxes``."""
         names = ["decision", "fear"] if kind == "topic" else ["gift", "removal", "arrival"]
         nouns, lines = lexicon.NOMINAL_CLASSES[self.rng.choice(names)]
@@ -477,7 +477,7 @@ class Writer:
             elif slot.role == "the":
                 phrase.append(Token("the", "DT"))
             elif slot.prep == "'s":
-                owner = self.possessor(depth) if slot.kind == "person" else (
+                owner = self.possessor() if slot.kind == "person" else (
                     self.np(slot.kind, depth=2, bare=True) + [Token("'s", "POS")])
                 frame.add(slot.role, owner)
                 phrase += owner
@@ -597,8 +597,8 @@ class Writer:
 
     # ---- adjuncts ------------------------------------------------------------------------------------------
 
-    def adjuncts(self, plan, tense, depth, subject):
-        """Up to two adjuncts, as (role, maker) in the order in which they follow the verb."""
+    def adjuncts(self, plan, depth):
+        """The roles of up to two adjuncts, in the order in which they follow the verb."""
         deliberate = (plan.subject.role == "ARG0" and plan.subject.kind == "person"
                       and plan.name not in NOT_DELIBERATE)
         roles = {s.role for s in plan.complements}
@@ -616,7 +616,7 @@ class Writer:
         return [role for role in weights if role in chosen]
 
     def adjunct(self, role, tense, depth, controller):
-        """The tokens of one adjunct; ``controller`` is what the subject of a purpose infinitive points at."""
+        """The tokens of one adjunct; ``controller`` fills the unspoken subject of a purpose infinitive."""
         if role == "ARGM-MNR":
             if self.chance(0.65):
                 return [Token(self.modifier("manner"), "RB")]
@@ -674,7 +674,7 @@ class Writer:
         shared = subject is not None
         if not shared:
             subject = self.np(plan.subject.kind, "subj", depth)
-        roles = self.adjuncts(plan, tense, depth, subject)
+        roles = self.adjuncts(plan, depth)
         adverb = None
         if "ARGM-MNR" in roles and self.chance(0.3):
             roles.remove("ARGM-MNR")
@@ -695,15 +695,15 @@ class Writer:
             frame.add(role, front)
             front = front + ([comma] if len(front) > 2 or self.chance(0.5) else [])
         elif depth == 0 and not shared and plan.complements and self.chance(0.12):
-            front = self.front_complement(plan, frame, subject)
+            front = self.front_complement(plan, frame)
         made = [(role, self.adjunct(role, tense, depth, frame.fillers[plan.subject.role])) for role in roles]
         rest = group + self.finish(plan, frame, subject, depth, made)
         simple = not shared and not subject.pronoun and subject[-1].word != ","
         if depth == 0 and simple and self.chance(0.06):
-            return Clause(front, subject, self.parenthesis(frame, tense) + rest)
+            return Clause(front, subject, self.parenthesis(frame) + rest)
         return Clause(front, subject, rest)
 
-    def front_complement(self, plan, frame, subject):
+    def front_complement(self, plan, frame):
         """``To Mary the boy gave the book``, ``This vase the boy broke``: a complement in front."""
         slot = self.rng.choice(plan.complements)
         if not slot.nominal() or slot.role.startswith("C-") or slot.prep == "by":
@@ -722,7 +722,7 @@ class Writer:
         frame.add(slot.role, filler)
         return filler + ([Token(",", ",")] if self.chance(0.35) else [])
 
-    def parenthesis(self, frame, tense):
+    def parenthesis(self, frame):
         """Between subject and verb, set off by commas."""
         if self.chance(0.4):
             role, tokens = "ARGM-DIS", [Token(self.modifier("discourse"), "RB")]

@@ -1,4 +1,4 @@
-"""Draw how runs went, epoch by epoch: several groups of runs, a group being one setting with several seeds."""
+"""Draw the metrics of runs, epoch by epoch, for groups of runs: one setting with several seeds is a group."""
 
 import argparse
 import sys
@@ -17,8 +17,8 @@ value is one of the run's metrics of an epoch, such as validation_accuracy or tr
 of inference_networks.csv, which the callback `trace_inference_networks` writes: l1, l0, energy_gradient_norm,
 network_gradient_norm.
 
-Writes OUT.csv (value, group, run, axis, at, number) and OUT.png, a panel a value: thin lines are runs, a thick one
-the mean of a group as far as all its runs go. Where a trace was taken within epochs, its axis counts batches.
+Writes OUT.csv (value, group, run, axis, at, number) and OUT.png, with a panel for each value: thin lines are runs,
+a thick line is the mean of a group, as far as all its runs go. A trace within epochs has an axis of batches.
 
 examples:
   python scripts/trajectories.py --out results/trajectories/truncation --values validation_accuracy \\
@@ -43,7 +43,7 @@ def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
     """The folders of each group."""
     groups: Dict[str, List[Path]] = {}
     for source in sources:
-        # A name may have the sign in it, as 'k = 1'; a folder hardly.
+        # The last "=" separates: a name may contain one, such as 'k = 1', a folder hardly ever does.
         name, sign, folders = source.rpartition("=")
         paths = [Path(folder.strip()) for folder in folders.split(",") if folder.strip()]
         if not sign or not name.strip() or not paths:
@@ -57,7 +57,7 @@ def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
 
 
 def files_of(out: Path) -> List[Path]:
-    """Table and figure."""
+    """The paths of the table and of the figure."""
     if out.name in ("", ".."):
         raise UserError(f"--out: {out} is a folder; give the name of table and figure in it.")
     # Not `with_suffix`: a name may have a dot in it, as tau_0.5.

@@ -17,13 +17,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure import search_spaces, trials  # noqa: E402
 from scripts.measure.command import at_least_one, exit_status  # noqa: E402
 from scripts.measure.configs import parse_settings  # noqa: E402
 from scripts.measure.idle_settings import idle_setting  # noqa: E402
-from scripts.measure.search_spaces import SPACES, best_trial, finished  # noqa: E402
+from scripts.measure.search_spaces import SPACES  # noqa: E402
 from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
+from scripts.measure.trials import best_trial, finished  # noqa: E402
 
 EPOCHS = 60
 EPILOG = """\
@@ -32,11 +33,11 @@ rates three times larger or smaller. The others are chosen by TPE. A trial whose
 the median of earlier ones at the same epoch is cut short (pruned), as is one that diverges. The test data is
 never read. What may be chosen, and why: scripts/measure/search_spaces.py.
 
-The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. Started again
-after whatever end, the same command goes on; with more --trials, it adds to them; started several times at
-once, the processes share the search (and may each end with one trial more). A trial whose process was killed
-is repeated after a minute of silence, and the search may end with one trial more; it does not end before the
-first ones are there.
+The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. The same command
+continues a search that was stopped in any way, and adds trials if --trials is larger. Several processes with
+the same command share the search, and each may add one trial more than asked for. A trial whose process was
+killed is repeated after a minute without a sign of life, which may also add a trial. The search does not end
+before its first trials have ended.
 
 example:
   python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000
@@ -50,12 +51,12 @@ def parser() -> argparse.ArgumentParser:
     add, sets = result.add_argument, list(multilabel.library())
     add("--dataset", required=True, choices=sets, metavar="NAME", help=", ".join(sets))
     add("--method", required=True, choices=list(SPACES), metavar="NAME", help=", ".join(SPACES))
-    add("--trials", type=int, default=30, help="in the storage when the search ends (default: %(default)s)")
+    add("--trials", type=int, default=30, help="how many the storage has when the search ends (default: %(default)s)")
     add(
         "--epochs",
         type=int,
-        help=f"of a trial, at most: patience may end it (default: {EPOCHS}, and those of phases before its last "
-        "one; the storage's, where it has a search)",
+        help=f"the most of a trial, which patience may end earlier (default: {EPOCHS} and those of the phases before "
+        "the last one, or those of the search in the storage)",
     )
     add(
         "--metric",
@@ -135,7 +136,7 @@ class Tuning:
         self._arguments, self._show = arguments, show
         own = search_spaces.all_settings(arguments.dataset, arguments.method)["seed"]
         self.seed = own if arguments.seed is None else arguments.seed
-        # What the callback of a trial calls; a config, which is text, could not hand it over.
+        # The function that the callback below calls is the last one here: a config is text and cannot hold a function.
         tell: List[Any] = []
         self._tell = tell
 
@@ -145,7 +146,13 @@ class Tuning:
                 tell[-1](epoch, metrics)
 
     def train(self, trial: Any, settings: Dict[str, Any]) -> float:
-        """The best validation score; raises `TrialPruned` when the trial is not worth going on."""
+        """
+        Trains with these settings; returns the best validation score of the last phase.
+
+        # Raises
+
+        `TrialPruned` if the trial is pruned, or if its loss is no longer finite; `UserError` if the config is invalid.
+        """
         import optuna
         from allennlp.commands.train import train_model
         from allennlp.common import Params
@@ -155,7 +162,7 @@ class Tuning:
         def tell(epoch: int, metrics: Dict[str, Any]) -> None:
             self._show(trial, epoch)
             trial.set_user_attr("epochs", epoch + 1)
-            # An earlier phase trains something else than what predicts in the end.
+            # Scores count from the last phase on: earlier phases train another net than the one that predicts.
             if epoch >= first:
                 scores.append(metrics[f"validation_{self._arguments.metric}"])
                 trial.report(scores[-1], epoch - first)
@@ -194,7 +201,7 @@ class Tuning:
 
 @contextmanager
 def quiet(verbose: bool) -> Iterator[None]:
-    """Nothing that is written inside is seen, unless `verbose`; logging is afterwards as it was before."""
+    """Hides what is written to stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
     root, hook = logging.getLogger(), sys.excepthook
     handlers, level = list(root.handlers), root.level
     out, err = (sys.stdout, sys.stderr) if verbose else (io.StringIO(), io.StringIO())
@@ -210,13 +217,13 @@ def quiet(verbose: bool) -> Iterator[None]:
 
 
 def search(arguments: argparse.Namespace, study: Any) -> None:
-    """Trains until the storage has its trials, the first ones among them, or time is out."""
+    """Runs trials until the storage has as many as wanted, the first ones among them, or until the time-out."""
     wanted, before = arguments.trials, len(finished(study))
     end = math.inf if arguments.timeout is None else time.monotonic() + arguments.timeout
     first = search_spaces.first_trials(arguments.dataset, arguments.method, arguments.held)[:wanted]
 
     def is_complete() -> bool:
-        return search_spaces.is_complete(study, first, wanted, end)
+        return trials.is_complete(study, first, wanted, end)
 
     if is_complete():
         return
@@ -235,17 +242,17 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
     tuning = Tuning(arguments, show)
 
     def objective(trial: Any) -> float:
-        # A seed a trial, so that processes that share the search, or go on with it, choose differently.
+        # Each trial has a seed of its own: else processes that share or continue the search would draw the same values.
         trial.study.sampler = TPESampler(seed=1000 * tuning.seed + trial.number)
         try:
             return tuning.train(trial, {name: values.suggest(trial, name) for name, values in space.items()})
         except KeyboardInterrupt:
-            study.enqueue_trial(trial.params)  # To be repeated, before anything new.
+            study.enqueue_trial(trial.params)  # It is repeated before any new trial.
             raise
 
     def after(study: Any, _: Any) -> None:
         bar.update(min(len(finished(study)), wanted) - bar.n)
-        search_spaces.write_csv(study, storage_path(arguments).with_suffix(".csv"))
+        trials.write_csv(study, storage_path(arguments).with_suffix(".csv"))
         if is_complete():
             study.stop()
 
@@ -255,7 +262,7 @@ def search(arguments: argparse.Namespace, study: Any) -> None:
 
 def report(arguments: argparse.Namespace, study: Any) -> None:
     path = storage_path(arguments).with_suffix(".csv")
-    table, best = search_spaces.write_csv(study, path), best_trial(study)
+    table, best = trials.write_csv(study, path), best_trial(study)
     if best is None:
         print(f"No trial is complete; those that were pruned are in {path}.")
         return
@@ -264,7 +271,7 @@ def report(arguments: argparse.Namespace, study: Any) -> None:
     which = f"trial {own[0].number}'s" if own else "not among them"
     print(f"\nAll trials: {path}. The config's own settings are {which}. The best:\n")
     chosen = {**best.user_attrs["settings"], **({} if arguments.seed is None else {"seed": arguments.seed})}
-    line = search_spaces.line_to_paste(
+    line = trials.line_to_paste(
         arguments.dataset, arguments.method, chosen, arguments.metric, arguments.held
     )
     print(line)
@@ -274,7 +281,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
 
     def end(*_: Any) -> None:
-        raise KeyboardInterrupt  # Optuna notes it in the storage, as it does not an exit.
+        raise KeyboardInterrupt  # Optuna records it in the storage; it would not record a `SystemExit`.
 
     def tune() -> None:
         defaults = ("epochs",) if arguments.epochs is None else ()
@@ -284,7 +291,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
         about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
         about["settings"] = dict(arguments.held)
-        study = search_spaces.open_study(storage_path(arguments), about, arguments.trials, defaults)
+        study = trials.open_study(storage_path(arguments), about, arguments.trials, defaults)
         arguments.epochs = study.user_attrs["epochs"]
         search(arguments, study)
         report(arguments, study)

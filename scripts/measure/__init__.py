@@ -1,1 +1,1 @@
-"""The parts of `scripts/reproduce.py` and `scripts/benchmark.py`."""
+"""The parts of the scripts that measure: benchmark, refine, reproduce, trajectories and tune."""

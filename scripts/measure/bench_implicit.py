@@ -48,7 +48,7 @@ class ImplicitBenchmark:
         return rows
 
     def step(self) -> List[Row]:
-        """`solver_seconds` is the part of `seconds` inside the solver: the products, and its own sums."""
+        """`solver_seconds` is the part of `seconds` that the solver takes: the products, and its own arithmetic."""
         epochs, solving = {}, {}
         for name in self._methods:
             trainer = parts.build_trainer(name, self._batches)
@@ -75,7 +75,7 @@ class ImplicitBenchmark:
 
 
 def _measured_epoch(trainer: Any, seconds: List[float]) -> Callable[[], None]:
-    """An epoch, whose seconds inside the solver are appended."""
+    """A function that trains an epoch and appends to `seconds` those that were spent inside the solver."""
     watch = Stopwatch()
     solver = getattr(trainer, "_solver", None)
     if solver is not None:

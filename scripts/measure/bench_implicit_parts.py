@@ -12,7 +12,7 @@ from seal.hypergradients import Curvature, InverseHessianVector, ParameterLayout
 from seal.hypergradients.vector_products import loss_products
 from seal.training.player import TASK_NET
 
-# The nets and sizes of bibtex, random data: the time of a step does not ask what it means.
+# The nets and sizes of bibtex with random data: the time of a step does not depend on what the data mean.
 DATASET = "bibtex"
 FEATURES, LABELS = 1836, 159
 STEPS = 5
@@ -20,7 +20,7 @@ DAMPING = 0.1
 
 
 def solver(kind: str, max_steps: int = STEPS, **settings: Any) -> Dict[str, Any]:
-    """The config of a solver that takes no product but its own."""
+    """The config of a solver, without the further product that measuring its residual takes."""
     return {
         "type": kind,
         "max_steps": max_steps,
@@ -34,7 +34,7 @@ def with_solver(kind: str, *settings: Any, **more: Any) -> Dict[str, Any]:
     return {"solver": solver(kind, *settings, **more)}
 
 
-# By name: the method of `training_configs/lib`, and what is changed in its trainer; None drops a key.
+# By name: the method of `training_configs/lib`, and what is changed in its trainer; None removes a key.
 VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {
     "alternating_margin": ("margin", {}),
     "alternating_ssvm": ("alternating_ssvm", {}),
@@ -51,7 +51,7 @@ VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {
         "implicit_cd",
         {**with_solver("neumann"), "products": "finite_differences"},
     ),
-    # A tolerance of 0: all steps are taken.
+    # With a tolerance of 0, all steps are taken.
     "cd_conjugate_gradient_5": ("implicit_cd", with_solver("conjugate_gradient", tolerance=0.0)),
     "cd_diagonal_5": ("implicit_cd", with_solver("diagonal")),
     "cd_nystroem_5": ("implicit_cd", with_solver("nystroem")),
@@ -60,7 +60,7 @@ BASELINE = "alternating_margin"
 
 
 def build_trainer(variant: str, batches: List[TensorDict]) -> Any:
-    """With learning rates of 0: every update costs what it costs, and the model stays what it is."""
+    """The trainer of a variant with learning rates of 0: updates take their usual time and change nothing."""
     method, changes = VARIANTS[variant]
     still = {"task_net_lr": 0.0, "loss_net_lr": 0.0}
     return parts.build_trainer(DATASET, method, batches, trainer_changes=changes, **{**parts.ONE_STEP, **still})
@@ -100,7 +100,10 @@ class LinearProblem:
         return lambda: found.solve(self.curvature, self.rhs).solution
 
     def solvers(self) -> Dict[str, Callable[[], torch.Tensor]]:
-        """Of `STEPS` products each, those of other libraries too where they are installed."""
+        """
+        Functions that solve the system, by name: our solvers, with `STEPS` products each except Sherman and Morrison's,
+        and those of other libraries if these are installed.
+        """
         cases = {
             "neumann": self.ours("neumann"),
             "conjugate_gradient": self.ours("conjugate_gradient", tolerance=0.0),
@@ -110,7 +113,7 @@ class LinearProblem:
         }
         for library, module, add in (
             ("TorchOpt", "torchopt", self._torchopt),
-            # Other packages have the names `hypertorch` and `hypergrad`, too; this file is its own.
+            # There are other packages called `hypertorch` and `hypergrad`, but only this one has the module.
             ("hypertorch", "hypergrad.CG_torch", self._hypertorch),
         ):
             if is_installed(module):
@@ -147,5 +150,5 @@ class LinearProblem:
 def is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # The package around it.
+    except ModuleNotFoundError:  # The package that should contain the module is missing.
         return False

@@ -63,7 +63,7 @@ class MultilabelBenchmark:
     ) -> None:
         torch.set_num_threads(threads)
         self._threads, self._repeats = threads, repeats
-        # The ratios are to cross-entropy: it always runs.
+        # The ratios are to cross-entropy, so it always runs.
         self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
         self._asked = set(methods)
         self.data = dataset
@@ -72,7 +72,7 @@ class MultilabelBenchmark:
         self._batches = self._all_batches[:num_batches]
         self._all = {name: torch.cat([batch[name] for batch in self._all_batches]) for name in self._batches[0]}
         shape = (len(self._all["features"]), self._all["features"].shape[1], self._all["labels"].shape[1])
-        # A pass over few rows is over too soon to be timed: they come several times.
+        # A pass over few rows is too short to be timed, so the rows are repeated.
         self._many = {
             name: values.repeat(-(-PREDICTION_ROWS // len(values)), 1) for name, values in self._all.items()
         }
@@ -95,8 +95,9 @@ class MultilabelBenchmark:
 
     def _taught_trainer(self, method: str) -> Any:
         """
-        After an epoch, as most steps are. A net that knows nothing draws a label of two, so that no two draws are the
-        same and each costs; one that has seen the data draws few labels, and often the same ones.
+        A trainer whose model was trained for an epoch, since most steps of a training happen after the first epoch. An
+        untrained net draws half of the labels, so that all draws differ and each costs time; a trained one draws few
+        labels, and often the same ones.
         """
         taught = parts.build_trainer(self.data, method, self._all_batches, **parts.ONE_STEP)
         train_epoch(taught)
@@ -112,7 +113,7 @@ class MultilabelBenchmark:
         return interleaved(cases, self._repeats)
 
     def inference(self) -> List[Row]:
-        """The ratio is to the smallest batch."""
+        """The ratios are to the smallest batch."""
         config = parts.experiment(self.data, "spen", {"inference_steps": INFERENCE_STEPS})
         model = parts.build_model(config, self._batches[0]).eval()
         largest = max(INFERENCE_BATCHES)
@@ -151,7 +152,7 @@ class MultilabelBenchmark:
         return speed_rows("multilabel", "prediction", timings, len(features), "bare PyTorch")
 
     def growth(self) -> List[Row]:
-        """The ratio is to the smallest size. Random data: the time of a step does not ask what it means."""
+        """The ratios are to the smallest size. The data are random: a step's time does not depend on their meaning."""
         if "nce" not in self._asked:
             return []
         rows = []
@@ -167,7 +168,7 @@ class MultilabelBenchmark:
                 shape = (chosen["batch"], GROWTH_FEATURES, chosen["labels"])
                 batches = parts.random_batches(GROWTH_STEPS, *shape)
                 trainer = self._still_trainer("nce", batches, num_samples=chosen["samples"])
-                # One after the other: the largest models are not held all at once.
+                # One size after the other, so that the largest models are not in memory all at once.
                 timings.update(self._rounds({str(size): _epoch_of(trainer)}))
             rows += seconds_rows("multilabel", f"NCE step by {name}", timings, GROWTH_STEPS, str(sizes[0]))
         return rows
@@ -191,8 +192,8 @@ class MultilabelBenchmark:
 
     def epoch(self) -> List[Row]:
         """
-        One epoch, measured once, in the CPU seconds that other programs do not stretch: with the papers'
-        steps a batch it takes long enough to be sure of.
+        One epoch with the papers' steps a batch. It is measured once: it takes long enough for that, and its CPU
+        seconds do not depend on other programs.
         """
         rows: List[Row] = []
         for dataset in filter(parts.is_present, EPOCH_DATASETS):

@@ -16,8 +16,9 @@ from scripts.measure.own_process import STEPS, peak_memory, peaks
 
 def measure(what: str, threads: int, *arguments: str) -> Dict[str, float]:
     """
-    `peak` and, less what was there before (the imports, the data of steps), `added`, in MiB; `seconds`. In this
-    process, which must not have done anything else.
+    Measures in this process, which must not have done anything else. `peak` is the peak memory in MiB, and `added` the
+    same less what was in use before (the imports, and for steps the data). For `load`, there are `seconds`,
+    `cpu_seconds` and `rows`, too.
     """
     import seal  # noqa: F401, I001
     import torch

@@ -21,14 +21,15 @@ from seal.dataset_readers.tensor_loader import TensorLoader
 
 BATCH_SIZE = 32
 BASELINE = "cross_entropy"
-# What is measured beside the methods themselves: one of them, with other settings.
+# Measured beside the library's methods: a method with other settings.
 VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {"nce_100": ("nce", {"num_samples": 100})}
 METHODS: List[str] = [BASELINE] + [
     name for name in library_value("multilabel.libsonnet", "lib.methods") if name != BASELINE
 ] + list(VARIANTS)
-# One step a batch, so that methods are compared by what a step of theirs costs.
+# One step a batch, so that methods are compared by the cost of a single step.
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
-# What trains in the last phase, where earlier ones train something else; a step is timed there.
+# The net that trains in the last phase of methods whose earlier phases train another one. Steps of the last phase are
+# timed.
 LAST_PHASE = {
     "spen": "loss_net",
     "nce_energy": "loss_net",
@@ -39,7 +40,7 @@ LAST_PHASE = {
 
 
 class Batches(DataLoader):
-    """Batches that are cut already: a step's time has no loading in it."""
+    """A loader of batches that are in memory already, so that the time of a step includes no loading."""
 
     def __init__(self, batches: List[TensorDict]) -> None:
         self._batches = batches
@@ -88,13 +89,13 @@ def read_split(dataset: str, batch_size: int = BATCH_SIZE) -> TensorLoader:
 
 
 def vocabulary(features: int, labels: int) -> Vocabulary:
-    """Names as many as there are columns; the tables of one split are in the order they are in the file."""
+    """A vocabulary of made-up names, one for each column; a single split keeps its columns in the file's order."""
     names = {ATTRIBUTES: [f"a{i}" for i in range(features)], LABELS: [f"l{i}" for i in range(labels)]}
     return Vocabulary(tokens_to_add=names)
 
 
 def random_batches(count: int, rows: int, features: int, labels: int, per_row: int = 5) -> List[TensorDict]:
-    """Of binary features and a few labels a row, drawn with a fixed seed."""
+    """Batches of binary features and at most `per_row` labels a row, drawn with a fixed seed."""
     generator = numpy.random.default_rng(0)
     batches = []
     for _ in range(count):
@@ -120,9 +121,9 @@ def build_trainer(
     **settings: Any,
 ) -> Trainer:
     """
-    The trainer of the config over the batches in their order, in the phase that the method ends in. With
-    learning rates of 0 every update costs what it costs and the model stays what it is. Of the changes, `None`
-    drops a key.
+    The config's trainer over the batches in their order, in the last phase of the method. With learning rates of 0
+    updates take their usual time and change nothing. `trainer_changes` are set in the trainer's config; `None` removes
+    a key.
     """
     config = experiment(dataset, method, settings)
     trainer = {**config["trainer"], **copy.deepcopy(trainer_changes or {})}
@@ -138,7 +139,7 @@ def build_trainer(
         trainer["phases"] = [{"train": LAST_PHASE[method]}]
     model, loader = build_model(config, batches[0]), Batches(batches)
     if LAST_PHASE.get(method) == "task_net":
-        # Passes for trained: what its weights are does not change what a step costs.
+        # Makes the loss-net count as trained: its weights do not change the time of a step.
         model.loss_net.pretrained_file = "none"
     built = Trainer.from_params(Params(trainer), model=model, data_loader=loader, serialization_dir=None)
     model.to(built.cuda_device)
@@ -157,8 +158,8 @@ def bare_net(model: Model) -> nn.Sequential:
 
 def write_sparse_arff(folder: Path, rows: int, features: int, labels: int, seed: int = 0) -> Path:
     """
-    A sparse file in Mulan's form beside its `labels.xml`, with as many values and labels a row as EUR-Lex:
-    236 and 5.
+    Writes a sparse file in Mulan's format and its `labels.xml`, with at most as many values and labels a row as
+    EUR-Lex, 236 and 5; returns the path of the former.
     """
     generator = numpy.random.default_rng(seed)
     names = "".join(f'<label name="l{i}"></label>\n' for i in range(labels))

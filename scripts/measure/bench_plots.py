@@ -20,11 +20,11 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
         if rows["ratio"].notna().any()
     ]
     if not groups:
-        path.unlink(missing_ok=True)  # One of an earlier table would not be this one's.
+        path.unlink(missing_ok=True)  # A figure of an earlier table would be wrong here.
         return
     columns = min(3, len(groups))
     lines = -(-len(groups) // columns)
-    # A line of panels is as high as its most bars need.
+    # A line of panels is as high as its panel with the most bars needs.
     bars_of = [len(rows["method"].unique()) for _, rows in groups]
     heights = [
         max(2.9, 0.9 + 0.24 * max(bars_of[line * columns : (line + 1) * columns])) for line in range(lines)

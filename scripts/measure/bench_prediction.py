@@ -21,7 +21,7 @@ BATCH = 32
 class GivenPredicates(SemanticRoleLabelerPredictor):
     """
     allennlp-models' predictor without its first step: spaCy's tagger, which splits the sentence and finds its
-    verbs. What it does with the predicates is its own.
+    verbs. What it does with given words and predicates is unchanged.
     """
 
     def __init__(self, model: Model, reader: UpstreamReader) -> None:
@@ -38,7 +38,7 @@ class GivenPredicates(SemanticRoleLabelerPredictor):
 def predictors(
     sentences: List[SrlSentence], encoder: str, vocab: Vocabulary
 ) -> Dict[str, Callable[[], None]]:
-    """A function each that labels all sentences, a call of `predict_batch_json` for every 32 of them."""
+    """By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them."""
     device = 0 if torch.cuda.is_available() else -1
     torch.manual_seed(0)
     indexers = {"tokens": PretrainedTransformerIndexer(encoder)}

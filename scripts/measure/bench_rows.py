@@ -10,6 +10,25 @@ Timings = Dict[str, List[Timing]]
 
 
 class Row(NamedTuple):
+    """
+    A number that was measured.
+
+    # Parameters
+
+    suite, case : `str`
+        The suite of the benchmark, and its case: what is measured.
+    method : `str`
+        What it was measured of: a method, a solver, a predictor or a size.
+    metric : `str`
+        The name of the number, with its unit, such as `"seconds"`.
+    value : `float`
+    baseline : `float`, optional
+        What `value` is compared with, in the same unit, mostly the baseline method's; `None` without a comparison.
+    ratio : `float`, optional
+        Of timings, the median over rounds of the ratio within a round: the method's time over the baseline's, or for a
+        speed the inverse, so that above 1 is faster. Of other numbers, `value / baseline`. `None` where there is none.
+    """
+
     suite: str
     case: str
     method: str
@@ -20,12 +39,12 @@ class Row(NamedTuple):
 
 
 def seconds_rows(suite: str, case: str, timings: Timings, steps: int, baseline: str) -> List[Row]:
-    """The seconds of a step of everything that was timed, by the clock and of the CPU."""
+    """The seconds of a step, by the clock and of the CPU, for everything that was timed."""
     return [row for name in timings for row in seconds_of(suite, case, name, timings, steps, baseline)]
 
 
 def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, baseline: str) -> List[Row]:
-    """Those of one: of a step, and the ratio within rounds, which says no more than its rounds agree on."""
+    """The seconds of a step for one name, with the ratio to the baseline and how far the rounds' ratios lie apart."""
     rows = []
     for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
         values, base = ([getattr(timing, kind) / steps for timing in timings[key]] for key in (name, baseline))
@@ -38,7 +57,7 @@ def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, b
 def speed_rows(
     suite: str, case: str, timings: Timings, count: int, baseline: str, what: str = "examples"
 ) -> List[Row]:
-    """How many of `count` examples a second; a ratio above 1 is faster than the baseline."""
+    """The examples a second, of which a timing has `count`; a ratio above 1 is faster than the baseline."""
     rows = []
     for kind, metric in (("wall", f"{what}_per_second"), ("cpu", f"{what}_per_cpu_second")):
         seconds = {name: [getattr(timing, kind) for timing in timings[name]] for name in timings}
@@ -51,7 +70,7 @@ def speed_rows(
 
 
 def operation_rows(suite: str, case: str, operations: Dict[str, int], steps: int, baseline: str) -> List[Row]:
-    """Those of a step, in millions."""
+    """The operations of a step, in millions."""
     rows = []
     for name, count in operations.items():
         value, base = (number / steps / 1e6 for number in (count, operations[baseline]))
@@ -65,7 +84,7 @@ def memory_rows(suite: str, found: Dict[str, Dict[str, float]], baseline: str) -
     for name, values in found.items():
         for kind, value in values.items():
             base = found[baseline][kind]
-            # Of a tiny model nothing may show above what the imports took at their highest.
+            # A tiny model may need no more than the imports took at their peak: then nothing was added.
             ratio = value / base if base else None
             rows.append(Row(suite, "memory", name, f"{kind}_mib", value, base, ratio))
     return rows

@@ -1,4 +1,4 @@
-"""The SRL benchmark: what a training step, the metrics, a prediction cost."""
+"""The SRL benchmark: what a training step, the metrics and a prediction cost."""
 
 import tempfile
 from pathlib import Path
@@ -29,7 +29,7 @@ class SrlBenchmark:
     # Parameters
 
     encoder : `str`, optional
-        A local folder or a name on the hub; `None`: random weights, `layers` and `width`.
+        A local folder or a name on the hub; `None`: a BERT with random weights, of `layers` and `width`.
     repeats : `int`
         Rounds of each timing.
     num_batches : `int`
@@ -51,7 +51,7 @@ class SrlBenchmark:
     ) -> None:
         torch.set_num_threads(threads)
         self._threads, self._repeats, self._warmup_steps = threads, repeats, warmup_steps
-        # The ratios are to cross-entropy: it always runs.
+        # The ratios are to cross-entropy, so it always runs.
         self._methods = [BASELINE] + [name for name in methods if name != BASELINE]
         self._folder = tempfile.TemporaryDirectory(prefix="seal-benchmark-")
         self.data, train, self._dev = parts.read_data()
@@ -64,7 +64,7 @@ class SrlBenchmark:
             layers,
             width,
         )
-        # A trained encoder's own rate would hardly move random weights in so few steps.
+        # The usual rate of a pretrained encoder would hardly change random weights in so few steps.
         self._learning_rate = 5e-5 if encoder else 5e-4
         reader = parts.build_reader(self._encoder)
         self._instances = parts.as_instances(reader, parts.draw_batches(train, num_batches, seed=0))
@@ -107,7 +107,7 @@ class SrlBenchmark:
             rows += seconds_of("srl", case, name, timings, self._num_batches, BASELINE)
             model = trainers[name].model
             if hasattr(model.sampler, "num_samples"):
-                # Equal draws are merged: what a step costs depends on how many differ.
+                # Equal draws are merged, so the cost of a step depends on how many differ.
                 distinct, drawn = self._distinct(trainers[name]), model.sampler.num_samples
                 rows.append(Row("srl", case, name, "distinct_samples", distinct, drawn, distinct / drawn))
         return rows
@@ -132,8 +132,8 @@ class SrlBenchmark:
 
     def metrics(self) -> List[Row]:
         """
-        "progress": what a training step spends on the running means it reports. "score": what span F1 and UCR
-        of a validation batch take, against a training step on that batch.
+        "progress": the time that a training step spends on the running means that it reports. "score": the time of span
+        F1 and UCR of a validation batch. Both are compared with a training step on the batch.
         """
         rows = []
         for name in [method for method in self._methods if method in (BASELINE, "nce_20")]:
@@ -150,7 +150,7 @@ class SrlBenchmark:
                 steps.append(timed(lambda: train_epoch(trainer)).wall / self._num_batches)
                 inside.append(watch.seconds / self._num_batches)
             for method in wrapped:
-                delattr(model, method)  # The class's own shows again.
+                delattr(model, method)  # The method of the class is visible again.
             rows.append(
                 Row(
                     "srl",

@@ -20,14 +20,15 @@ from seal.dataset_readers.srl_records import SrlSentence
 
 
 def memory_of_steps(method: str, encoder: str, threads: int, rows: Path) -> Dict[str, float]:
-    """`peak` and, less what the imported libraries take, `added`, in MiB. `rows` is of `write_longest`."""
+    """`peak`, and less what the imports and the data take, `added`, in MiB; `rows` is a file of `write_longest`."""
     return in_own_process("bench_srl_memory", method, encoder, str(threads), str(rows))
 
 
 def write_longest(sentences: List[SrlSentence], vocab: Vocabulary, path: Path) -> None:
     """
-    The rows of the longest sentences, which decide whether a run fits, and the labels. A file of their own:
-    reading the whole data set would take more memory than a small model's training, and hide it.
+    Writes the rows of the longest sentences, which decide whether a run fits into memory, and the labels. They have a
+    file of their own, since reading the whole data set can take more memory than the training of a small model, which
+    would not show then.
     """
     longest = sorted(sentences, key=lambda sentence: -len(sentence.words))
     rows = [[item.words, frame.predicate, frame.tags] for item in longest for frame in item.frames]
@@ -38,7 +39,7 @@ def write_longest(sentences: List[SrlSentence], vocab: Vocabulary, path: Path) -
 
 
 def measure(method: str, encoder: str, threads: int, path: Path) -> Dict[str, float]:
-    """In this process, which must not have done anything else."""
+    """As `memory_of_steps`, measured in this process, which must not have done anything else."""
     torch.set_num_threads(threads)
     content = json.loads(path.read_text(encoding="utf-8"))
     vocab, reader = Vocabulary(tokens_to_add={"srl_tags": content["labels"]}), parts.build_reader(encoder)

@@ -30,7 +30,7 @@ METHODS = {
 
 
 def read_data() -> Tuple[str, List[SrlSentence], List[SrlSentence]]:
-    """Name, training and dev sentences of the Web Treebank or, where it is not there, of the sample."""
+    """The name, training and dev sentences of the Web Treebank or, where that is missing, of the sample."""
     for name in ("ewt", "sample"):
         paths = library_value("srl.libsonnet", f"lib.data.{name}")
         if (ROOT / paths["train"]).exists() and (ROOT / paths["dev"]).exists():
@@ -48,8 +48,8 @@ def draw_batches(
     sentences: List[SrlSentence], count: int, seed: int
 ) -> List[List[Tuple[SrlSentence, Optional[SrlFrame]]]]:
     """
-    So many of the batches that an epoch with the `bucket` sampler has: rows (frames, and each sentence once
-    without one) of like length together.
+    At most `count` of the batches that an epoch with the `bucket` sampler has, which puts rows of similar length
+    together. A row is a sentence with one of its frames or, once for each sentence, without one.
     """
     generator = random.Random(seed)
     rows = [(sentence, frame) for sentence in sentences for frame in [*sentence.frames, None]]
@@ -57,7 +57,7 @@ def draw_batches(
     rows.sort(key=lambda row: len(row[0].words))
     batches = [rows[start : start + BATCH_SIZE] for start in range(0, len(rows), BATCH_SIZE)]
     if len(batches) > 1 and len(batches[-1]) < BATCH_SIZE:
-        batches.pop()  # Seconds a step are those of full batches.
+        batches.pop()  # Only steps on full batches are timed.
     return generator.sample(batches, min(count, len(batches)))
 
 
@@ -103,8 +103,8 @@ def build_trainer(
     method: str, model: Model, instances: List[Instance], encoder: str, learning_rate: float
 ) -> Trainer:
     """
-    The trainer of the config, over the instances in their order. With a learning rate of 0 every update costs
-    what it costs and the model stays what it is.
+    The config's trainer over the instances in their order. With a learning rate of 0, updates take their usual time
+    and change nothing.
     """
     settings = experiment(method, encoder, learning_rate)["trainer"]
     settings.update(
@@ -118,5 +118,5 @@ def build_trainer(
 
 
 def copy_task_net(source: Model, target: Model) -> None:
-    """The trained task-net into another model; what else that has (a loss-net, a CRF's transitions) stays."""
+    """Copies the task-net into another model, whose other parts (a loss-net, a CRF's transitions) stay as they are."""
     target.task_net.load_state_dict(source.task_net.state_dict())

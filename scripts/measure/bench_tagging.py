@@ -17,12 +17,12 @@ CASES = {
     "prediction": "sentences a second, against the task-net of cross-entropy",
 }
 BATCH_SIZES = (10, 32)
-# The batches of the paper that counts examples a second (Tu, Pang & Gimpel 2020, Table 2).
+# The batch size of the paper that reports examples a second (Tu, Pang & Gimpel 2020, Table 2).
 SPEED_BATCH = 10
-# In the paper's order, the slowest first: 66, 78, 92.
+# In the paper's order, the slowest first: 66, 78 and 92 examples a second.
 COMPOUND = ("compound_separated", "compound_shared", "compound_stacked")
 PREDICTION_BATCH = 64
-# What predicts in another way than the task-net of cross-entropy, or might.
+# Cross-entropy, and methods that predict in another way than its task-net, or might.
 PREDICTED = ("cross_entropy", "crf", "compound_stacked", "spen")
 
 

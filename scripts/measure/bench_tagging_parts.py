@@ -20,8 +20,8 @@ from scripts.measure.suites.tagging import WITH_ENERGY
 
 BASELINE = "cross_entropy"
 METHODS: List[str] = [name for members in GROUPS.values() for name in members if name not in WITH_ENERGY]
-# As of Twitter's parts of speech, whose 1176 words are those that occur twice. The data are random: the time of a step
-# does not ask what they mean.
+# The sizes of Twitter's parts of speech; its 1176 words are those that occur at least twice. The data are random: the
+# time of a step does not depend on what they mean.
 TAGS, WORDS = 25, 1176
 SHORTEST, LONGEST = 8, 22
 LINEAR_CHAIN = "linear chain"
@@ -46,7 +46,7 @@ def vocabulary() -> Vocabulary:
 
 
 def random_batches(count: int, size: int) -> List[TensorDict]:
-    """Of sentences of like length, as the `bucket` sampler makes them, with a fixed seed."""
+    """Batches of sentences of similar length, as the `bucket` sampler makes them, drawn with a fixed seed."""
     generator = numpy.random.default_rng(0)
     batches = []
     for longest in numpy.linspace(SHORTEST, LONGEST, count + 2).round().astype(int)[1:-1]:
@@ -62,7 +62,7 @@ def random_batches(count: int, size: int) -> List[TensorDict]:
 
 
 def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
-    """The config of `training_configs/lib`, with learning rates of 0: a model stays what it is."""
+    """The config of `training_configs/lib`, with learning rates of 0, so that updates change nothing."""
     library = (ROOT / "training_configs" / "lib" / "tagging.libsonnet").as_posix()
     source = f"""
         local tagging = import {text(library)};

@@ -39,7 +39,8 @@ class Measured(NamedTuple):
     method : `str`
         Of `training_configs/lib`.
     parts : `int`
-        Into how many a batch is split, of which each has its own implicit gradient: less memory for an update.
+        The number of parts that a batch is split into. Each has an implicit gradient of its own, so that an update
+        takes less memory.
     mixed : `bool`
         Mixed precision.
     """
@@ -78,8 +79,8 @@ class TextBenchmark:
     repeats : `int`
         Rounds of each timing.
     num_batches : `int`
-        Of a round, all of the first texts of Reuters or, where that is not there, of the sample: those that are cut
-        at `MAX_LENGTH` where there are enough, so that a batch and its parts are padded alike.
+        Batches of a round. They have the first texts of Reuters or, where that is missing, of the sample: those that
+        are cut at `MAX_LENGTH` if there are enough, so that a batch and its parts have the same padding.
     threads : `int`
         Of torch.
     """
@@ -121,7 +122,7 @@ class TextBenchmark:
         return memory_rows("text", found, BASELINE)
 
     def peaks_of_steps(self, method: str) -> Dict[str, float]:
-        """`peak` and, less what imports, data and model took before, `added`, in MiB; in a process of its own."""
+        """`peak`, and less what imports, data and model take, `added`, in MiB; needs a process of its own."""
         trainer, before = self._trainer(method), peak_memory()
         train_epoch(trainer)
         return peaks(before)
@@ -141,11 +142,11 @@ class TextBenchmark:
         instances = longest(reader.read(str(ROOT / self._paths["train"])), self._num_batches * BATCH_SIZE, MAX_LENGTH)
         for instance in instances:
             reader.apply_token_indexers(instance)
-        # Of like length together, as in training.
+        # Texts of similar length are together, as in training.
         return sorted(instances, key=lambda instance: len(instance["tokens"]))
 
     def _trainer(self, method: str) -> Trainer:
-        """That of the config; its model stays what it is, since nothing is learnt at a rate of 0."""
+        """The config's trainer, with learning rates of 0, so that updates change nothing."""
         config = self._experiment(method)
         torch.manual_seed(0)
         model = Model.from_params(Params(config["model"]), vocab=self._vocab)
@@ -175,7 +176,7 @@ class TextBenchmark:
 
 
 def longest(instances: Iterable[Instance], count: int, length: int) -> List[Instance]:
-    """The first that have so many pieces, and where they are too few, the first of the others."""
+    """The first `count` that have `length` pieces; where these are too few, the first of the others are added."""
     full: List[Instance] = []
     others: List[Instance] = []
     for instance in instances:

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 class Timing(NamedTuple):
     """
-    Seconds by the clock, and of this process's computing. Other programs on the machine stretch the first.
+    Seconds by the clock (`wall`), which other programs on the machine lengthen, and of the CPU, for this process alone.
     """
 
     wall: float
@@ -43,8 +43,9 @@ def timed(case: Callable[[], Any]) -> Timing:
 
 def counted_operations(case: Callable[[], Any]) -> int:
     """
-    Multiplications and additions of the matrix products and convolutions in it: what it costs however it is written,
-    beside its memory traffic. PyTorch counts neither an LSTM's on a CPU nor what is done element by element.
+    The number of multiplications and additions in the matrix products and convolutions of `case`. This is its cost
+    apart from memory traffic, however it is implemented. PyTorch counts neither those of an LSTM on a CPU nor
+    element-wise operations.
     """
     with FlopCounterMode(display=False) as counter:
         case()
@@ -76,7 +77,7 @@ def train_epoch(trainer: Any) -> None:
 
 class Stopwatch:
     """
-    Adds up the time inside the functions it wraps. A wrapped function may call another; that counts once.
+    Adds up the time inside the functions that it wraps. If a wrapped function calls another, that time counts once.
     """
 
     def __init__(self) -> None:

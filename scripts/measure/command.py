@@ -1,4 +1,4 @@
-"""What scripts that run from the command line share: how they end, and how a mistake is told."""
+"""What the scripts for the command line share: how they end, and how they report a mistake."""
 
 import argparse
 import sys
@@ -15,8 +15,8 @@ class Stopped(Exception):
 
 def exit_status(run: Callable[[], Optional[int]], stopped: str = "stopped") -> int:
     """
-    Runs it; what it returns, or 0 for `None`; 2 after a mistake, which is told in its sentence, and 130 where the user
-    stopped it.
+    Calls `run` and returns the exit status: what `run` returned, or 0 for `None`; 2 after a `UserError`, whose sentence
+    is printed; 130 if the user stopped it, which prints `stopped`.
     """
     try:
         return run() or 0
@@ -30,9 +30,11 @@ def exit_status(run: Callable[[], Optional[int]], stopped: str = "stopped") -> i
 
 def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
     """
+    Checks arguments that are numbers.
+
     # Raises
 
-    `UserError` if one of these arguments is given and below 1.
+    `UserError` if one of them is given and below 1.
     """
     for name in names:
         value = getattr(arguments, name)
@@ -42,6 +44,8 @@ def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
 
 def check_folder(option: str, folder: Path) -> None:
     """
+    Checks the path of a folder, which need not exist.
+
     # Raises
 
     `UserError` if there cannot be such a folder, since it or one above it is a file.
@@ -53,6 +57,8 @@ def check_folder(option: str, folder: Path) -> None:
 
 def check_file(option: str, path: Path) -> None:
     """
+    Checks the path of a file, which need not exist.
+
     # Raises
 
     `UserError` if there cannot be such a file, since it is a folder or one above it is a file.
@@ -64,7 +70,7 @@ def check_file(option: str, path: Path) -> None:
 
 @contextmanager
 def mistakes_of_the_library() -> Iterator[None]:
-    """What seal finds wrong with a config or a file is the user's mistake; any other error passes as it is."""
+    """Turns seal's errors about a config or a file into `UserError`s; any other error passes unchanged."""
     from seal.user_errors import describe
 
     try:

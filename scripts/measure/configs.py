@@ -9,7 +9,7 @@ import _jsonnet
 from scripts.measure.suite import ROOT, Settings, UserError
 
 
-#: By the family of suites, which is what the configs call them.
+#: The library of each family of suites; the configs import it under the family's name.
 LIBRARIES = {
     "tagging": "tagging.libsonnet",
     "citations": "citation_tagging.libsonnet",
@@ -57,12 +57,12 @@ def listed(sign: str, values: Dict[str, Any]) -> str:
 
 def setting_value(expression: str, family: Optional[str] = None) -> Any:
     """
-    Of a value of `--settings`, which may name the library of its suite's `family`, as the config does:
-    `tagging.energies(tagging.whole.ge_b)`.
+    What a jsonnet expression of `--settings` evaluates to. It may name the library of its suite's `family`, as the
+    config does: `tagging.energies(tagging.whole.ge_b)`.
 
     # Raises
 
-    `RuntimeError` if it is none.
+    `RuntimeError` if it cannot be evaluated.
     """
     library = ""
     if family is not None:
@@ -72,12 +72,12 @@ def setting_value(expression: str, family: Optional[str] = None) -> Any:
 
 
 def reason(error: RuntimeError) -> str:
-    """What jsonnet finds wrong, without where."""
+    """The message of a jsonnet error, without its place."""
     return re.sub(r"^(RUNTIME|STATIC) ERROR: (\S+:[\d:()-]+: )?", "", str(error).splitlines()[0]).rstrip(".")
 
 
 def not_evaluated(error: RuntimeError) -> UserError:
-    """The sentence where there is no config with the values of `--settings`."""
+    """The error to raise where a config cannot be evaluated with the values of `--settings`."""
     return UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).")
 
 
@@ -104,14 +104,14 @@ def parse_settings(source: str, family: Optional[str] = None) -> Dict[str, str]:
 
 
 def settings_of(method: str, settings: Dict[str, str]) -> Tuple[Tuple[str, str], ...]:
-    """Those of `parse_settings` that are for `method`; what is for it alone goes before what is for all."""
+    """The settings of `parse_settings` for `method`; a value for it alone takes precedence over one for all."""
     common = {key: value for key, value in settings.items() if ":" not in key}
     own = {key: value for key, value in settings.items() if key.startswith(f"{method}:")}
     return tuple({**common, **overrides_of(method, own)}.items())
 
 
 def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
-    """Those of `parse_overrides` that are for `method`."""
+    """The overrides of `parse_overrides` for `method`, by path."""
     chosen = {}
     for key, value in overrides.items():
         name, colon, path = key.rpartition(":")
@@ -121,7 +121,7 @@ def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def given_of(method: str, settings: Settings, overrides: Dict[str, Any]) -> Dict[str, str]:
-    """Whatever of a run's config a command has said, by name; values are jsonnet."""
+    """All that the command line sets in a run's config, by name; values are jsonnet."""
     given = {"epochs": str(settings.epochs)}
     if settings.fraction != 1:
         given["fraction"] = str(settings.fraction)
@@ -132,7 +132,7 @@ def given_of(method: str, settings: Settings, overrides: Dict[str, Any]) -> Dict
 
 
 def own_names(method: str, *options: Dict[str, Any]) -> Tuple[str, ...]:
-    """What options of `parse_settings` and `parse_overrides` set for `method` alone."""
+    """The names that the results of `parse_settings` and `parse_overrides` set for `method` alone."""
     keys = [key.rpartition(":") for option in options for key in option]
     return tuple(name for owner, _, name in keys if owner == method)
 

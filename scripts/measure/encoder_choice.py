@@ -10,11 +10,11 @@ from scripts.measure.suite import Settings, UserError
 @dataclass(frozen=True)
 class EncoderChoice:
     """
-    `of_words` and `of_transformer` are what `--settings` may hand to the one and to the other: arguments of functions
-    of the suite's library.
+    `of_words` and `of_transformer` are the arguments that `--settings` may give to the one and to the other, which are
+    functions of the suite's library.
     """
 
-    #: In messages: what there is without `--encoder`.
+    #: The name, in messages, of the encoder that is used without `--encoder`.
     words: str
     of_words: Tuple[str, ...]
     of_transformer: Tuple[str, ...]
@@ -25,8 +25,8 @@ class EncoderChoice:
 
     def call(self, library: str, words: str, settings: Settings, more: Dict[str, str]) -> str:
         """
-        The call of `library`'s encoder, with its settings, which are taken out of `more`. `words` is the name of the
-        one that reads words.
+        The call of `library`'s encoder, with its settings, which are taken out of `more`. `words` is the name of its
+        function for an encoder that reads words.
 
         # Raises
 

@@ -10,26 +10,26 @@ matplotlib.use("Agg")  # No window: a figure must not need a screen.
 import matplotlib.pyplot as plt  # noqa: E402
 import pandas  # noqa: E402
 
+from scripts.measure.cells import gains, present_methods  # noqa: E402
 from scripts.measure.family_tables import present_suites  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import Family, Suite  # noqa: E402
-from scripts.measure.tables import gains, present_methods  # noqa: E402
 
 COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
 MARKERS = "osD^vPX*<>hp"
 LINEAR = 5.0
-"""Gains up to it, of either sign, are drawn to scale; beyond, the axis is logarithmic."""
+"""The axis is linear for gains up to this many points, of either sign, and logarithmic beyond."""
 LEAST = 0.1
-"""What the axis shows of each sign where all gains are smaller."""
+"""The axis reaches at least this many points in either direction."""
 
 
 def draw_family(
     family: Family, suites: Dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = ""
 ) -> None:
     """
-    A panel a metric of the family; in it, by data set, a point a method: the mean over seeds of its gain over
-    the baseline with the same seed, and the deviation. Of the test split where there is one. Draws nothing
-    where nothing can be compared.
+    Draws a panel for each metric of the family. It has, for each data set, a point for each method: the mean over seeds
+    of its gain over the baseline with the same seed, and the deviation. The scores are those on test if there are any.
+    Draws nothing if nothing can be compared.
     """
     present = present_suites(family, suites, table)
     if not present:
@@ -59,7 +59,7 @@ def draw_family(
         panel.set_title(f"{split}: {heading}", fontsize=10)
         panel.set_ylabel(f"gain over {some.methods[some.baseline].title}", fontsize=9)
     axes[-1, 0].set_xticks(range(len(sets)), sets)
-    handles, names = _legend(axes[0, 0], some, methods)
+    handles, names = _legend(some, methods)
     figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8)
     figure.supxlabel("; ".join(dict.fromkeys(notes)), fontsize=8)
     if label:
@@ -70,7 +70,7 @@ def draw_family(
 
 
 def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pandas.DataFrame) -> List[str]:
-    """Returns what must be said of them."""
+    """Draws the gains in one metric; returns the notes that explain them."""
     styles = _styles(suite, methods)
     step = 0.84 / max(1, len(methods))
     largest = 0.0
@@ -91,7 +91,7 @@ def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pan
             panel.errorbar(x, found.mean(), deviation, **style)
             largest = max(largest, abs(found.mean()) + (deviation or 0.0))
     panel.axhline(0, color="black", linewidth=0.8)
-    # Energy-only models may lie tens of points below; the others differ by one.
+    # Energy-only models may lie tens of points below the baseline, while the others differ by a point.
     if largest > 2 * LINEAR:
         panel.set_yscale("symlog", linthresh=LINEAR, linscale=1.5)
         ticks = [value for value in (1, 2, 3, 4, 5, 10, 20, 50) if value <= 1.6 * largest]
@@ -113,7 +113,7 @@ def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pan
 
 
 def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:
-    """A colour a group, and within it a marker a method; the same whatever was measured."""
+    """Colour and marker of each method: a colour for each group, in it a marker for each method of the suite."""
     groups = list(dict.fromkeys(method.group for method in suite.methods.values()))
     styles = {}
     for name in methods:
@@ -124,7 +124,7 @@ def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:
     return styles
 
 
-def _legend(panel, suite: Suite, methods: List[str]) -> tuple:
+def _legend(suite: Suite, methods: List[str]) -> tuple:
     """The methods below the names of their groups."""
     handles, names, group = [], [], None
     empty = plt.Line2D([], [], linestyle="none")

@@ -4,9 +4,7 @@ from typing import Dict, List
 
 import pandas
 
-from scripts.measure.results import Comparisons
-from scripts.measure.suite import Family, Suite
-from scripts.measure.tables import (
+from scripts.measure.cells import (
     LEVEL,
     MARK,
     gains,
@@ -16,12 +14,14 @@ from scripts.measure.tables import (
     present_methods,
     split_table,
 )
+from scripts.measure.results import Comparisons
+from scripts.measure.suite import Family, Suite
 
 
 def sections(
     family: Family, suites: Dict[str, Suite], table: pandas.DataFrame, comparisons: Dict[str, Comparisons]
 ) -> List[str]:
-    """Nothing where no run of the family has ended."""
+    """The sections of the page about the family; none if no run of the family has a result."""
     present = present_suites(family, suites, table)
     if not present:
         return []
@@ -48,7 +48,7 @@ def sections(
 
 
 def present_suites(family: Family, suites: Dict[str, Suite], table: pandas.DataFrame) -> Dict[str, Suite]:
-    """Those that have a result, by data set."""
+    """The suites of the family that have a result, by data set."""
     found = set(table["suite"])
     return {dataset: suite for dataset, suite in family.suites(suites).items() if suite.name in found}
 
@@ -62,9 +62,9 @@ def _scores(
     metric: str,
 ) -> str:
     """
-    A row a method, a column a data set, and the mean gain over the baseline on the data sets where every
-    method of the table has been measured: else the means would be of unlike things. Where the family has a data set
-    apart, there is a mean without it.
+    A row for each method, a column for each data set, and a column of the mean gain over the baseline. The mean is
+    over the data sets on which every method of the table was measured: only then can the methods' means be compared.
+    Where the family has a data set `apart`, a further column has the mean without it.
     """
     chosen = table[(table["split"] == split) & (table["metric"] == metric)]
     some = next(iter(present.values()))
@@ -99,13 +99,15 @@ def _scores(
 
 
 def _mean(of_sets: List[float]) -> str:
-    """Of gains on several data sets; none without any, or where one has no seed in common with the baseline."""
+    """The mean of gains on data sets; a dash without any, or if one is missing for want of a seed in common."""
     values = pandas.Series(of_sets, dtype=float)
     return "–" if values.empty or values.isna().any() else f"{values.mean():+.2f}"
 
 
 def _steps(family: Family, present: Dict[str, Suite], chosen: pandas.DataFrame) -> str:
-    """A row a pair of methods that differ in one thing, a column a data set; empty where no pair was measured."""
+    """
+    A row for each pair of methods that differ in one thing, a column for each data set; empty if no pair was measured.
+    """
     some = next(iter(present.values()))
     rows: List[List[str]] = []
     for change, pairs in family.steps.items():

@@ -34,7 +34,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_gzip(path: Path, content: str) -> None:
-    """The same content is the same bytes: the archive's header has neither a time nor the draft's name."""
+    """Equal contents become equal bytes: the archive's header has neither a time nor the draft's name."""
     with replacing(path) as draft, open(draft, "wb") as file:
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as archive:
             archive.write(content.encode("utf-8"))
@@ -47,14 +47,14 @@ def read_json(path: Path) -> Any:
 @contextmanager
 def locked(path: Path, wait: Callable[[], None] = partial(time.sleep, 0.2)) -> Iterator[int]:
     """
-    One process at a time is inside. A child that inherits the yielded descriptor keeps the lock while it
-    lives: if this process is killed alone, the next one waits for the training that went on without it.
+    Admits one process at a time. A child that inherits the yielded descriptor keeps the lock while it lives: if
+    only this process is killed, the next one waits for the training that continues without it.
 
     # Parameters
 
     path : `Path`
     wait : `Callable[[], None]`
-        Called again and again while another is inside. What it raises ends the waiting.
+        Called repeatedly while another process has the lock. What it raises ends the waiting.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -67,7 +67,7 @@ def locked(path: Path, wait: Callable[[], None] = partial(time.sleep, 0.2)) -> I
 
 
 def _take(descriptor: int) -> bool:
-    """The lock, if it is free; whether it was."""
+    """Takes the lock if it is free; returns whether it was."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

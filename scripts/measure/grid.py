@@ -1,4 +1,4 @@
-"""A jsonnet library of `dataset(name)`, `method(name)` and `settings(dataset, method)`: what a suite asks of it."""
+"""What suites need of a jsonnet library with `dataset(name)`, `method(name)` and `settings(dataset, method)`."""
 
 from functools import lru_cache
 from typing import Any, Dict, List, Optional
@@ -12,7 +12,7 @@ class Grid:
     # Parameters
 
     name : `str`
-        That of the library, `training_configs/lib/NAME.libsonnet`.
+        The library is `training_configs/lib/NAME.libsonnet`.
     """
 
     def __init__(self, name: str) -> None:
@@ -21,7 +21,7 @@ class Grid:
         self.setting_names = lru_cache(maxsize=None)(self._setting_names)
 
     def _library(self) -> Dict[str, Any]:
-        """Paths and number of epochs of each data set, in one evaluation."""
+        """The paths and the number of epochs of each data set, in one evaluation of jsonnet."""
         return library_value(
             self._file,
             "{ [name]: { paths: { train: lib.dataset(name).train, valid: lib.dataset(name).valid, "

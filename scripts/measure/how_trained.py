@@ -6,14 +6,14 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, T
 import pandas
 
 from scripts.measure import provenance
+from scripts.measure.cells import present_methods
 from scripts.measure.results import seeds_of
 from scripts.measure.runs import run_name
 from scripts.measure.suite import Suite
-from scripts.measure.tables import present_methods
 
 DEFAULT = "the default"
 WIDTH = 80
-"""Of a value; a longer one is cut."""
+"""The longest value that is shown, in characters; a longer one is cut."""
 
 
 class Trained(NamedTuple):
@@ -21,9 +21,9 @@ class Trained(NamedTuple):
     # Parameters
 
     settings : `Dict[str, str]`, optional
-        What it was given; `None` of a run that is older than that note.
+        The settings that it was given; `None` for a run that is older than the record of them.
     own : `List[str]`
-        The names among them that were given for its method alone.
+        The names of those that were given for its method alone.
     """
 
     suite: str
@@ -46,17 +46,17 @@ def trained_runs(out: Path, suites: Dict[str, Suite], table: pandas.DataFrame) -
 
 
 def lines(runs: Sequence[Trained]) -> List[str]:
-    """The settings that there are, and whose they are."""
+    """A line for each set of settings, with the runs that were given it."""
     groups: Dict[Optional[FrozenSet[Tuple[str, str]]], List[Trained]] = {}
     for run in runs:
-        # The order in which they were given says nothing.
+        # The order in which they were given does not matter.
         key = None if run.settings is None else frozenset(run.settings.items())
         groups.setdefault(key, []).append(run)
     return [f"{_shown(members[0].settings)}: {_whose(members, runs)}" for members in groups.values()]
 
 
 def warnings(suites: Dict[str, Suite], runs: Sequence[Trained]) -> List[str]:
-    """A sentence for those methods whose settings, but for a method's own, are not those of the baseline."""
+    """Sentences that name methods whose settings differ from the baseline's; settings for one method do not count."""
     methods: Dict[Tuple[str, str], List[Trained]] = {}
     for run in runs:
         methods.setdefault((run.suite, run.method), []).append(run)
@@ -70,7 +70,7 @@ def warnings(suites: Dict[str, Suite], runs: Sequence[Trained]) -> List[str]:
 
 
 def _difference(ours: Sequence[Trained], base: Sequence[Trained]) -> str:
-    """How our settings are not those of the baseline; nothing where they are, or where one of the two is unknown."""
+    """How the settings differ from the baseline's; empty if they do not, or if either of the two is unknown."""
     found, wanted = _values(ours), _values(base)
     if not (found and wanted):
         return ""
@@ -84,12 +84,12 @@ def _difference(ours: Sequence[Trained], base: Sequence[Trained]) -> str:
 
 
 def _either(values: Set[str]) -> str:
-    """One, unless the seeds differ."""
+    """The values, joined by "or"; there is one unless the seeds differ."""
     return " or ".join(map(_cut, sorted(values)))
 
 
 def _values(runs: Sequence[Trained]) -> Dict[str, Set[str]]:
-    """Of each setting, over the runs."""
+    """The values of each setting over the runs, `DEFAULT` for a run that was not given it."""
     known = [run.settings for run in runs if run.settings is not None]
     names = dict.fromkeys(name for settings in known for name in settings)
     return {name: {settings.get(name, DEFAULT) for settings in known} for name in names}
@@ -107,7 +107,7 @@ def _cut(value: str) -> str:
 
 
 def _whose(members: Sequence[Trained], runs: Sequence[Trained]) -> str:
-    """The methods and suites of the members; seeds only where not all that a method has are among them."""
+    """The methods and suites of the members; with seeds where not all runs of a method are members."""
     if len(members) == len(runs):
         return "all runs"
     suites: Dict[str, List[str]] = {}
@@ -120,7 +120,7 @@ def _whose(members: Sequence[Trained], runs: Sequence[Trained]) -> str:
 
 
 def _methods(members: Sequence[Trained], runs: Sequence[Trained]) -> List[str]:
-    """Of one suite."""
+    """The methods of the members, all of one suite, with seeds where not all runs of a method are members."""
     named = []
     for method in dict.fromkeys(run.method for run in members):
         seeds = [run.seed for run in members if run.method == method]

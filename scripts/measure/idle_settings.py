@@ -7,9 +7,9 @@ import _jsonnet
 
 from scripts.measure.configs import not_evaluated, setting_value, settings_of
 
-#: Asks for our settings where there are some; it may find none.
+#: `tuned` asks for settings of ours, which a method need not have.
 MAY_BE_IDLE = ("tuned",)
-#: The text of a method's config with the settings of `--settings`, by name.
+#: Maps the settings of `--settings`, by name, to the text of a method's config.
 Write = Callable[[Dict[str, str]], str]
 
 
@@ -17,14 +17,14 @@ def idle_setting(
     given: Dict[str, str], writers: Iterable[Dict[str, Write]], family: Optional[str] = None
 ) -> Optional[str]:
     """
-    The first of the settings, as `configs.parse_settings` has them, by which no config changes.
+    The first of the `given` settings, as `configs.parse_settings` has them, that changes no config; `None` without one.
 
     # Parameters
 
     writers : `Iterable[Dict[str, Write]]`
-        Of each data set, by method.
+        For each data set, the functions that write its configs, by method.
     family : `str`, optional (default = `None`)
-        That of the suites, whose library a value may name.
+        The family of the suites; a value may name its library.
 
     # Raises
 
@@ -43,7 +43,7 @@ def idle_setting(
 
 
 def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[str] = None) -> bool:
-    """Whether the config is another one without a setting, or for another value of it."""
+    """Whether the config changes without the setting, or with another value of it."""
     try:
         given = _jsonnet.evaluate_snippet("config", write(settings))
     except RuntimeError as error:
@@ -55,11 +55,11 @@ def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[
     try:
         return any(given != _jsonnet.evaluate_snippet("config", write(more)) for more in (rest, {**rest, name: other}))
     except RuntimeError:
-        return True  # The library reads it: it refuses the other one.
+        return True  # The library reads the setting, since it refuses the other value.
 
 
 def another(value: Any) -> Optional[str]:
-    """Another value, in jsonnet; `None` where there is no telling what would be one."""
+    """Another value of the same kind, in jsonnet; `None` for kinds where none can be made up."""
     if value is None:
         return "1"
     if isinstance(value, bool):

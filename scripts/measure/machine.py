@@ -30,7 +30,7 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The commit that is checked out, and whether files differ from it."""
+    """The commit that is checked out, and whether tracked files differ from it."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)

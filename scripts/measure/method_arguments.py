@@ -1,6 +1,6 @@
 """
-What `--settings` may hand to the methods that tagging, texts and citations share: arguments of the functions in
-`training_configs/lib/methods.libsonnet`.
+The arguments that `--settings` may give to the methods that tagging, texts and citations share: those of the functions
+in `training_configs/lib/methods.libsonnet`.
 """
 
 from typing import Dict, Tuple

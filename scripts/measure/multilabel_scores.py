@@ -11,7 +11,7 @@ from scripts.measure.suite import Scores
 from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("row",)
-"""A row by its number in the split, from 0: files are read in their order."""
+"""A row is named by its number in the split, from 0; files are read in order."""
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -40,7 +40,6 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
 
 score = partial(score_splits, score_split)
 """
-Of a run's best model, each split: at 0.5, and at the thresholds that its training tuned on the validation data, which
-are part of the weights.
+Scores a run's best model on each split: at 0.5, and at the thresholds that its training tuned on the validation data,
+which are part of the weights.
 """
-

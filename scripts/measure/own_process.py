@@ -10,7 +10,7 @@ from typing import Dict
 from scripts.measure.suite import ROOT
 
 STEPS = 3
-"""Training steps whose peak is taken."""
+"""The number of training steps whose peak memory is measured."""
 MIB = 2**20
 
 
@@ -24,8 +24,8 @@ def in_own_process(module: str, *arguments: str) -> Dict[str, float]:
 
 
 def peaks(before: float) -> Dict[str, float]:
-    """`peak` and, less `before`, `added`, in MiB; of the GPU where there is one."""
-    import torch  # A parent that only starts processes does without.
+    """`peak`, and less `before`, `added`, in MiB; with a GPU, both are the peak of its memory."""
+    import torch  # A parent that only starts processes does not need it.
 
     if torch.cuda.is_available():
         peak = torch.cuda.max_memory_allocated() / MIB
@@ -35,8 +35,8 @@ def peaks(before: float) -> Dict[str, float]:
 
 def peak_memory() -> float:
     """
-    The most memory this process has held, in MiB. Linux's `ru_maxrss` would not do: a new process takes over
-    its parent's, so that a large parent hides what the child needs. `VmHWM` starts anew with each program.
+    The most memory that this process has held, in MiB. Linux's `ru_maxrss` is not suitable: a new process inherits
+    that of its parent, so that a large parent hides what the child needs. `VmHWM` starts anew with each program.
     """
     try:
         for line in Path("/proc/self/status").read_text().splitlines():

@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy  # noqa: E402
 import pandas  # noqa: E402
 
+from scripts.measure.cells import present_methods  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import Suite  # noqa: E402
-from scripts.measure.tables import present_methods  # noqa: E402
 
 COLOURS = {"dev": "#9db8d2", "test": "#2f5d8a"}
 

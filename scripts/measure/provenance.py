@@ -1,6 +1,6 @@
 """
-What the runs of a page were trained with, as each of them noted it: the commit, the machine and the day. And
-whether their configs, which only call the library of `training_configs`, still say what they said then.
+What the runs of a page were trained with, as each of them recorded it: the commit, the machine and the day. And
+whether their configs, which only call the library of `training_configs`, still evaluate to what they did then.
 """
 
 import json
@@ -19,9 +19,9 @@ from scripts.measure.suite import ROOT
 UNKNOWN = "unknown (before runs recorded it)"
 MISSING = object()
 NAMED = 5
-"""So many keys are named in a sentence, the others counted."""
+"""The number of keys that a sentence names; further ones are only counted."""
 
-# The machine is known to torch, and two threads had better not import it at once.
+# Torch is asked for the machine's GPU, and two threads should not import torch at once.
 _noting = threading.Lock()
 
 
@@ -29,11 +29,11 @@ def note_training(
     folder: Path, recover: bool, given: Optional[Dict[str, str]] = None, own: Sequence[str] = ()
 ) -> None:
     """
-    Notes in the run's folder what its training begins with, the settings it was `given`, and which of them are its
-    method's `own`. A training that goes on after a kill is one more in the list: the commit may be another, and its
-    clock starts again.
+    Records in the run's folder what its training begins with, the settings it was `given`, and which of them are for
+    its method alone (`own`). A training that is resumed after a kill is a further entry in the list: the commit may be
+    another one, and its clock starts again.
     """
-    # An empty one stands for the training that goes on, if that noted nothing.
+    # An empty entry stands for the training that is resumed, if that recorded nothing.
     before = (trainings(folder) or [{}]) if recover else []
     with _noting:
         now = {
@@ -47,7 +47,10 @@ def note_training(
 
 
 def _first_epoch(model: Path) -> int:
-    """Where a training goes on, from 0: AllenNLP names the two files of a checkpoint by the epochs behind it."""
+    """
+    The epoch, from 0, at which a training is resumed: AllenNLP names the two files of a checkpoint by the number of
+    epochs that were completed.
+    """
     files, states = (
         {path.stem.removeprefix(kind) for path in model.glob(f"{kind}e*_b*.th")}
         for kind in ("model_state_", "training_state_")
@@ -56,12 +59,12 @@ def _first_epoch(model: Path) -> int:
 
 
 def trainings(folder: Path) -> List[Dict[str, Any]]:
-    """What was noted of each training of a run; nothing of a run that is older than these notes."""
+    """The record of each training of a run; empty for a run that is older than these records."""
     return _noted(folder).get("trainings", [])
 
 
 def given(folder: Path) -> Tuple[Optional[Dict[str, str]], List[str]]:
-    """The settings that a run was given, `None` where it did not note them, and the names of its method's own."""
+    """The settings that a run was given, `None` if not recorded, and the names of those for its method alone."""
     noted = _noted(folder)
     return noted.get("given"), noted.get("own", [])
 
@@ -72,9 +75,7 @@ def _noted(folder: Path) -> Dict[str, Any]:
 
 
 def facts(folders: Sequence[Path]) -> Dict[str, str]:
-    """
-    What the runs were trained with, and how many with each, by heading.
-    """
+    """What the runs were trained with, and how many of them with each, by heading."""
     noted = [trainings(folder) or [{}] for folder in folders]
     told: Dict[str, str] = {}
     for heading, key in (("commits", "commit"), ("torch", "torch"), ("machines", "machine")):
@@ -94,8 +95,9 @@ def facts(folders: Sequence[Path]) -> Dict[str, str]:
 
 def difference(folder: Path) -> str:
     """
-    How the config of a run that was begun reads now, where that is not what it was trained with; else
-    nothing. AllenNLP writes the evaluated config as it is, its keys in another order.
+    How a run's config, evaluated now, differs from the one that the run was trained with: the end of a sentence, empty
+    where they are equal or where no training was begun. The latter is AllenNLP's file of the evaluated config, which
+    differs only in the order of its keys.
     """
     config, trained = folder / "config.jsonnet", folder / "model" / "config.json"
     if not (config.is_file() and trained.is_file()):
@@ -103,7 +105,7 @@ def difference(folder: Path) -> str:
     try:
         now = json.loads(_evaluated(str(config), config.stat().st_mtime_ns, _library_changed()))
     except RuntimeError as error:
-        # Moved elsewhere, or a method of another name by now.
+        # The run was moved, or its method has another name by now.
         reason = str(error).splitlines()[0].partition("; ")[0]
         return f"by a config that cannot be evaluated any more ({reason})"
     keys = list(_differing(read_json(trained), now))
@@ -114,7 +116,7 @@ def difference(folder: Path) -> str:
 
 
 def changes(folders: Sequence[Path]) -> List[str]:
-    """A sentence for those trained runs that the same command would train otherwise now, or could not."""
+    """Sentences that name the runs that the same command would now train with another config, or could not train."""
     names: Dict[str, List[str]] = {}
     for folder in folders:
         how = difference(folder)
@@ -136,7 +138,7 @@ def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
 
 @lru_cache(maxsize=None)
 def _evaluated(config: str, changed: int, library_changed: int) -> str:
-    """The config as JSON; kept, since the page follows each run. The times only tell versions apart."""
+    """The config as JSON; cached, as a page is written after each run. The times only distinguish versions of files."""
     return _jsonnet.evaluate_file(config)
 
 

@@ -23,12 +23,27 @@ STARTS = {
     "random": "random points",
 }
 COLOURS = {"task_net": "#2f5d8a", "draw": "#d95f02", "random": "#1b9e77"}
-#: Numbers that a trajectory may hold at a time; rows are cut so that they fit (a quarter of a GiB).
+#: The most numbers that the trajectories of a batch hold (a quarter of a GiB); batches are split so that they fit.
 LARGEST = 2**26
 
 
 @dataclass(frozen=True)
 class Descent:
+    """
+    The settings of gradient-based inference.
+
+    # Parameters
+
+    steps : `int`
+        The number of steps.
+    step_size : `float`
+        In units of labels, which go from 0 to 1.
+    optimizer : `str`
+        The name of the optimizer that takes the steps, as for `GradientBasedInference`.
+    restarts : `int`
+        The number of starting points for each row, where these are random.
+    """
+
     steps: int
     step_size: float
     optimizer: str
@@ -57,20 +72,23 @@ def refine(
     told: Callable[[int], Any] = lambda rows: None,
 ) -> Tuple[pandas.DataFrame, Dict[str, float]]:
     """
+    Descends the energy from each of `STARTS`, and scores every step.
+
     # Parameters
 
     batches : `List[Dict[str, torch.Tensor]]`
-        With gold.
+        `features`, `(rows, features)`, and gold `labels`, `(rows, labels)`.
     empty_f1 : `float`, optional (default = `1.0`)
-        As the model's.
+        That of the model.
     told : `Callable[[int], Any]`, optional
-        Called with the rows that one start is done with.
+        Called with the number of rows whose descent from one start is done.
 
     # Returns
 
-    A table, a row a start and step (0 is the start itself), means over rows: `f1`, in percent, and `energy`, of
-    all restarts; and `f1_least_energy`, of the restart whose energy is least at that step. And what does not
-    move: `task_net_f1` and `task_net_energy` of the task-net's prediction, and `gold_energy`.
+    A table with a row for each start and step, where step 0 is the start itself, of means over the rows of the data:
+    `f1`, in percent, and `energy` are of all restarts; `f1_least_energy`, in percent, is of the restart whose energy
+    is least at that step. And what does not depend on the step: `task_net_f1` and `task_net_energy` of the task-net's
+    prediction, and `gold_energy`.
     """
     sums = {start: torch.zeros(3, descent.steps + 1, dtype=torch.double) for start in STARTS}
     known = torch.zeros(3, dtype=torch.double)
@@ -127,7 +145,7 @@ def draw(table: pandas.DataFrame, lines: Dict[str, float], path: Path, title: st
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for place, (start, rows) in enumerate(table.groupby("start", sort=False)):
         colour, name = COLOURS[start], f"from {STARTS[start]}"
-        # Descents often end in the same point: the line below must be seen on both sides of the one above.
+        # Descents often end in the same point: a line that lies below another one is wider, so that both are seen.
         wide = {"color": colour, "linewidth": 4 - 1.25 * place, "alpha": 0.6}
         left.plot(rows["step"], rows["f1"], label=name, **wide)
         if not rows["f1"].equals(rows["f1_least_energy"]):
@@ -153,7 +171,10 @@ def draw(table: pandas.DataFrame, lines: Dict[str, float], path: Path, title: st
 
 
 def _cut(panel: Any, table: pandas.DataFrame, lines: Dict[str, float]) -> str:
-    """Ends the axis where random points, far up at first, would press the rest together; returns what says so."""
+    """
+    Limits the axis if the energies of random points, high at first, would squeeze the others together; returns a
+    sentence that says so, else an empty one.
+    """
     others = table.loc[table["start"] != "random", "energy"].tolist()
     others += [lines["task_net_energy"], lines["gold_energy"]]
     low, high = min(*others, table["energy"].min()), max(others)

@@ -32,7 +32,7 @@ def finished(out: Path) -> List[Path]:
 
 
 def collect(out: Path) -> pandas.DataFrame:
-    """A row a number, of all runs of `out` that were scored."""
+    """A table with a row for each number that was measured, of all runs of `out` that were scored."""
     rows: List[Dict[str, Any]] = []
     for folder in finished(out):
         result = read_json(folder / "result.json")
@@ -49,14 +49,14 @@ def failures(out: Path) -> List[Failure]:
     """The runs of `out` that ended in an error and have not been run again since."""
     found = []
     for path in sorted((out / "runs").glob("*/failed.json")):
-        # Another process takes it away when it begins the run again.
+        # Another process removes the file when it begins the run again.
         with suppress(FileNotFoundError):
             found.append(read_json(path))
     return [Failure(item["suite"], item["method"], item["seed"], item["error"]) for item in found]
 
 
 def with_data(out: Path, suite: Suite) -> Suite:
-    """With the training and validation data that the runs of `out` were given: a config may point elsewhere."""
+    """The suite with the training and validation data of the runs of `out`, whose configs may name other files."""
     return replace(suite, data=cache(partial(_data_of_runs, out, suite)))
 
 
@@ -66,7 +66,7 @@ def _data_of_runs(out: Path, suite: Suite) -> Dict[str, Optional[str]]:
     configs = [read_json(path) for path in paths if path.is_file()]
     for split, key in (("train", "train_data_path"), (suite.validation, "validation_data_path")):
         used = dict.fromkeys(config[key] for config in configs)
-        # Between what will be a pair of backquotes.
+        # The page will put a pair of backquotes around the whole.
         data[split] = "`, `".join(used) or data[split]
     return data
 
@@ -82,8 +82,8 @@ def seeds_of(table: pandas.DataFrame, method: str) -> List[int]:
 
 def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Tuple[Comparisons, List[str]]:
     """
-    Every method against the baseline, over the seeds that both have, and a sentence for each that cannot be
-    compared; `table` holds this suite's rows alone.
+    The comparisons of every method with the baseline, over the seeds that both have, and a sentence for each method
+    that cannot be compared; `table` holds this suite's rows alone.
     """
     comparisons: Comparisons = {}
     unlike: List[str] = []
@@ -96,7 +96,7 @@ def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Tuple[Compariso
             if method == suite.baseline or not seeds:
                 continue
             paths = [_paths(out, suite, name, seeds, split) for name in (suite.baseline, method)]
-            # The tables follow each run, and most of them are as they were.
+            # The page is written after each run, and most files are still the same then: known results are kept.
             key = tuple((str(path), path.stat().st_mtime_ns) for path in [*paths[0], *paths[1]])
             if key not in _known:
                 try:

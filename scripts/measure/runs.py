@@ -1,20 +1,13 @@
-"""One run: its config, its training by `allennlp train`, its scores."""
+"""One run: its folder, its config, and what its files say about its state."""
 
 import os
-import shutil
-import subprocess
-import sys
-import threading
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
-from typing import Any, Collection, Dict, List, Optional, Set, Tuple
+from typing import Dict, List, Tuple
 
 from scripts.measure import provenance
-from scripts.measure.command import Stopped
-from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
-from scripts.measure.suite import ROOT, Scores, Suite, UserError
+from scripts.measure.files import read_json
+from scripts.measure.suite import Suite, UserError
 
 
 class RunFailed(Exception):
@@ -31,11 +24,11 @@ class Run:
     config : `str`
         Its jsonnet.
     epochs : `int`
-        At most; for the progress bar.
+        The largest number of epochs; for the progress bar.
     splits : `Tuple[str, ...]`
-        Those that are to be scored, the one for validation among them.
+        The splits that are to be scored, the validation split among them.
     given : `Dict[str, str]`, optional (default = `{}`)
-        What the command says of it beside its method and seed: names and jsonnet values.
+        What the command line sets in it besides method and seed: names and jsonnet values.
     own : `Tuple[str, ...]`, optional (default = `()`)
         The names among these that are for its method alone.
     """
@@ -52,7 +45,7 @@ class Run:
     state: str = "waiting"
 
     def __post_init__(self) -> None:
-        # Now: while a run is scored, the whole process is in another working directory.
+        # Computed here, since the working directory of the process is another one while a run is scored.
         self.shown_log = os.path.relpath(self.log)
 
     @property
@@ -72,7 +65,7 @@ class Run:
         return not self.missing_splits()
 
     def metrics(self) -> Dict[str, Dict[str, float]]:
-        """What was measured so far, by split; nothing of a run that is still to be trained."""
+        """The metrics that were measured so far, by split; empty for a run that is still to be trained."""
         path = self.folder / "result.json"
         return read_json(path)["metrics"] if path.is_file() else {}
 
@@ -83,18 +76,18 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """Whether nothing but scores may be missing."""
+        """Whether its training has ended, so that only scores may be missing."""
         return (self.folder / "trained.json").is_file()
 
     @property
     def resumes(self) -> bool:
-        """Whether its training was stopped, and will go on from there."""
+        """Whether its training was stopped and can be resumed."""
         recovers = self.suite.methods[self.method].recovers
         return not self.trained and recovers and any(self.model.glob("training_state_*.th"))
 
     def tidy(self) -> None:
         """
-        Removes what a run that has scores needs no more: the note of an error, and the way back, which is most of its
+        Removes what a scored run no longer needs: the note of an error, and the checkpoints, which are most of its
         size.
         """
         states = [*self.model.glob("model_state_*.th"), *self.model.glob("training_state_*.th")]
@@ -103,8 +96,12 @@ class Run:
 
     def check_settings(self) -> None:
         """
-        Refuses to mix two experiments in one folder, or in one training. A run that was trained stays as it
-        is when its config reads otherwise by now: `provenance.changes` tells.
+        Refuses to mix two experiments in one folder or in one training. A finished training is kept even if its config
+        now evaluates to something else: `provenance.changes` reports this.
+
+        # Raises
+
+        `UserError` if the folder has a run with other settings, or a training to be resumed that began with others.
         """
         config = self.folder / "config.jsonnet"
         if config.is_file() and config.read_text(encoding="utf-8") != self.config:
@@ -121,257 +118,3 @@ class Run:
 
 def run_name(suite: str, method: str, seed: int) -> str:
     return f"{suite}-{method}-{seed}"
-
-
-class Runner:
-    """
-    Brings runs to their end; used by several threads, a run each.
-
-    # Parameters
-
-    threads : `int`
-        Of each training.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._stopped = threading.Event()
-        # Scoring happens in this process, a run at a time.
-        self._scoring = threading.Lock()
-
-    def stop(self) -> None:
-        """Ends the trainings; every `finish` raises `Stopped`."""
-        self._stopped.set()
-
-    def finish(self, run: Run) -> None:
-        """
-        Trains and scores the run, going on from wherever an earlier call was killed.
-
-        # Raises
-
-        `RunFailed`, or `UserError` where another process has begun the run with other settings meanwhile.
-        """
-        if self._stopped.is_set():
-            raise Stopped()
-        run.state = "waiting for the process that trains it"
-        with locked(run.folder / "lock", self._wait) as lock:
-            run.check_settings()
-            (run.folder / "failed.json").unlink(missing_ok=True)
-            if run.finished:
-                return
-            write_text(run.folder / "config.jsonnet", run.config)
-            try:
-                self._train_and_score(run, lock)
-            except RunFailed as error:
-                write_json(run.folder / "failed.json", {**_identity(run), "error": str(error)})
-                raise
-
-    def _wait(self) -> None:
-        """For a moment; raises `Stopped` where this process is to end."""
-        if self._stopped.wait(0.2):
-            raise Stopped()
-
-    def _train_and_score(self, run: Run, lock: int) -> None:
-        recovered = False
-        if not run.trained:
-            recovered = run.resumes
-            status = self._train(run, lock, recover=recovered)
-            if status > 0 and recovered:
-                # A kill can leave a file torn that AllenNLP does not replace in time; the beginning is always
-                # whole.
-                recovered = False
-                status = self._train(run, lock, recover=False)
-            if status != 0:
-                raise RunFailed(f"{_reason(run.log)} (exit status {status}; see {run.shown_log})")
-            write_json(run.folder / "trained.json", {"recovered": recovered})
-        recovered = read_json(run.folder / "trained.json")["recovered"]
-        try:
-            self._score(run)
-        except _BadModel as error:
-            # A model that has been scored before was the right one.
-            if not recovered or run.metrics():
-                raise RunFailed(str(error)) from error
-            # A kill between a checkpoint and its copy as the best model leaves that torn, or an older one.
-            (run.folder / "trained.json").unlink()
-            shutil.rmtree(run.model)
-            self._train_and_score(run, lock)
-
-    def _train(self, run: Run, lock: int, recover: bool) -> int:
-        command = [sys.executable, "-m", "allennlp", "train", str(run.folder / "config.jsonnet")]
-        command += ["-s", str(run.model), "--recover" if recover else "--force"]
-        for package in run.suite.methods[run.method].packages:
-            command += ["--include-package", package]
-        if not recover:
-            shutil.rmtree(run.model, ignore_errors=True)
-        provenance.note_training(run.folder, recover, run.given, run.own)
-        with open(run.log, "wb") as log:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=training_environment(self._threads),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                pass_fds=[lock],
-                # Control-C reaches us alone, and we end it; else its end would look like a failure.
-                process_group=0,
-            )
-            try:
-                os.pwrite(lock, f"{process.pid}\n".encode(), 0)
-                while process.poll() is None:
-                    self._wait()
-                    done = len(list(run.model.glob("metrics_epoch_*.json")))
-                    run.state = f"epoch {min(done + 1, run.epochs)}/{run.epochs}"
-            finally:
-                if process.poll() is None:
-                    process.terminate()
-                    try:
-                        process.wait(timeout=10)
-                    except subprocess.TimeoutExpired:
-                        process.kill()
-                        process.wait()
-        return process.returncode
-
-    def _score(self, run: Run) -> None:
-        """
-        A split at a time, and the validation split first: it tells whether the model is the one trained. The scores of
-        a split are kept, whatever comes of the next.
-        """
-        config = read_json(run.model / "config.json")
-        validation = run.suite.validation
-        paths = run.suite.splits()
-        # A config may point elsewhere (--overrides).
-        paths[validation] = config["validation_data_path"]
-        epochs = [read_json(path) for path in sorted(run.model.glob("metrics_epoch_*.json"), key=_epoch)]
-        training = {
-            "seconds_per_epoch": median(epoch_seconds(epochs, first_epochs(run.folder))),
-            "epochs": len(epochs),
-            "best_epoch": epochs[-1]["best_epoch"] + 1,
-        }
-        for split in sorted(run.missing_splits(), key=lambda split: split != validation):
-            scores, facts = self._split_scores(run, split, paths[split])
-            if split == validation:
-                reported = epochs[-1][f"best_validation_{run.suite.selection}"]
-                _check_score(run, scores.metrics[run.suite.selection], reported, tolerance(config))
-            write_gzip(run.folder / f"frames_{split}.csv.gz", scores.examples.to_csv(index=False))
-            # Facts of the model stay those of the first time.
-            metrics = {"train": {**training, **facts}, **run.metrics(), split: scores.metrics}
-            # In the suite's order, whichever was scored first.
-            ordered = {name: metrics[name] for name in [*paths, "train"] if name in metrics}
-            write_json(run.folder / "result.json", {**_identity(run), "metrics": ordered})
-            run.tidy()
-
-    def _split_scores(self, run: Run, split: str, path: str) -> Tuple[Scores, Dict[str, float]]:
-        """With the facts of the model. An error is the model's only where its weights cannot be read."""
-        run.state = "waiting for its scores"
-        with self._scoring:
-            if self._stopped.is_set():
-                raise Stopped()
-            run.state = "scoring"
-            try:
-                scores, facts = _score(run, {split: path}, self._threads)
-            except Exception as error:
-                failure = _BadModel if _is_torn(run.model / "best.th") else RunFailed
-                raise failure(f"scoring it on {split} failed: {type(error).__name__}: {error}") from error
-        return scores[split], facts
-
-
-class _BadModel(Exception):
-    """The best model cannot be read, or is not the one that training reported on."""
-
-
-def _is_torn(weights: Path) -> bool:
-    """Whether it is not, or no more, the whole zip archive that `torch.save` writes."""
-    try:
-        with zipfile.ZipFile(weights) as archive:
-            return archive.testzip() is not None
-    except (FileNotFoundError, zipfile.BadZipFile):
-        return True
-
-
-def _check_score(run: Run, found: float, reported: float, allowed: float) -> None:
-    if abs(reported - found) > allowed:
-        raise _BadModel(
-            f"its best model scores {found:.2f} on {run.suite.validation}, and its training reported {reported:.2f}"
-        )
-
-
-def tolerance(config: Dict[str, Any]) -> float:
-    """
-    How far, in points, a model may score from what its training reported of it: rounding on a GPU, no more, unless
-    its inference starts at random, since the starts of scoring are not those of training.
-    """
-    return 5.0 if config["model"].get("inference", {}).get("start") == "random" else 0.02
-
-
-def _score(run: Run, splits: Dict[str, str], threads: int) -> Tuple[Dict[str, Scores], Dict[str, float]]:
-    import torch
-
-    torch.set_num_threads(threads)
-    before = os.getcwd()
-    os.chdir(ROOT)  # Data paths of configs are relative to it.
-    try:
-        return run.suite.score(run.model, splits, run.suite.methods[run.method].packages)
-    finally:
-        os.chdir(before)
-
-
-def training_environment(threads: int) -> Dict[str, str]:
-    """
-    This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are.
-    """
-    return {
-        **os.environ,
-        "OMP_NUM_THREADS": str(threads),
-        "MKL_NUM_THREADS": str(threads),
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
-def first_epochs(folder: Path) -> Set[int]:
-    """Those that a training of the run began or went on with, from 0; none of one that is older than the note."""
-    noted = provenance.trainings(folder)
-    return {training["first_epoch"] for training in noted if "first_epoch" in training}
-
-
-def epoch_seconds(epochs: List[Dict[str, Any]], first: Collection[int] = ()) -> List[float]:
-    """
-    The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each: they
-    hold the time since training began, or went on after a kill, with one of the `first` epochs. Where those were
-    not noted, a time that is less than the one before tells.
-    """
-    seconds, before = [], 0.0
-    for epoch, metrics in enumerate(epochs):
-        elapsed = parse_duration(metrics["training_duration"])
-        again = epoch in first or elapsed <= before
-        seconds.append(elapsed if again else elapsed - before)
-        before = elapsed
-    return seconds
-
-
-def parse_duration(duration: str) -> float:
-    """Seconds of `H:MM:SS.ffffff` or `D days, H:MM:SS.ffffff`, as Python writes a time difference."""
-    days, _, clock = duration.rpartition(", ")
-    hours, minutes, seconds = clock.split(":")
-    return (
-        86400 * int(days.split()[0] if days else 0) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
-    )
-
-
-def _identity(run: Run) -> Dict[str, Any]:
-    return {"suite": run.suite.name, "dataset": run.suite.dataset, "method": run.method, "seed": run.seed}
-
-
-def _epoch(path: Path) -> int:
-    return int(path.stem.rpartition("_")[2])
-
-
-def _reason(log: Path) -> str:
-    """The sentence in which a training ended."""
-    lines: List[str] = [
-        line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
-    ]
-    error: Optional[str] = next((line for line in reversed(lines) if line.startswith("error: ")), None)
-    last = next((line for line in reversed(lines) if line), "it ended without a word")
-    return error.removeprefix("error: ") if error else last

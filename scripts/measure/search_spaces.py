@@ -1,26 +1,15 @@
-"""
-What a hyper-parameter search may choose, by method: names of `multilabel_settings.libsonnet` and their ranges;
-and the file that keeps its trials.
-"""
+"""What a hyper-parameter search may choose, by method: names of `multilabel_settings.libsonnet` and their ranges."""
 
-import time
-import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
-from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Tuple, Union
 
 from scripts.measure.configs import library_value, listed, not_evaluated, text
-from scripts.measure.files import locked, replacing
 from scripts.measure.suite import UserError
 
-#: Seconds between signs of life of a running trial, and of silence after which it counts as killed.
-HEARTBEAT, SILENCE = 10, 60
-#: What the first trials change of the config's own settings, one at a time, and by how much.
+#: The settings that the first trials change in the config, one at a time, and the factor by which they change them.
 NEIGHBOURS, FACTOR = ("energy_weight", "loss_net_lr", "task_net_lr"), 3.0
-#: No trial is pruned before so many are complete, nor before this epoch (of the last phase).
-WARMUP_TRIALS, WARMUP_EPOCHS = 5, 5
 
 
 @dataclass(frozen=True)
@@ -33,7 +22,7 @@ class Range:
     step: int = 0
 
     def with_value(self, value: float) -> "Range":
-        """As wide as it must be for `value` to lie inside, and its step no larger than hits both."""
+        """The range, widened where needed to hold `value`, its step reduced where needed to reach `value`."""
         step = gcd(self.step, int(value) - int(self.low)) if self.step else 0
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
@@ -57,10 +46,10 @@ class Choice:
 
 Space = Dict[str, Union[Range, Choice]]
 
-# The ranges are about those of the values that the papers' authors found best, over their data sets: "tables"
-# are Tables 4 to 10 of SEAL's ICLR 2022 submission, "configs" what the authors published; both are in
-# training_configs/lib/multilabel_settings.libsonnet. A config's own value that lies outside widens the range,
-# one between its steps makes them smaller.
+# Each range is roughly that of the values that the papers' authors found best on their data sets: "tables" are
+# Tables 4 to 10 of SEAL's ICLR 2022 submission, "configs" those that the authors published; both are in
+# training_configs/lib/multilabel_settings.libsonnet. A config's own value widens a range that it lies outside of, and
+# reduces the step of a range that it lies between the steps of.
 
 # Tables: 0.0002 to 9; all but two of them from 0.001. With one step a batch larger ones are better (bibtex, NCE: 15).
 ENERGY_WEIGHT = Range(1e-3, 100.0, log=True)
@@ -152,7 +141,7 @@ Held = Tuple[Tuple[str, str], ...]
 
 
 def own_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
-    """What the config has for whatever its method's space names and is not `held`."""
+    """The config's values of the settings that the method's space names, without those that are `held`."""
     names = set(SPACES[method]) - {name for name, _ in held}
     return {name: value for name, value in all_settings(dataset, method, held).items() if name in names}
 
@@ -165,8 +154,9 @@ def search_space(dataset: str, method: str, held: Held = ()) -> Space:
 
 def first_trials(dataset: str, method: str, held: Held = ()) -> List[Dict[str, Any]]:
     """
-    The config's own settings, then these with one of `NEIGHBOURS` a `FACTOR` larger or smaller, where the space has
-    that: good settings are mostly near, and a random draw from ranges of decades is not.
+    The settings of the first trials: the config's own, then these with one of `NEIGHBOURS` multiplied or divided by
+    `FACTOR`, where the result lies in the space. Good settings are mostly near the config's own, and a random draw from
+    ranges of several decades is mostly not.
     """
     own, space = own_settings(dataset, method, held), search_space(dataset, method, held)
     changed = [
@@ -186,7 +176,7 @@ def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
 
     # Raises
 
-    `UserError` if there is no such run with what is `held`.
+    `UserError` if there is no config with the `held` settings, or if they give a phase no whole number of epochs.
     """
     experiment = f"lib.experiment({text(dataset)}, {text(method)}, {{ {listed(': ', dict(held))} }})"
     try:
@@ -201,7 +191,7 @@ def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
 
 @lru_cache(maxsize=None)
 def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
-    """The config's settings with those that are `held`; without dropout where the nets have no place for it."""
+    """The config's settings, with those that are `held`; without `dropout` if the nets have one layer."""
     given = ", ".join(f"{name}: {value}" for name, value in held)
     of = f"lib.settings({text(dataset)}, {text(method)}, {{ {given} }}), lib.dataset({text(dataset)}).net"
     settings, net = library_value("multilabel.libsonnet", f"[{of}]")
@@ -211,120 +201,3 @@ def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
         # Dropout stands between layers.
         del settings["dropout"]
     return settings
-
-
-# The trials.
-
-
-def open_study(path: Path, about: Dict[str, Any], trials: int, defaults: Sequence[str] = ()) -> Any:
-    """
-    The search in the SQLite file; begun, with as many of the `first_trials` as there are to be `trials`, if there
-    is none. The `defaults` are what it is about where the file does not say otherwise.
-
-    # Raises
-
-    `UserError` if the file is of a search that is not `about` the same: data set, method and so on.
-    """
-    import optuna
-    from sqlalchemy.exc import SQLAlchemyError
-
-    held = tuple(about.get("settings", {}).items())
-    first = first_trials(about["dataset"], about["method"], held)
-    about = {**about, "first trial": first[0]}
-    # Processes that start together must not all create the tables, or the first trials.
-    with warnings.catch_warnings(), locked(path.with_suffix(".lock")):
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        try:
-            storage = optuna.storages.RDBStorage(
-                f"sqlite:///{path}",
-                engine_kwargs={"connect_args": {"timeout": 100}},
-                heartbeat_interval=HEARTBEAT,
-                grace_period=SILENCE,
-                # Once: a trial may be what kills the process.
-                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=1),
-            )
-        except SQLAlchemyError as error:
-            raise UserError(f"--storage: {path} is no search that Optuna can open.") from error
-        study = optuna.create_study(
-            study_name="tune",
-            storage=storage,
-            direction="maximize",
-            load_if_exists=True,
-            pruner=optuna.pruners.MedianPruner(WARMUP_TRIALS, WARMUP_EPOCHS),
-        )
-        before = study.user_attrs
-        about = {**about, **{name: before[name] for name in defaults if name in before}}
-        for name, value in about.items():
-            if before.get(name, value) != value:
-                raise UserError(
-                    f"--storage: {path} is of a search with another {name} ({before[name]}, not {value}): take "
-                    "another file."
-                )
-        for name, value in about.items():
-            study.set_user_attr(name, value)
-        for settings in first[:trials]:
-            study.enqueue_trial(settings, skip_if_exists=True)
-    return study
-
-
-def is_complete(study: Any, first: List[Dict[str, Any]], trials: int, until: float) -> bool:
-    """
-    Whether so many trials have ended, and none of the `first` ones waits. One that still runs, in another process,
-    is given the time, but not beyond `until` (of `time.monotonic`), in which it would wait again were that killed.
-    """
-    import optuna
-
-    if len(finished(study)) < trials:
-        return False
-    until = min(until, time.monotonic() + SILENCE + 2 * HEARTBEAT)
-    while _has_first(study, first, "RUNNING") and time.monotonic() < until:
-        time.sleep(1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Optuna calls it experimental.
-            optuna.storages.fail_stale_trials(study)
-    return not _has_first(study, first, "WAITING")
-
-
-def _has_first(study: Any, first: List[Dict[str, Any]], state: str) -> bool:
-    """Repeated trials keep the settings that they were given."""
-    trials = study.get_trials(deepcopy=False)
-    return any(trial.state.name == state and trial.system_attrs.get("fixed_params") in first for trial in trials)
-
-
-def finished(study: Any) -> List[Any]:
-    """The trials that count: those that ended by themselves or were pruned."""
-    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "PRUNED")]
-
-
-def best_trial(study: Any) -> Optional[Any]:
-    complete = [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
-    return max(complete, key=lambda trial: trial.value, default=None)
-
-
-def write_csv(study: Any, path: Path) -> Any:
-    """A row a trial that counts, the complete ones first, the best first; returns the table."""
-    import pandas
-
-    metric = study.user_attrs["metric"]
-    rows = []
-    for trial in finished(study):
-        facts = trial.user_attrs
-        row = {"trial": trial.number, "end": facts.get("end", trial.state.name.lower())}
-        # Of a pruned trial, the best so far.
-        row[metric] = max(trial.intermediate_values.values(), default=0.0)
-        row["epochs"], row["seconds"] = facts["epochs"], round(trial.duration.total_seconds(), 1)
-        rows.append({**row, **facts["settings"]})
-    rows.sort(key=lambda row: (row["end"] != "complete", -row[metric]))
-    table = pandas.DataFrame(rows)
-    with replacing(path) as draft:
-        table.to_csv(draft, index=False)
-    return table
-
-
-def line_to_paste(
-    dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1", held: Held = ()
-) -> str:
-    inside = ", ".join(f"{name}: {value}" for name, value in (*held, *settings.items()))
-    line = f"multilabel.experiment('{dataset}', '{method}', settings={{ {inside} }})"
-    # What chooses the epoch, too.
-    return line if metric == "f1" else f"{line} + {{ trainer+: {{ validation_metric: '+{metric}' }} }}"

@@ -12,7 +12,7 @@ from scripts.measure.suite import Scores
 from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("row",)
-"""An image by its number in the split, from 0: files are read in their order."""
+"""An image is named by its number in the split, from 0; files are read in order."""
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:

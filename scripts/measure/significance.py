@@ -60,7 +60,7 @@ def paired_bootstrap(
     # One product for many draws at once.
     sums = numpy.concatenate([counts @ both for counts in _draws(len(first), resamples, seed)])
     differences = value(sums[:, len(columns) :]) - value(sums[:, : len(columns)])
-    # Rounding must not turn a difference that is the observed one into one a little nearer.
+    # The tolerance is for draws that are exactly as far away as the bound: rounding must not put them a little nearer.
     extreme = numpy.abs(differences - observed) >= abs(observed) - 1e-9
     return Comparison(observed, float((1 + extreme.sum()) / (1 + resamples)))
 
@@ -68,8 +68,8 @@ def paired_bootstrap(
 @lru_cache(maxsize=2)
 def _draws(examples: int, resamples: int, seed: int) -> List[numpy.ndarray]:
     """
-    How often each example is drawn, a row a draw; in parts of a small type, to bound the memory. Kept:
-    drawing takes far longer than using it, and every method on a split is tested with the same draws.
+    How often each example is drawn, `(draws, examples)`; in parts of a small integer type, to bound the memory. Cached,
+    since drawing takes far longer than its use, and every method on a split is tested with the same draws.
     """
     generator = numpy.random.default_rng(seed)
     even = numpy.full(examples, 1 / examples)
@@ -93,7 +93,7 @@ def pooled(frames: Dict[int, pandas.DataFrame], key: Sequence[str]) -> pandas.Da
 
 
 def _check_alike(first: pandas.DataFrame, second: pandas.DataFrame, key: Sequence[str]) -> None:
-    """Counts of unlike examples would be subtracted all the same."""
+    """Raises `UnlikeExamples` if the tables are not of the same examples; nothing else would show that."""
     if len(first) != len(second):
         raise UnlikeExamples(f"the same examples are needed, found {len(first)} and {len(second)}")
     rows = (frame[list(key)].itertuples(index=False, name=None) for frame in (first, second))

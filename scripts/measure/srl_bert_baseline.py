@@ -1,6 +1,6 @@
 """
-allennlp-models' `srl_bert` on our data files and under our score, as an external baseline. What it learns and
-how it decodes is its own.
+allennlp-models' `srl_bert` on our data files and under our score, as an external baseline. Its training loss and its
+decoding are unchanged.
 """
 
 from typing import Any, Dict, Iterator, List, Optional
@@ -20,8 +20,7 @@ from seal.metrics import SrlScore
 class SrlBertReader(SrlReader):
     """
     The sentences of our reader as instances of allennlp-models' `srl` reader, which itself reads only
-    OntoNotes folders. As there, a sentence without a predicate is an instance without roles, and no other
-    sentence is one.
+    OntoNotes folders. As there, only a sentence without any predicate becomes an instance without roles.
     """
 
     def __init__(
@@ -39,8 +38,8 @@ class SrlBertReader(SrlReader):
             serialization_dir=serialization_dir,
         )
         self._upstream = UpstreamReader(token_indexers=indexers, bert_model_name=bert_model_name)
-        # Upstream looks for "uncased" in the model's name; a folder's name need not say, its tokenizer does.
-        # Without this every capitalised word would be unknown.
+        # Upstream looks for "uncased" in the model's name, which a folder's name need not have; the tokenizer knows.
+        # Without this, every capitalised word would be unknown.
         self._upstream.lowercase_input = self._upstream.bert_tokenizer.do_lower_case
 
     def _read(self, file_path: str) -> Iterator[Instance]:
@@ -69,8 +68,8 @@ class SrlBertReader(SrlReader):
 class SrlBertBaseline(SrlBert):
     """
     `srl_bert`, scored by `SrlScore`. Upstream's metric starts a Perl program for every batch of validation
-    and gathers its scores after every batch of training; left out, it changes the time a run takes and
-    nothing of its result. The best epoch is chosen by the same F1 as our runs'.
+    and gathers its scores after every batch of training; it is left out, which changes the time that a run takes, not
+    its result. The best epoch is chosen by the same F1 as in our runs.
     """
 
     def __init__(self, vocab: Vocabulary, bert_model: str, embedding_dropout: float = 0.0) -> None:
@@ -87,7 +86,7 @@ class SrlBertBaseline(SrlBert):
         return output
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, torch.Tensor]:
-        # Decoding is a Python loop over words; what is decoded already is not decoded again.
+        # Decoding is a Python loop over words, so it is not done twice.
         return output_dict if "tags" in output_dict else super().make_output_human_readable(output_dict)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:

@@ -13,7 +13,7 @@ from scripts.measure.trained_run import TrainedRun
 
 KEY = ("source", "predicate", "nth")
 """
-A frame by the file and line of its sentence, its predicate's index, and its number among that word's frames.
+A frame is named by the file and line of its sentence, its predicate's index, and its number among that word's frames.
 """
 
 
@@ -21,8 +21,8 @@ def score(
     folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
 ) -> Tuple[Dict[str, Scores], Dict[str, float]]:
     """
-    The best model of a run on each split. A model is one of ours, or one whose readable `tags` are BIO tags
-    of words and whose instances' metadata have `predicate`, `tags`, `words` and `source`.
+    Scores a run's best model on each split. The model is one of ours, or one whose readable `tags` are BIO tags of
+    words and whose instances' metadata have `predicate`, `tags`, `words` and `source`.
     """
     run = TrainedRun(folder, packages)
     return {split: score_split(run, path) for split, path in splits.items()}, run.facts()

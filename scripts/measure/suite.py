@@ -18,7 +18,7 @@ The repository; runs have it as their working directory, since the data paths of
 
 
 class UserError(Exception):
-    """A mistake of the person at the command line, told in one sentence."""
+    """A mistake of the user at the command line; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Method:
     packages : `Tuple[str, ...]`
         What `allennlp train` has to import.
     recovers : `bool`
-        Whether a run that was killed and recovered ends like one that was not. The others start afresh.
+        Whether a run that was killed and resumed ends like one that was not. If not, it starts afresh.
     group : `str`
         The heading that a family's tables have it under.
     """
@@ -65,10 +65,7 @@ Totals = Dict[str, numpy.ndarray]
 
 @dataclass(frozen=True)
 class Statistic:
-    """
-    A score that is a function of sums over examples. `value` maps the columns' sums, elementwise, to the
-    score.
-    """
+    """A score that is a function of sums over examples. `value` maps the sums of the columns, elementwise, to it."""
 
     columns: Tuple[str, ...]
     value: Callable[[Totals], numpy.ndarray]
@@ -77,8 +74,8 @@ class Statistic:
 @dataclass
 class Scores:
     """
-    A run on one split: its metrics, and what each example adds to the statistics: a row an example, named by
-    the columns `key`, with the counts that `Statistic`s need.
+    The scores of a run on one split. `examples` has a row for each example: the columns of the suite's `key` name it,
+    and further columns have the counts that the suite's `Statistic`s sum.
     """
 
     metrics: Dict[str, float]
@@ -95,7 +92,7 @@ class Suite:
     data : `Callable[[], Dict[str, Optional[str]]]`
         The path of each split, relative to the repository; `None` where the data set has no such split.
     epochs : `int`
-        Unless `--epochs` is given.
+        The number of epochs unless `--epochs` is given.
     metrics : `Dict[str, str]`
         The names of the metrics of a split and their headings.
     key : `Tuple[str, ...]`
@@ -103,20 +100,24 @@ class Suite:
     statistics : `Dict[str, Statistic]`
         The metrics whose difference from the baseline is tested.
     score : `Callable[[Path, Dict[str, str], Tuple[str, ...]], Tuple[Dict[str, Scores], Dict[str, float]]]`
-        A run's folder, the paths of splits and the packages to import to the scores of each split, and facts
+        Maps a run's folder, the paths of splits and the packages to import to the scores of each split and to facts
         of the model: its number of `parameters`, and further ones for the training table.
     encoder : `str`, optional
         A sentence that asks for `--encoder` where the suite needs one; `None` where it needs none.
     takes_encoder : `bool`
-        Whether it takes one that it does not need.
+        Whether it takes `--encoder` without needing it.
+    baseline : `str`
+        The method that the others are compared with.
+    selection : `str`
+        The metric by which the best epoch is chosen.
     validation : `str`
         The split by which the best epoch is chosen.
     default_splits : `Tuple[str, ...]`, optional
-        Those that are scored unless `--splits` is given; `None`: all.
+        The splits that are scored unless `--splits` is given; `None`: all.
     takes_fraction : `bool`
         Whether `--fraction` may be below 1.
     setting_names : `Callable[[str], List[str]]`, optional
-        A method's name to what `--settings` may set.
+        Maps the name of a method to the names that `--settings` may set; `None` where it may set none.
     family : `str`, optional
         The family of suites, one a data set, that it belongs to.
     """
@@ -142,7 +143,7 @@ class Suite:
     family: Optional[str] = None
 
     def splits(self) -> Dict[str, str]:
-        """The paths of what can be scored."""
+        """The paths of the splits that can be scored: all that there are, except train."""
         return {split: path for split, path in self.data().items() if split != "train" and path}
 
 
@@ -159,9 +160,9 @@ class Family:
     headline : `Dict[str, str]`
         The metrics that have a table over the data sets, and its heading.
     steps : `Dict[str, List[Tuple[str, str]]]`, optional (default = `{}`)
-        What is changed in a method, and the pairs of methods that differ in it: before, after.
+        A change, and the pairs of methods that differ in it: before, after.
     apart : `str`, optional
-        A data set whose gains would lead the mean: there is one without it, too.
+        A data set whose gains would dominate the mean, so that there is a mean without it, too.
     """
 
     name: str
@@ -172,7 +173,7 @@ class Family:
     apart: Optional[str] = None
 
     def suites(self, suites: Dict[str, Suite]) -> Dict[str, Suite]:
-        """Those of the family, by data set."""
+        """The suites of the family, by data set."""
         return {suite.dataset: suite for suite in suites.values() if suite.family == self.name}
 
 

@@ -4,49 +4,23 @@ from typing import Dict, List, Sequence
 
 import pandas
 
-from scripts.measure.results import Comparisons, Failure, seeds_of
+from scripts.measure import family_tables
+from scripts.measure.cells import (
+    LEVEL,
+    MARK,
+    markdown_table,
+    mean_and_deviation,
+    mean_gain,
+    present_methods,
+    split_table,
+)
+from scripts.measure.results import Comparisons, Failure
 from scripts.measure.significance import RESAMPLES
 from scripts.measure.suite import Family, Suite
 
-MARK = "†"
-LEVEL = 0.05
-
-
-def mean_and_deviation(values: Sequence[float], digits: int = 2, sign: bool = False) -> str:
-    """`mean ± deviation`, the sample's; the mean alone of one value, and a dash of none. With `sign`, `+` too."""
-    series = pandas.Series(list(values), dtype=float)
-    if series.empty:
-        return "–"
-    mean = f"{series.mean():{'+' if sign else ''}.{digits}f}"
-    return mean if len(series) == 1 else f"{mean} ± {series.std(ddof=1):.{digits}f}"
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The first column is text, the others are numbers."""
-    lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def present_methods(suite: Suite, table: pandas.DataFrame) -> List[str]:
-    """The methods that have a result, in the suite's order."""
-    found = set(table["method"])
-    return [name for name in suite.methods if name in found]
-
-
-def split_table(suite: Suite, table: pandas.DataFrame, split: str) -> str:
-    rows = []
-    for method in present_methods(suite, table):
-        ours = table[(table["method"] == method) & (table["split"] == split)]
-        cells = [suite.methods[method].title, str(len(seeds_of(table, method)))]
-        for metric in suite.metrics:
-            values = ours.loc[ours["metric"] == metric, "value"]
-            cells.append(mean_and_deviation(values, 1 if metric == "duplicates" else 2))
-        rows.append(cells)
-    return markdown_table(["method", "seeds", *suite.metrics.values()], rows)
-
 
 def comparison_table(suite: Suite, table: pandas.DataFrame, comparisons: Comparisons, split: str) -> str:
-    """The gains over the baseline, of seeds that both have."""
+    """The methods' gains over the baseline on the seeds that both have, and p; empty if nothing was compared."""
     header = ["method"]
     for metric in suite.statistics:
         header += [f"{suite.metrics[metric]} difference", "p"]
@@ -61,20 +35,6 @@ def comparison_table(suite: Suite, table: pandas.DataFrame, comparisons: Compari
             cells += [f"{gain:+.2f}{' ' + MARK if p_value < LEVEL else ''}", f"{p_value:.4f}"]
         rows.append(cells)
     return markdown_table(header, rows) if rows else ""
-
-
-def mean_gain(suite: Suite, table: pandas.DataFrame, method: str, split: str, metric: str) -> float:
-    """The mean over seeds of the method's value less the baseline's with the same seed."""
-    chosen = table[(table["split"] == split) & (table["metric"] == metric)]
-    return float(gains(chosen, suite.baseline, method).mean())
-
-
-def gains(table: pandas.DataFrame, before: str, after: str) -> pandas.Series:
-    """Of one data set, split and metric: how far one method is above another, for each seed that both have."""
-    wide = table.pivot(index="seed", columns="method", values="value")
-    if not {before, after} <= set(wide.columns):
-        return pandas.Series(dtype=float)
-    return (wide[after] - wide[before]).dropna()
 
 
 def training_table(suite: Suite, table: pandas.DataFrame) -> str:
@@ -108,15 +68,15 @@ def page(
     settings: Sequence[str] = (),
 ) -> str:
     """
+    The text of the page.
+
     # Parameters
 
     comparisons : by suite.
     facts : what the numbers were measured on, a line each.
     warnings : sentences to be read before the numbers.
-    settings : those of the runs, a line each.
+    settings : the settings that the runs were given, a line each.
     """
-    from scripts.measure import family_tables  # Not above: it takes its cells from this module.
-
     parts = [f"# {label or 'Results'}", "\n".join(f"- {name}: {fact}" for name, fact in facts.items())]
     if warnings:
         parts += ["## Beware", "\n".join(f"- {sentence}" for sentence in warnings)]

@@ -11,7 +11,7 @@ from scripts.measure.suite import Scores
 from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("source",)
-"""A sentence by its file and line."""
+"""A sentence is named by its file and line."""
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:

@@ -12,7 +12,7 @@ from scripts.measure.suite import Scores
 from scripts.measure.trained_run import TrainedRun, score_splits
 
 KEY = ("source",)
-"""A text by its file and line."""
+"""A text is named by its file and line."""
 
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
@@ -39,4 +39,4 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
 
 
 score = partial(score_splits, score_split)
-"""Of a run's best model, each split: at 0.5, and at the threshold that its training tuned on dev."""
+"""Scores a run's best model on each split: at 0.5, and at the threshold that its training tuned on dev."""

@@ -18,11 +18,11 @@ class TrainedRun:
     folder : `Path`
         Of the run, as `allennlp train` left it.
     packages : `Tuple[str, ...]`
-        To import before.
+        Packages to import before the model is loaded.
     """
 
     def __init__(self, folder: Path, packages: Tuple[str, ...] = ("seal",)) -> None:
-        # Here, not above: they take seconds to import, which `--help` and a finished run need not wait for.
+        # Imported here, since they take seconds, which `--help` and a finished run need not wait for.
         for package in packages:
             importlib.import_module(package)
         import torch
@@ -32,29 +32,32 @@ class TrainedRun:
         self.model, self._reader = archive.model.eval(), archive.validation_dataset_reader
         self.settings: Dict[str, Any] = archive.config.as_dict(quiet=True)
         self._loader = self.settings.get("validation_data_loader") or self.settings["data_loader"]
-        # Inference may start at random: the same starts whenever a run is scored.
+        # Inference may start at random: with this seed, from the same starts whenever the run is scored.
         torch.manual_seed(0)
 
     def pass_over(
         self, path: str, see: Callable[[Dict[str, Any], Dict[str, Any]], Iterable[Dict[str, Any]]]
     ) -> Tuple[List[Dict[str, Any]], Dict[str, float], float]:
         """
+        Predicts the data, batch by batch.
+
         # Parameters
 
         path : `str`
-            Of the data.
-        see : a batch and what the model makes of it to anything, a list a batch.
+            The path of the data.
+        see : maps a batch and the model's output for it to what is to be kept of them.
 
         # Returns
 
-        What was seen of all batches, the metrics, and the seconds of predicting and scoring without those of reading
+        What `see` kept of all batches, the metrics, and the seconds of predicting and scoring, without those of reading
         the file.
         """
         import torch
         from allennlp.common import Params
         from allennlp.data import DataLoader
 
-        # A copy: what is read of it is gone. Every loader may be quiet but that of tensors, which always is.
+        # A copy, since `from_params` empties what it is given. All loaders have the option `quiet` except that of
+        # tensors, which is always quiet.
         quiet = {} if self._loader.get("type") == "tensors" else {"quiet": True}
         settings = Params(deepcopy({**quiet, **self._loader}))
         loader = DataLoader.from_params(settings, reader=self._reader, data_path=path)
@@ -72,7 +75,7 @@ class TrainedRun:
 
     def facts(self) -> Dict[str, float]:
         """How many parameters were trained, and how many predict."""
-        # A baseline of another package predicts with all that it has.
+        # A baseline of another package predicts with all its parameters.
         predicting = getattr(self.model, "prediction_parameters", self.model.parameters)()
         return {"parameters": _size(self.model.parameters()), "prediction_parameters": _size(predicting)}
 
@@ -84,16 +87,19 @@ def score_splits(
     packages: Tuple[str, ...] = ("seal",),
 ) -> Tuple[Dict[str, Scores], Dict[str, float]]:
     """
+    Scores a run's best model on each split.
+
     # Parameters
 
-    score_split : a run and the path of its data to their scores, and the seconds of predicting and scoring.
+    score_split : maps a run and the path of data to the scores, and to the seconds of predicting and scoring.
     folder, packages : as for `TrainedRun`.
     splits : `Dict[str, str]`
         Paths by name.
 
     # Returns
 
-    The scores of each split, and what there is to say of the run itself.
+    The scores of each split, and facts of the run: its numbers of parameters, and the examples that it predicts and
+    scores a second.
     """
     run = TrainedRun(folder, packages)
     scores, examples, seconds = {}, 0, 0.0

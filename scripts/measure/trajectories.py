@@ -1,5 +1,5 @@
 """
-Values over the epochs of groups of runs (Tu, Pang & Gimpel 2020, Figures 2 and 3; AN7, AN8).
+Values over the epochs of groups of runs (Tu, Pang & Gimpel 2020, Figures 2 and 3).
 """
 
 import json
@@ -19,7 +19,7 @@ from scripts.measure.files import read_json, replacing  # noqa: E402
 from scripts.measure.suite import UserError  # noqa: E402
 
 TRACE = "inference_networks.csv"
-# What its columns say of where a row was taken.
+# The columns of the trace that say when a row was taken.
 _PLACES = ("epoch", "batches")
 MEAN = "mean"
 COLUMNS = ["value", "group", "run", "axis", "at", "number"]
@@ -48,12 +48,12 @@ def collect(groups: Dict[str, List[Path]], values: List[str]) -> pandas.DataFram
     parts = []
     for value in values:
         found = {folder: run.values(value) for folder, run in runs.items()}
-        # All on one axis, so that a panel can show them.
+        # All runs have the same axis, so that one panel can show them.
         axis = "epoch" if all(rows["epoch"].is_unique for rows in found.values()) else "batches"
         for group, folders in groups.items():
             lines = {str(folder): found[folder].set_index(axis)["number"] for folder in folders}
             if len(lines) > 1:
-                # A run that stopped early takes no part later, and the mean of the others would jump there.
+                # The mean ends with the shortest run: where a run stops, the mean of the others would jump.
                 lines[MEAN] = pandas.concat(lines.values(), axis=1, join="inner").mean(axis=1)
             for run, line in lines.items():
                 rows = {"value": value, "group": group, "run": run, "axis": axis, "at": line.index, "number": line}

@@ -1,4 +1,4 @@
-"""scripts/benchmark.py --suite text: the table of a run of no size."""
+"""scripts/benchmark.py --suite text: the table of a run with a tiny model."""
 
 import pandas
 
@@ -31,7 +31,7 @@ def test_where_few_texts_are_long_the_others_follow():
 
 
 def test_memory_of_a_batch_in_parts(tmp_path):
-    """An implicit gradient of parts holds fewer graphs at once."""
+    """An implicit gradient that is taken in parts needs fewer graphs in memory at once."""
     methods = "implicit_cd,implicit_cd_in_8_parts"
     arguments = ["--suite", "text", "--cases", "memory", "--methods", methods, "--layers", "1", "--width", "128"]
     assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 0

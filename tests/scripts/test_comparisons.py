@@ -8,7 +8,7 @@ import numpy
 import pandas
 import pytest
 
-from scripts.measure import family_tables, results, significance, tables
+from scripts.measure import cells, family_tables, results, significance, tables
 from scripts.measure.files import write_json
 from scripts.measure.significance import Comparison, UnlikeExamples
 from scripts.measure.suite import Family, Method, Statistic, Suite
@@ -31,7 +31,7 @@ KEY = SUITE.key
 
 
 def examples(hits):
-    """Two of each source."""
+    """Two examples from each source."""
     rows = [(f"file:{index // 2:02}", index % 2, hit, 1) for index, hit in enumerate(hits)]
     return pandas.DataFrame(rows, columns=["source", "nth", "hit", "frame"])
 
@@ -42,7 +42,7 @@ def drawn(seed, rate, count=40):
 
 
 def add_run(out, method, seed, hits, splits=("dev",)):
-    """What a run leaves of its scores; on test, what is a hit on dev is none."""
+    """Writes the files of a scored run; a hit on dev is a miss on test, and the other way round."""
     folder = out / "runs" / f"made_up-{method}-{seed}"
     folder.mkdir(parents=True)
     metrics = {"train": {"seconds_per_epoch": 1.0, "epochs": 9, "best_epoch": 4, "parameters": 2e6}}
@@ -64,7 +64,7 @@ def compared(out):
 
 
 def test_p_is_the_share_of_the_draws_that_are_as_far_off():
-    """Every draw apart, by its definition; also where the parts that they are made in are not even."""
+    """Compared with single draws by the definition; also where the parts of the draws have unequal sizes."""
     first, second = drawn(0, 0.5), drawn(2, 0.6)
     for resamples in (1, 99, 301):
         found = significance.paired_bootstrap(examples(first), examples(second), KEY, MEAN, resamples, seed=3)
@@ -74,13 +74,13 @@ def test_p_is_the_share_of_the_draws_that_are_as_far_off():
         extreme = sum(abs(difference - observed) >= abs(observed) - 1e-9 for difference in differences)
         assert found == (pytest.approx(observed), (1 + extreme) / (1 + resamples))
     assert observed > 0 and 0 < extreme < resamples
-    # Two-sided: the same of the same runs the other way round.
+    # Two-sided: exchanging the runs changes nothing but the sign.
     turned = significance.paired_bootstrap(examples(second), examples(first), KEY, MEAN, resamples, seed=3)
     assert turned == (pytest.approx(-observed), found.p_value)
 
 
 def test_a_draw_that_is_exactly_as_far_off_counts():
-    """One example decides: drawn 0 or 2 times, it is as far from the observed difference as that from 0."""
+    """One example decides: drawn 0 or 2 times, it puts a draw as far from the observed difference as that is from 0."""
     first, second = [0] * 10, [1] + [0] * 9
     found = significance.paired_bootstrap(examples(first), examples(second), KEY, MEAN, 500, seed=0)
     times = numpy.random.default_rng(0).multinomial(10, [0.1] * 10, size=500)[:, 0]
@@ -100,7 +100,7 @@ def test_examples_that_are_not_the_same_are_not_compared(wrong):
     with pytest.raises(UnlikeExamples):
         significance.paired_bootstrap(first, second, KEY, MEAN)
     if wrong == "order":
-        # Of each, the order is made the same.
+        # The order of the examples is made the same in each.
         pooled = significance.pooled({1: first, 2: second}, KEY)
         expected = [a + b for a, b in zip(drawn(0, 0.4), drawn(1, 0.6))]
         assert (pooled["frame"] == 2).all() and pooled["hit"].tolist() == expected
@@ -182,12 +182,12 @@ VALUES.update({("beta", 2): 4.5, ("beta", 3): 9.5})
 
 def test_the_deviation_is_the_samples():
     values = [1.0, 2.0, 4.0, 9.0]
-    assert tables.mean_and_deviation(values) == f"4.00 ± {statistics.stdev(values):.2f}" == "4.00 ± 3.56"
+    assert cells.mean_and_deviation(values) == f"4.00 ± {statistics.stdev(values):.2f}" == "4.00 ± 3.56"
 
 
 def test_a_table_of_scores():
-    """A split apart, the methods in the suite's order, a dash where nothing was measured."""
-    assert tables.split_table(SUITE, table_of(VALUES), "test").splitlines() == [
+    """One table for each split, the methods in the suite's order, a dash where nothing was measured."""
+    assert cells.split_table(SUITE, table_of(VALUES), "test").splitlines() == [
         "| method | seeds | Hits | Misses | Duplicates |",
         "| :-- | --: | --: | --: | --: |",
         "| ZETA | 1 | 103.00 | – | 103.2 |",

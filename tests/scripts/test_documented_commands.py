@@ -46,7 +46,7 @@ def documented(script):
 
 
 def written_to(folder, arguments):
-    """The command with its results elsewhere, and a folder where the page has a word for one."""
+    """The command with another folder for its results, and with a folder where the page has a placeholder."""
     assert "--out" in arguments, "where do the results go?"
     replaced = [str(folder) if value == "FOLDER" else value for value in arguments]
     replaced[replaced.index("--out") + 1] = str(folder / "out")
@@ -109,7 +109,7 @@ def test_benchmark_takes_it(arguments, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("suite", benchmark.SUITES)
 def test_a_benchmark_that_is_none_is_refused(suite, tmp_path, capsys):
-    """Else the test above would take anything."""
+    """Otherwise the test above would accept anything."""
     assert suite in BENCHMARKS
     assert benchmark.main(["--suite", suite, "--methods", "nse", "--out", str(tmp_path)]) == 2
     assert "there is no 'nse'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What a page says of the settings of its runs: as they were asked for, from the configs that were written."""
+"""What a page says about the settings of its runs: those that were asked for, and those of the written configs."""
 
 from types import SimpleNamespace
 

@@ -13,7 +13,7 @@ def write(given):
 def test_a_setting_is_idle_if_no_other_value_would_make_a_difference():
     for value in ("null", "0.1", "'a'", "true"):
         assert changes(write, "rate", {"rate": value}) and not changes(write, "noise", {"noise": value})
-    # A value that the config has anyway is no mistake, nor is one beside which there is none.
+    # A value that the config has anyway is no mistake, nor is one of a kind that has no other value.
     assert changes(write, "steps", {"steps": "1"}) and changes(write, "steps", {"steps": "10"})
     assert another({"a": 1}) is None and changes(write, "weights", {"weights": "{ a: 1 }"})
 

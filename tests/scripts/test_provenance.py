@@ -1,4 +1,4 @@
-"""What a run notes of its training, and whether its config still says the same."""
+"""What a run records of its training, and whether its config still evaluates to the same."""
 
 import json
 import os
@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common import Params
 
-from scripts.measure import machine, provenance, runs
+from scripts.measure import machine, provenance
+from scripts.measure.runner import first_epochs
 from scripts.measure.runs import Run
 from scripts.measure.suite import Method, UserError
 
@@ -58,10 +59,10 @@ def test_a_training_goes_on_with_the_epoch_after_its_checkpoint(at, tmp_path):
     for recover in (False, True):
         provenance.note_training(tmp_path, recover)
     assert [training["first_epoch"] for training in provenance.trainings(tmp_path)] == [0, 10]
-    # Older notes have none.
-    assert runs.first_epochs(tmp_path) == {0, 10}
+    # Older records have none.
+    assert first_epochs(tmp_path) == {0, 10}
     (tmp_path / "run.json").write_text('{"trainings": [{}, {"commit": "a"}]}')
-    assert runs.first_epochs(tmp_path) == set()
+    assert first_epochs(tmp_path) == set()
 
 
 def test_an_older_training_that_goes_on_stays_unknown(at, tmp_path):
@@ -103,7 +104,7 @@ def test_the_facts_are_of_all_runs(tmp_path):
 
 @pytest.fixture
 def begun(tmp_path, monkeypatch):
-    """A run's folder as `allennlp train` leaves it, of a library that can be written anew."""
+    """A run's folder as `allennlp train` leaves it, and a function that rewrites the library of its config."""
     library = tmp_path / "training_configs" / "lib" / "a.libsonnet"
     library.parent.mkdir(parents=True)
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
@@ -144,7 +145,7 @@ def test_the_keys_that_differ_are_named(begun, before, after, keys):
     assert LIBRARY.count(before) == 1
     assert provenance.difference(begun.folder) == ""
     begun.write(LIBRARY.replace(before, after))
-    # What was evaluated before is not taken for what the library gives now.
+    # The cached evaluation is not used once the library has changed.
     told = f"with other values of {keys} than training_configs/lib now gives"
     assert provenance.difference(begun.folder) == told
     assert provenance.changes([begun.folder] * 2) == [f"suite-nce-1, suite-nce-1: trained {told}."]

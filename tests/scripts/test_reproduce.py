@@ -19,8 +19,10 @@ import pytest
 from allennlp.training.checkpointer import Checkpointer
 
 from scripts import reproduce
-from scripts.measure import configs, provenance, results, runs, significance, tables
+from scripts.measure import cells, configs, provenance, results, significance
+from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
+from scripts.measure.runner import Runner, epoch_seconds, first_epochs
 from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,24 +101,24 @@ def test_pooling_sums_the_seeds_of_each_frame():
 
 
 def test_mean_and_deviation():
-    assert tables.mean_and_deviation([]) == "–"
-    assert tables.mean_and_deviation([81.234]) == "81.23"
-    assert tables.mean_and_deviation([80.0, 82.0]) == "81.00 ± 1.41"
+    assert cells.mean_and_deviation([]) == "–"
+    assert cells.mean_and_deviation([81.234]) == "81.23"
+    assert cells.mean_and_deviation([80.0, 82.0]) == "81.00 ± 1.41"
 
 
 def test_gain_is_of_the_seeds_that_both_have():
     values = [("cross_entropy", 1, 80.0), ("cross_entropy", 2, 90.0), ("nce", 2, 91.0), ("nce", 3, 50.0)]
     rows = [("srl_sample", "sample", name, seed, "dev", "f1", value) for name, seed, value in values]
     table = pandas.DataFrame(rows, columns=results.COLUMNS)
-    assert tables.mean_gain(SUITES["srl_sample"], table, "nce", "dev", "f1") == 1.0
+    assert cells.mean_gain(SUITES["srl_sample"], table, "nce", "dev", "f1") == 1.0
 
 
 def test_epoch_seconds_start_again_after_a_kill():
     durations = ["0:00:10", "0:00:25.5", "0:00:04", "0:00:12", "1 day, 0:00:12"]
     epochs = [{"training_duration": duration} for duration in durations]
-    assert runs.epoch_seconds(epochs) == [10, 15.5, 4, 8, 86400]
+    assert epoch_seconds(epochs) == [10, 15.5, 4, 8, 86400]
     # An epoch that took longer than all before the kill does not show it.
-    assert runs.epoch_seconds(epochs, first={0, 1}) == [10, 25.5, 4, 8, 86400]
+    assert epoch_seconds(epochs, first={0, 1}) == [10, 25.5, 4, 8, 86400]
 
 
 def test_archives_of_the_same_frames_are_the_same_bytes(tmp_path, monkeypatch):
@@ -131,7 +133,7 @@ def test_archives_of_the_same_frames_are_the_same_bytes(tmp_path, monkeypatch):
 
 
 def evaluated(text, folder=ROOT / "training_configs"):
-    path = folder / "a_run.jsonnet"  # Need not exist: it says where imports start.
+    path = folder / "a_run.jsonnet"  # It need not exist: imports are relative to it.
     return json.loads(
         _jsonnet.evaluate_snippet(str(path), text, import_callback=lambda base, name: import_file(base, name))
     )
@@ -252,7 +254,7 @@ def test_scores_are_those_of_the_saved_frames(whole, split):
 
 
 def test_finished_runs_are_not_run_again(whole, monkeypatch, capsys):
-    monkeypatch.setattr(runs.Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
+    monkeypatch.setattr(Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
     before = (whole / "results.csv").read_bytes()
     assert reproduce.main([*TINY, "--methods", "cross_entropy,crf", "--out", str(whole)]) == 0
     assert (whole / "results.csv").read_bytes() == before
@@ -271,32 +273,32 @@ def test_a_run_that_another_process_trains_with_other_settings_meanwhile_is_refu
         return planned
 
     monkeypatch.setattr(reproduce, "plan", other_process)
-    monkeypatch.setattr(runs.Runner, "_train", lambda *_, **__: pytest.fail("it was trained"))
+    monkeypatch.setattr(Runner, "_train", lambda *_, **__: pytest.fail("it was trained"))
     assert reproduce.main([*TINY, "--methods", "crf", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("error: ") and "config.jsonnet is of a run with other settings" in message
-    # Nothing is noted in the other's folder.
+    # Nothing is written in the other's folder.
     assert not list(tmp_path.rglob("*.json"))
     # Nor is it taken for ours once the other has ended.
     (run,) = plan(reproduce.parser().parse_args([*TINY, "--methods", "crf", "--out", str(tmp_path / "ended")]))
     write_text(run.folder / "config.jsonnet", "{}")
     write_json(run.folder / "result.json", {"metrics": {split: {} for split in run.splits}})
     with pytest.raises(UserError, match="other settings"):
-        runs.Runner(1).finish(run)
+        Runner(1).finish(run)
 
 
 def test_a_stop_ends_the_wait_for_another_process(tmp_path):
     """The other one's training may take hours."""
     arguments = ["--suite", "srl_sample", "--methods", "crf", "--seeds", "1", "--out", str(tmp_path)]
     [run] = reproduce.plan(reproduce.parser().parse_args(arguments))
-    runner = runs.Runner(1)
+    runner = Runner(1)
     with ThreadPoolExecutor(1) as pool, locked(run.folder / "lock"):
         future = pool.submit(runner.finish, run)
         while run.state == "waiting":
             time.sleep(0.01)
         assert not future.done()
         runner.stop()
-        with pytest.raises(runs.Stopped):
+        with pytest.raises(Stopped):
             future.result(timeout=300)
 
 
@@ -308,7 +310,7 @@ def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch
     trained = read_json(folder / "model" / "config.json")
     trained["trainer"]["patience"] = 77
     (folder / "model" / "config.json").write_text(json.dumps(trained))
-    monkeypatch.setattr(runs.Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
+    monkeypatch.setattr(Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
     assert reproduce.main([*TINY, "--methods", "cross_entropy,crf", "--out", str(tmp_path)]) == 0
     told = "trained with other values of trainer.patience than training_configs/lib now gives"
     assert f"warning: srl_sample-crf-1: {told}.\n" in capsys.readouterr().err
@@ -338,7 +340,7 @@ def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path
     shared = "fraction=0.02, validation_dataset_reader.fraction=0.05`"
     lines = [f"- `epochs=3, {shared}: cross_entropy on srl_sample", f"- `epochs=4, {shared}: crf on srl_sample"]
     assert "## How it was trained\n\n" + "\n".join(lines) + "\n\n" in page
-    # A run from before there was such a note breaks no page.
+    # A run from before there were such records breaks no page.
     write_json(noted, {"trainings": content["trainings"]})
     reproduce.report(tmp_path, "", "")
     page = (tmp_path / "results.md").read_text(encoding="utf-8")
@@ -365,7 +367,7 @@ def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     assert reproduce.main(arguments) == 0
     assert read_json(folder / "trained.json")["recovered"]
     first, again = (training["first_epoch"] for training in provenance.trainings(folder))
-    assert first == 0 and again == at_kill > 0 and runs.first_epochs(folder) == {0, again}
+    assert first == 0 and again == at_kill > 0 and first_epochs(folder) == {0, again}
     first, second = (pandas.read_csv(out / "results.csv") for out in (whole, tmp_path))
     first = first[first["method"] == "crf"].reset_index(drop=True)
     timed = first["metric"] == "seconds_per_epoch"
@@ -381,7 +383,7 @@ def test_a_failed_run_is_named_and_the_others_are_kept(whole, tmp_path, capsys, 
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'error: set the model'\necho bye\nexit 3\n")
     python.chmod(0o755)
-    monkeypatch.setattr(runs.sys, "executable", str(python))
+    monkeypatch.setattr(sys, "executable", str(python))
     assert reproduce.main([*TINY, "--methods", "cross_entropy,broken", "--out", str(whole)]) == 1
     message = capsys.readouterr().err
     assert "srl_sample-broken-1 failed" in message and "train.log" in message
@@ -400,7 +402,7 @@ def test_a_relative_folder_is_meant_from_where_the_command_was_given(tmp_path, m
         os.chdir(elsewhere)
         return 3
 
-    monkeypatch.setattr(runs.Runner, "_train", train)
+    monkeypatch.setattr(Runner, "_train", train)
     assert reproduce.main([*TINY, "--methods", "crf", "--out", "out"]) == 1
     log = "out/runs/srl_sample-crf-1/train.log"
     assert f"srl_sample-crf-1 failed: set the model (exit status 3; see {log})\n" in capsys.readouterr().err

@@ -11,8 +11,9 @@ import pandas
 import pytest
 
 from scripts import reproduce
-from scripts.measure import configs, family_plots, family_tables, provenance, results, runs, significance, tables
+from scripts.measure import cells, configs, family_plots, family_tables, provenance, results, significance, tables
 from scripts.measure.files import read_json, write_json
+from scripts.measure.runner import Runner, tolerance
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +76,7 @@ def test_only_scores_of_random_starts_may_differ_from_trainings():
     for more, expected in (("", {"nce_energy"}), ("restarts: 2", {"spen", "dvn", "nce_energy"})):
         model = f"lib.experiment('bibtex', m, settings={{ {more} }}).model"
         made = configs.library_value("multilabel.libsonnet", f"{{ [m]: {{ model: {model} }} for m in lib.methods }}")
-        assert {name for name, config in made.items() if runs.tolerance(config) > 1} == expected
+        assert {name for name, config in made.items() if tolerance(config) > 1} == expected
 
 
 @pytest.mark.parametrize("source", ["a", "a=", "a=1,a=2", "a=nothing", "a b=1"])
@@ -206,8 +207,8 @@ def test_the_figure_has_the_gains(tmp_path):
     table = made_up()
     chosen = table[(table["dataset"] == "genbase") & (table["metric"] == "f1")]
     chosen = chosen[(chosen["method"] != "nce") | (chosen["seed"] == 2)]
-    assert tables.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
-    assert tables.gains(chosen, "cross_entropy", "dvn").empty
+    assert cells.gains(chosen, "cross_entropy", "nce").tolist() == [8.0]
+    assert cells.gains(chosen, "cross_entropy", "dvn").empty
     family_plots.draw_family(FAMILY, SUITES, table, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     # Nothing to compare: no figure, and no error.
@@ -291,7 +292,7 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
     def no_training(*_, **__):
         pytest.fail("a trained run was trained")
 
-    monkeypatch.setattr(runs.Runner, "_train", no_training)
+    monkeypatch.setattr(Runner, "_train", no_training)
     # A kill after the rows were written and before the result was: they are written again.
     (folder / "frames_test.csv.gz").write_bytes(b"")
     for _ in range(2):
@@ -307,7 +308,7 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
         assert word in page
     assert (whole / "results_multilabel.png").stat().st_size > 10_000
     # Without the option again: what was scored stays in the tables.
-    monkeypatch.setattr(runs.Runner, "finish", no_training)
+    monkeypatch.setattr(Runner, "finish", no_training)
     assert reproduce.main([*TINY, "--out", str(whole)]) == 0
     assert "test" in set(pandas.read_csv(whole / "results.csv")["split"])
 

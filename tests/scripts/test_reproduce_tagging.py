@@ -10,7 +10,7 @@ from scripts.measure.suites import tagging
 from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "tagging"}
-#: A value for each argument that a number does not fit.
+#: A value for each argument that takes no number.
 VALUES = {
     "cost": "'hamming'",
     "optimizer": "'adam'",

@@ -1,13 +1,14 @@
-"""What becomes of a run's model when its scoring ends in an error; nothing is trained here."""
+"""What happens to a run's model when its scoring ends in an error; nothing is trained here."""
 
 import pandas
 import pytest
 import torch
 
 from scripts import reproduce
-from scripts.measure import results
-from scripts.measure.files import read_json, write_json
-from scripts.measure.runs import Run, Runner, RunFailed
+from scripts.measure import provenance, results
+from scripts.measure.files import read_json, write_json, write_text
+from scripts.measure.runner import Runner
+from scripts.measure.runs import Run, RunFailed
 from scripts.measure.suite import Method, Scores, Suite
 
 REPORTED = 80.0
@@ -15,7 +16,7 @@ PATHS = {"train": "a", "test": "its test", "dev": "its dev"}
 
 
 def write_model(run):
-    """What a training leaves of its best model."""
+    """Writes what a training leaves of its best model."""
     run.model.mkdir(parents=True)
     write_json(run.model / "config.json", {"validation_data_path": PATHS["dev"], "model": {}})
     epoch = {"training_duration": "0:00:01", "best_validation_f1": REPORTED, "best_epoch": 0}
@@ -43,7 +44,7 @@ class Scorer:
 
 
 def recovered(folder, scorer):
-    """A run whose training went on after a kill, and has ended."""
+    """A run whose training was resumed after a kill and has ended."""
     suite = Suite(
         name="made_up",
         dataset="here",
@@ -90,11 +91,32 @@ def test_an_error_that_is_not_the_models_loses_nothing(split, error, tmp_path, t
     assert split in read_json(run.folder / "failed.json")["error"]
     # What could be scored before is kept.
     assert set(run.metrics()) == (set() if split == "dev" else {"dev", "train"})
-    # Once it is mended, the same model is scored.
+    # Once the cause of the error is gone, the same model is scored.
     run.suite.score.wrong.clear()
     Runner(1).finish(run)
     assert (run.model / "the recovered one").exists() and trained_again == []
     assert list(run.metrics()) == ["test", "dev", "train"] and not (run.folder / "failed.json").exists()
+
+
+def test_a_resumed_training_that_fails_keeps_its_checkpoints(tmp_path, monkeypatch):
+    run = recovered(tmp_path, Scorer())
+    (run.folder / "trained.json").unlink()
+    monkeypatch.setattr(provenance, "difference", lambda folder: "")
+    state = run.model / "training_state_e1_b0.th"
+    state.touch()
+    begun, statuses = [], [1, 0]
+
+    def train(self, run, lock, recover):
+        begun.append(recover)
+        write_text(run.log, "RuntimeError: CUDA out of memory\n")
+        return statuses.pop(0)
+
+    monkeypatch.setattr(Runner, "_train", train)
+    with pytest.raises(RunFailed, match="memory .exit status 1;.*; to train from the start, delete .*/model"):
+        Runner(1).finish(run)
+    assert begun == [True] and state.exists()
+    Runner(1).finish(run)
+    assert begun == [True, True] and run.finished
 
 
 @pytest.mark.parametrize("kept", [None, 0, 1000, -1])
@@ -141,7 +163,7 @@ def test_a_run_that_lacks_a_split_nobody_asks_for_has_not_failed(meanwhile, tmp_
         state.touch()
     with pytest.raises(RunFailed):
         Runner(1).finish(run)
-    # With the scores of dev, the model needs no way back.
+    # With the scores of dev, the checkpoints are not needed any more.
     assert len(results.failures(tmp_path)) == 1 and not any(state.exists() for state in states)
     run.splits = ("dev",)
     if meanwhile:

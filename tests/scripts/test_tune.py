@@ -18,7 +18,7 @@ pytest.importorskip("optuna", reason="optuna is for measurements: it is in requi
 import optuna  # noqa: E402
 
 from scripts import tune  # noqa: E402
-from scripts.measure import search_spaces  # noqa: E402
+from scripts.measure import search_spaces, trials  # noqa: E402
 from scripts.measure.configs import library_value  # noqa: E402
 from scripts.measure.search_spaces import SPACES, Choice, Range  # noqa: E402
 from scripts.measure.suite import ROOT  # noqa: E402
@@ -110,7 +110,7 @@ def test_the_first_trials_are_the_configs_own_settings_and_their_neighbours():
     first = search_spaces.first_trials("bibtex", "margin", (("loss_net_lr", "1e-4"),))
     own = first[0]
     assert own == search_spaces.own_settings("bibtex", "margin", (("loss_net_lr", "1e-4"),))
-    # A third of the energy weight would be outside its range, of which the config's own is the end.
+    # A third of the energy weight lies outside its range, since the config's own value is the lower end.
     assert first[1:] == [
         {**own, "energy_weight": pytest.approx(6e-4)},
         {**own, "task_net_lr": pytest.approx(3e-3)},
@@ -150,7 +150,7 @@ def test_settings_that_are_held_may_change_the_phases(settings, epochs):
 
 
 class Trial:
-    """What a training sees of Optuna's."""
+    """The part of an Optuna trial that a training uses."""
 
     number = 0
 
@@ -238,7 +238,7 @@ def test_a_search_and_its_next_trial(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def untrained(monkeypatch):
-    """Trials that are not trained: the list of their settings, and a plan of what else befalls them."""
+    """Makes trials return at once; records their settings, and raises the planned errors."""
     seen = SimpleNamespace(settings=[], errors={}, epochs=[])
 
     def train(self, trial, settings):
@@ -287,11 +287,11 @@ def test_a_search_goes_on_with_its_epochs_unless_others_are_given(tmp_path, untr
 @pytest.mark.filterwarnings("ignore:Heartbeat of storage")
 @pytest.mark.parametrize("alive", [False, True])
 def test_a_search_does_not_end_without_the_trials_of_a_killed_process(alive, tmp_path, untrained, monkeypatch, capsys):
-    monkeypatch.setattr(search_spaces, "HEARTBEAT", 1)
-    monkeypatch.setattr(search_spaces, "SILENCE", 2)
+    monkeypatch.setattr(trials, "HEARTBEAT", 1)
+    monkeypatch.setattr(trials, "SILENCE", 2)
     about = {"dataset": "sample", "method": "cross_entropy", "metric": "f1", "epochs": 1, "seed": None, "settings": {}}
     (tmp_path / "a").mkdir()
-    study = search_spaces.open_study(tmp_path / "a" / "search.db", about, trials=2)
+    study = trials.open_study(tmp_path / "a" / "search.db", about, trials=2)
     first = search_spaces.first_trials("sample", "cross_entropy")
     # Another process begins the first trial, and is killed at once or goes on for good.
     with optuna.storages._heartbeat.get_heartbeat_thread(study.ask()._trial_id, study._storage):

@@ -1,4 +1,4 @@
-"""What an experiment of a jsonnet library is given is checked: its names, its needs, and that calls are calls."""
+"""The jsonnet libraries check what an experiment is given: names, needed fields, and that functions were called."""
 
 import json
 from pathlib import Path

@@ -85,7 +85,7 @@ def few_images(tmp_path_factory):
 
 
 def shrink(params, data, model_name=None):
-    """The config on little data with a transformer of no size, an epoch a phase: everything else as it stands."""
+    """The config with little data, a tiny transformer and one epoch a phase; everything else is unchanged."""
     if isinstance(params, list):
         for value in params:
             shrink(value, data, model_name)
@@ -102,7 +102,7 @@ def shrink(params, data, model_name=None):
 
 def test_there_are_configs():
     assert len(CONFIGS) >= 219
-    # Each is of one kind.
+    # Each config is of one kind.
     kinds = (is_multilabel, is_tagging, is_srl, is_text, is_segmentation)
     assert all(sum(is_kind(path) for is_kind in kinds) == 1 for path in CONFIGS)
 

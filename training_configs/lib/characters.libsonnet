@@ -1,5 +1,5 @@
-// What is read from a word's characters: convolutions over windows of 3 and of 4, `filters` of each. A window that
-// reaches into padding counts for nothing, so a word has marks at its ends: with them the shortest fills a window of 4.
+// A CNN over a word's characters, with `filters` filters over windows of 3 and as many over windows of 4. It ignores
+// windows that reach into padding, so words get marks at their ends, with which the shortest one fills a window of 4.
 function(filters) {
   local dim = 12,
   local widths = [3, 4],

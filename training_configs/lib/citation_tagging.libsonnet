@@ -2,11 +2,11 @@
 // Extraction"). `supervised` trains on the first `labelled` references alone, `semi_supervised` on those and, by
 // rewards, on the words of the rest.
 
-// What data and training have here beyond those of other tags.
+// The library of tagging, whose data and training have further fields here.
 local tagging = (import 'tagging.libsonnet') {
   data+: { sample+: { tags: [] } },
-  // `num_labelled` and `num_unlabelled` are references of a batch; `batches` of an epoch without unlabelled ones, about
-  // as many as there are with them.
+  // `num_labelled` and `num_unlabelled` are the references of each kind in a batch. `batches` is the number of batches
+  // in an epoch without unlabelled references, about as many as an epoch with them has.
   training+: {
     default+: {
       epochs: 30,
@@ -21,8 +21,8 @@ local tagging = (import 'tagging.libsonnet') {
 };
 
 {
-  // Cora (Seymore et al. 1999). Every tenth reference of the training file is dev; `tags` are known beforehand, five
-  // references do not show them all.
+  // Cora (Seymore et al. 1999). Every tenth reference of the training file is dev. `tags` are listed here, since five
+  // references do not contain them all.
   data: {
     cora: {
       train: 'data/cora_citation/ref.train#train',
@@ -52,8 +52,9 @@ local tagging = (import 'tagging.libsonnet') {
 
   // The methods of `tagging`, and two more.
   method: tagging.method {
-    // `energy_weight` is the lambda of `L_Aux`: of 0.1, 1 and 3 the best on dev with 10 labelled references. `rounds`
-    // and `flips` are those of the search for a better output; `weights` of the rules of the reward that differ.
+    // `energy_weight` is the lambda of `L_Aux`: 1 was the best of 0.1, 1 and 3 on dev with 10 labelled references.
+    // `rounds` and `flips` are settings of the search for a better output. `weights` are those of the reward's rules
+    // that differ from their defaults.
     rewarded_cd(num_samples=20, energy_weight=1.0, rounds=10, flips=10, weights={}):
       function(encoder, energies)
         $.method.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)

@@ -1,9 +1,8 @@
 // Feature networks. Each has the token indexers its reader needs and the settings of `Encoder`.
-local character_net = import 'characters.libsonnet';
-local words = import 'words.libsonnet';
+local words_bilstm = import 'bilstm.libsonnet';
 
 {
-  // Word embeddings (`words.libsonnet`), character n-grams and a BiLSTM; nothing is downloaded.
+  // Word embeddings, character n-grams and a BiLSTM; nothing is downloaded.
   bilstm(
     word_dim=64,
     hidden=96,
@@ -12,48 +11,25 @@ local words = import 'words.libsonnet';
     dropout=0.3,
     vectors=null,
     vector_words=100000,
-  ): words(word_dim, vectors, vector_words) {
-    local characters = character_net(24),
-    local embedding = super.embedding,
-    indexers: {
-      tokens: { type: 'single_id', lowercase_tokens: true },
-      characters: characters.indexer,
-    },
-    settings: {
-      type: 'seq2seq',
-      predicate_dim: predicate_dim,
-      dropout: dropout,
-      embedder: {
-        token_embedders: {
-          tokens: embedding,
-          characters: characters.embedder,
-        },
-      },
-      encoder: {
-        type: 'lstm',
-        bidirectional: true,
-        input_size: word_dim + characters.output_dim + predicate_dim,
-        hidden_size: hidden,
-        num_layers: layers,
-      },
-    },
-  },
+  ): words_bilstm(
+    word_dim, hidden, layers, dropout, vectors, vector_words, characters=24, predicate_dim=predicate_dim
+  ),
 
-  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder; `max_length` is no more than the
-  // wordpieces that it takes at once.
+  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `max_length` is the number of
+  // wordpieces that are read at once; it may not be larger than what the model takes.
   transformer(model_name, max_length=512): {
     indexers: {
       tokens: {
         type: 'pretrained_transformer_mismatched',
         model_name: model_name,
         max_length: max_length,
-        // AllenNLP's default, 'tags', is where the tags of a tagger are. A vocabulary without an unknown word, which
-        // this is, has a name that ends so.
+        // AllenNLP's default is 'tags', which already holds the tags of a tagger. The name has to end in 'tags': that
+        // marks a vocabulary without an unknown word, as this one is.
         namespace: 'wordpiece_tags',
       },
     },
     vocabulary: {},
-    // Words have no vocabulary here; a tag that only dev has is known and scored, not an error.
+    // There is no vocabulary of words, only one of tags: with dev, a tag that only dev has is scored and not an error.
     vocabulary_from: ['train', 'validation'],
     settings: { type: 'transformer', model_name: model_name, max_length: max_length },
   },

@@ -1,7 +1,7 @@
-// How the task-net is trained. Each method is what `model` has beside the task-net, a loss-net mostly; `energies` are
-// the terms of the task's energy, and `energy_weight` is that of the paper's lambda_1, of which it reports no value:
-// 0.1 was chosen on the dev data of the embedded sentences. `share_encoder` lets the loss-net read the task-net's
-// vectors in place of an encoder of its own.
+// How the task-net is trained. Each method returns what `model` has besides the task-net, mostly a loss-net; `energies`
+// are the terms of the task's energy. `energy_weight` is the paper's lambda_1, for which it reports no value: 0.1 was
+// chosen on the dev data of the embedded sentences. With `share_encoder`, the loss-net reads the task-net's vectors
+// instead of those of an encoder of its own.
 local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_through=false) =
   function(encoder, energies) {
     loss_net: { energies: energies, [if !share_encoder then 'encoder']: encoder },
@@ -44,14 +44,15 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   margin(energy_weight=0.1, cost='l1', share_encoder=false):
     dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),
 
-  // Bi-level training: contrastive divergence whose gradient counts what the loss-net does to the task-net; with
-  // `last_layer=true`, to its last layer alone, at a small part of the time where the encoder is a transformer.
+  // Bi-level training: contrastive divergence whose gradient includes the loss-net's effect on the task-net. With
+  // `last_layer=true`, it includes the effect on the last layer alone, which takes a small part of the time if the
+  // encoder is a transformer.
   implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1, last_layer=false):
     function(encoder, energies)
       $.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)
       {
         energy_loss: { type: 'contrastive_divergence' },
-        // Not of the model: `experiment` puts it where it belongs.
+        // Hidden, as it is not part of the model: `experiment` adds it to the trainer.
         trainer:: {
           type: 'implicit_gradient',
           solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },

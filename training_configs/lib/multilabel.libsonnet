@@ -16,7 +16,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
   methods: std.objectFields(methods),
   dataset(name): choose(data, name, 'data set'),
   method(name): choose(methods, name, 'method'),
-  // What an experiment's settings come to: the papers', ours where `tuned` is set, and those given.
+  // All settings of an experiment: the papers', replaced by ours where `tuned` is set, and by those given.
   settings(dataset, method, settings={}):
     local base = settings_of(dataset, method);
     assert check.known('settings', settings, base);
@@ -27,7 +27,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
     local s = $.settings(dataset, method, settings),
     local dropout = if s.dropout == null then d.net.dropout else s.dropout,
     local layers = d.net.num_layers,
-    // Other methods would not read them.
+    // Other methods do not read these two settings.
     assert s.loss_net_from == null || std.startsWith(method, 'static_') :
            "settings: 'loss_net_from' is of the static methods, not of '%s'" % method,
     assert s.task_net_from == null || std.member(['spen', 'nce_energy'], method) :

@@ -10,8 +10,7 @@ local hierarchical(name, prefix, more={}) = {
   train: 'data/%s/%s.train.arff' % [name, prefix],
   valid: 'data/%s/%s.valid.arff' % [name, prefix],
   test: 'data/%s/%s.test.arff' % [name, prefix],
-  // Measured in different units.
-  // With the root that the papers count as a label.
+  // `root`: the papers count it as a label. `standardize`: the features are in different units.
   reader: { root: 'root', standardize: true, statistics_from: 'data/%s/%s.train.arff' % [name, prefix] } + more,
 };
 // `patterns` are the rows of the global energy's matrix.
@@ -19,7 +18,7 @@ local net(hidden_dim, num_layers, dropout, patterns) = {
   hidden_dim: hidden_dim,
   patterns: patterns,
   num_layers: num_layers,
-  // After every layer but the last.
+  // Applied after every layer but the last.
   dropout: dropout,
 };
 
@@ -33,7 +32,7 @@ local net(hidden_dim, num_layers, dropout, patterns) = {
     net: net(200, 1, 0.0, 100),
   },
   bibtex: mulan('bibtex') { net: net(400, 2, 0.4, 200) },
-  // Of the size of bibtex, whose nets it has: no paper prints any.
+  // No paper gives nets for it. It has those of bibtex, which is of the same size.
   bookmarks: mulan('bookmarks') { net: net(400, 2, 0.4, 200) },
   delicious: mulan('delicious') { net: net(400, 2, 0.1, 200) },
   // Its first attribute is the protein's name.

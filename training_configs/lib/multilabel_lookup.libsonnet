@@ -1,4 +1,4 @@
-// The settings of a data set's method in a table. An ablation that has none there has those of the method it changes.
+// The settings of a data set's method in a table. An ablation without an entry has those of the method it changes.
 local parent = {
   margin_no_ce: 'margin',
   regression_no_ce: 'regression',

@@ -1,5 +1,6 @@
-// How a net is trained, by name: functions of the settings (`multilabel_settings`) and the two nets to what a config
-// says of them: `model`, and where a method needs it `phases` of the trainer, or more of it in `trainer`.
+// How a net is trained, by name. A method is a function of the settings (`multilabel_settings`) and the two nets. It
+// returns parts of a config: `model` and, where the method needs them, the trainer's `phases` or other fields of the
+// `trainer`.
 local descent(s, more={}) = {
   type: 'gradient_based_inference',
   num_steps: s.inference_steps,
@@ -7,7 +8,7 @@ local descent(s, more={}) = {
   optimizer: 'adam',
   start: 'zeros',
 } + more;
-// Where candidates come from that owe nothing to the task-net that is trained.
+// Samplers whose candidates do not depend on the task-net that is trained.
 local energy_only_sampler = {
   margin(s): descent(s, { objective: 'cost_augmented' }),
   // The two samples of deep value networks: the energy's minimum, and a step from gold towards the worst error.
@@ -15,7 +16,7 @@ local energy_only_sampler = {
     type: 'stack',
     samplers: [descent(s), descent(s, { objective: 'adversarial', start: 'gold', num_steps: 1 })],
   },
-  // Of the noise net.
+  // Draws from the noise net.
   nce(s): { type: 'discrete', num_samples: s.num_samples },
 };
 local energy_loss = {
@@ -25,7 +26,7 @@ local energy_loss = {
   ranking: { type: 'ranking' },
 };
 
-// Energy-only models: the energy predicts.
+// Energy-only models: they predict by minimizing the energy.
 local energy_only(loss) = function(s, task_net, loss_net) {
   model: {
     loss_net: loss_net,
@@ -36,8 +37,8 @@ local energy_only(loss) = function(s, task_net, loss_net) {
 };
 
 local by_cross_entropy(s) = { epochs: s.task_net_epochs, train: 'task_net', energy: false };
-// The same behind a task-net: an earlier run's, from the settings' `task_net_from`, or one that cross-entropy trains
-// first.
+// The same after a task-net was trained: by an earlier run, which the setting `task_net_from` names, or by
+// cross-entropy in a first phase.
 local behind_task_net(loss, phase) = function(s, task_net, loss_net)
   energy_only(loss)(s, task_net, loss_net) + {
     model+: { task_net: task_net { [if s.task_net_from != null then 'pretrained_file']: s.task_net_from } },
@@ -46,8 +47,8 @@ local behind_task_net(loss, phase) = function(s, task_net, loss_net)
       + [phase { train: 'loss_net' }],
   };
 
-// SEAL-static: a loss-net that no longer moves: an earlier run's, from the settings' `loss_net_from`; without, the run
-// trains it itself, first.
+// SEAL-static: the loss-net is fixed while the task-net is trained. It is that of an earlier run, which the setting
+// `loss_net_from` names; without this setting, the run trains the loss-net first.
 local static(loss) = function(s, task_net, loss_net) {
   model: {
     task_net: task_net,
@@ -66,7 +67,7 @@ local static(loss) = function(s, task_net, loss_net) {
     else [{ epochs: s.loss_net_epochs, train: 'loss_net' }, { train: 'task_net' }],
 };
 
-// SEAL-dynamic: both move.
+// SEAL-dynamic: both nets are trained.
 local dynamic(loss, sampler, cross_entropy_weight=1.0) = function(s, task_net, loss_net) {
   model: {
     task_net: task_net,
@@ -83,7 +84,7 @@ local noisy_output(s) = {
   num_samples: s.num_samples,
   std: s.noise,
   space: s.noise_space,
-  // One of the `num_samples`, as in the authors' code.
+  // The clean output is one of the `num_samples`, as in the authors' code.
   include_clean: true,
 };
 
@@ -114,21 +115,21 @@ local implicit(loss, sampler) = after_task_net(loss, sampler, function(s) {
     type: 'neumann',
     max_steps: s.solver_steps,
     damping: s.damping,
-    // A product more a step.
+    // Measuring it would take one more product a step.
     measure_residual: false,
   },
 });
-// The same losses in the same order without the implicit term: what that term adds.
+// The same losses in the same order without the implicit term, to show what that term adds.
 local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { first: 'task_net' });
 
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
-  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN begins as a net that cross-entropy has
-  // trained: its authors pretrain it so, and the rates of SEAL's are too low for one that knows nothing.
+  // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has
+  // trained: its authors pretrain it so, and the learning rates of SEAL's authors are too low for an untrained net.
   spen: behind_task_net('margin', { copy_task_net: true }),
   dvn: energy_only('regression'),
-  // The task-net is the noise.
+  // The task-net is the noise distribution.
   nce_energy: behind_task_net('nce', {}),
 
   static_margin: static('margin'),
@@ -143,7 +144,7 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   // SEAL, ICLR 2022 submission, Eq. 10.
   ranking: dynamic('ranking', draws),
 
-  // Bi-level training (implicit-training paper): the loss-net's gradient counts what it does to the task-net.
+  // Bi-level training (implicit-training paper): the loss-net's gradient includes its effect on the task-net.
   implicit_ssvm: implicit('ssvm', output),
   implicit_dvn: implicit('dvn', output),
   implicit_cd: implicit('cd', draws),
@@ -151,9 +152,10 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   alternating_ssvm: alternating('ssvm', output),
   alternating_dvn: alternating('dvn', output),
   alternating_cd: alternating('cd', draws),
-  // The auxiliary loss with a margin, from before cost-augmented and test-time network are merged into one. Beside
-  // cross-entropy, which the paper's formula has not: without it (`model.task_loss` with `cross_entropy_weight` 0 and
-  // `energy_weight` 1), F1 on the sample's validation data is 32 after 25 epochs, and 69 with it.
+  // The auxiliary loss with a margin, as it is before the cost-augmented and the test-time network are merged into one.
+  // It is used with cross-entropy, which the paper's formula does not have: without (`model.task_loss` with
+  // `cross_entropy_weight` 0 and `energy_weight` 1), F1 on the sample's validation data is 32 after 25 epochs, and 69
+  // with it.
   implicit_cd_margin: function(s, task_net, loss_net)
     implicit('cd', draws)(s, task_net, loss_net) + {
       model+: {
@@ -170,7 +172,7 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   regression_no_ce: dynamic('regression', output, 0.0),
   nce_no_ce: dynamic('nce', draws, 0.0),
   regression_discrete: dynamic('regression', draws),
-  // The ranking loss on the task-net itself, in the place of cross-entropy.
+  // The ranking loss on the task-net itself, instead of cross-entropy.
   task_net_ranking: function(s, task_net, loss_net) {
     model: { task_net: task_net, task_loss: { type: 'task_net_ranking', num_samples: s.num_samples } },
   },

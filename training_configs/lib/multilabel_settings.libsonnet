@@ -3,12 +3,12 @@
 // energy_weight, num_samples and the learning rates of margin, regression, regression_s, nce and ranking: SEAL, ICLR
 // 2022 submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and
 // everything of cross-entropy, of energy-only methods and of the task-nets of static ones): as its authors' published
-// configs have it. Where a table has no line, `default` holds: for the loss-net of a static method, too, which its
-// authors took from an energy-only run. For that, train the sibling (`dvn` for `static_regression`, `spen`,
+// configs have it. Where a table has no line, `default` applies. It also applies to the loss-net of a static method,
+// which the authors took from an energy-only run; to do so, train the sibling (`dvn` for `static_regression`, `spen`,
 // `nce_energy`) and set `loss_net_from` to its folder.
 local lookup = import 'multilabel_lookup.libsonnet';
 local default = {
-  // Whether `multilabel_tuned` takes the place of what follows.
+  // Whether the settings of `multilabel_tuned` replace those that follow.
   tuned: false,
   epochs: 300,
   patience: 20,
@@ -32,20 +32,20 @@ local default = {
   damping: 0.1,
   // Of the compound loss, and of the auxiliary loss with a margin.
   perceptron_weight: 1.0,
-  // null: the data set's.
+  // null: that of the data set's nets.
   dropout: null,
-  // Of the loss-net of a static method, and of what stands before it or before an energy-only model: the task-net by
-  // cross-entropy that draws the noise of NCE, or that a SPEN begins as.
+  // Epochs of earlier phases: of the loss-net of a static method; and of the task-net that cross-entropy trains before
+  // it or before an energy-only model, to draw the noise of NCE or as the start of a SPEN.
   loss_net_epochs: 30,
   task_net_epochs: 20,
-  // Or an archive or folder of an earlier run: whose loss-net a static method has, or whose task-net stands before an
-  // energy-only model.
+  // Instead of such phases, the archive or folder of an earlier run: a static method takes its loss-net, an energy-only
+  // model its task-net.
   loss_net_from: null,
   task_net_from: null,
   grad_norm: 10.0,
   seed: 13,
 };
-// Short names for the columns of the tables.
+// Functions with short names for the columns of the tables.
 local seal(energy_weight, num_samples, loss_net_lr, task_net_lr, task_net_steps, loss_net_steps, more={}) = {
   energy_weight: energy_weight,
   [if num_samples != null then 'num_samples']: num_samples,
@@ -66,7 +66,8 @@ local dvn(loss_net_lr, weight_decay, step_size) = {
   inference_steps: 30,
 };
 local nce_energy(loss_net_lr, num_samples) = { loss_net_lr: loss_net_lr, num_samples: num_samples, restarts: 3 };
-// Ours: the papers tried it and give no values. The energy weight is chosen on validation data by F1 at 0.5.
+// Ours, for a method that the papers tried and give no values for. The energy weight is chosen on validation data by F1
+// at 0.5.
 local discrete(energy_weight) = seal(energy_weight, 10, 1e-3, 1e-3, 1, 1);
 
 local settings = {
@@ -187,7 +188,7 @@ local settings = {
     ranking: seal(1.5, 40, 4e-3, 2e-3, 5, 3),
   },
 };
-// Bi-level training, for which the papers say nothing: ours; and what it is compared with.
+// Ours, for bi-level training, for which the papers give no values, and for the methods that it is compared with.
 local bi_level = { energy_weight: 0.1, task_net_lr: 2e-3 };
 
 function(dataset, method)

@@ -3,7 +3,7 @@
 local lookup = import 'multilabel_lookup.libsonnet';
 local one_step = { task_net_steps: 1, loss_net_steps: 1 };
 local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
-// Of 1, 5 and 15, for contrastive divergence on bibtex.
+// The energy weight is chosen from 1, 5 and 15, for contrastive divergence on bibtex.
 local bi_level = even { energy_weight: 5, dropout: 0.5 };
 
 local tuned = {

@@ -1,10 +1,10 @@
-// Data sets of images with masks: where they lie, relative to the working directory, the size of their images and of
-// the crops that nets see of them, and what a run takes. To add a set: one entry here.
+// Data sets of images with masks: where they lie, relative to the working directory, and the sizes of their images and
+// of the crops that nets see of them. To add a set: one entry here.
 local npz(name) = { [split]: 'data/%s/%s.npz' % [name, split] for split in ['train', 'valid', 'test'] };
 
 {
   // Made up, kept in this repository.
   shapes: npz('shapes_sample') { size: 32, crop: 24 },
-  // As Gygli et al. 2017 and SEAL have it: 32 x 32 pixels, of which nets see 24 x 24.
+  // As in Gygli et al. 2017 and SEAL: 32 x 32 pixels, of which nets see 24 x 24.
   weizmann: npz('weizmann_horse') { size: 32, crop: 24 },
 }

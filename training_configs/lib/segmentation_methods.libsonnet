@@ -1,5 +1,5 @@
-// How a mask is learned, by name: functions of the settings (`segmentation_settings`) and the two nets to what a config
-// says of them: `model`, and more of the trainer where a method needs it.
+// How a mask is learned, by name. A method is a function of the settings (`segmentation_settings`) and the two nets. It
+// returns parts of a config: `model` and, where the method needs them, fields of the `trainer`.
 local iou = { type: 'soft_iou' };
 local descent(s, more={}) = {
   type: 'gradient_based_inference',
@@ -8,7 +8,7 @@ local descent(s, more={}) = {
   optimizer: s.inference_optimizer,
   start: 'zeros',
 } + more;
-// Masks whose neighbouring pixels err together.
+// Draws of masks in which the errors of neighbouring pixels are correlated.
 local draws(s) = {
   type: 'correlated_draws',
   num_samples: s.num_samples,
@@ -17,7 +17,7 @@ local draws(s) = {
   width: s.noise_width,
 };
 local independent_draws(s) = { type: 'discrete', num_samples: s.num_samples };
-// The task-net's output as it is, and with patches of noise.
+// The task-net's output, clean and with patches of noise.
 local noisy_output(s) = {
   type: 'smooth_perturbation',
   num_samples: s.num_samples,
@@ -26,8 +26,9 @@ local noisy_output(s) = {
   include_clean: true,
 };
 
-// What a regression energy is fitted at: `samplers`, and anchors, masks whose scores lie far apart. Fitted at nothing
-// but the task-net's output it learns how good that is on average, and not what makes a mask good.
+// The masks at which a regression energy is fitted: those of `samplers` and, with the setting `anchors`, masks whose
+// scores lie far apart. Fitted at the task-net's output alone, the energy learns how good that is on average, and not
+// what makes a mask good.
 local fitted_at(s, samplers) =
   local anchors = [{ type: 'gold' }, { type: 'smooth_perturbation', num_samples: 1, std: 3.0, width: 3.0 }];
   local all = samplers + if s.anchors then anchors else [];
@@ -47,9 +48,9 @@ local regression = dynamic({ type: 'regression', score: iou }, function(s) fitte
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
-  // Energy alone, with gradient-based inference (SEAL, NeurIPS 2022, section 2.3; Gygli et al. 2017): fitted at the
-  // energy's minimum, and a step from gold towards the worst error; and at anchors, which are ours: our short runs
-  // without them, by adam, gave every mask the same value.
+  // Energy alone, with gradient-based inference (SEAL, NeurIPS 2022, section 2.3; Gygli et al. 2017). The energy is
+  // fitted at its minimum, at a step from gold towards the worst error, and at anchors. The anchors are ours: without
+  // them, our short runs with adam gave every mask the same value.
   dvn: function(s, task_net, loss_net) {
     model: {
       loss_net: loss_net,
@@ -63,22 +64,23 @@ local regression = dynamic({ type: 'regression', score: iou }, function(s) fitte
   },
 
   regression: regression,
-  // With `anchors`, which are ours.
+  // With the setting `anchors`, which is ours.
   regression_anchored: regression,
-  // The mean over the candidates in place of the paper's sum: the rate need not change with their number.
+  // The loss is the mean over the candidates instead of the paper's sum, so that the learning rate need not change with
+  // their number.
   regression_s: dynamic({ type: 'regression', score: iou, reduction: 'mean' }, noisy_output),
   nce: dynamic({ type: 'nce_ranking' }, draws),
-  // With pixels drawn by themselves, as in the paper, which found no gain.
+  // Pixels are drawn independently, as in the paper, which found no gain.
   nce_independent: dynamic({ type: 'nce_ranking' }, independent_draws),
   ranking: dynamic({ type: 'ranking' }, draws),
 
-  // Bi-level training: the loss-net's gradient counts what it does to the task-net.
+  // Bi-level training: the loss-net's gradient includes its effect on the task-net.
   implicit_cd: function(s, task_net, loss_net)
     dynamic({ type: 'contrastive_divergence', cost: { type: 'one_minus', score: iou } }, draws)(s, task_net, loss_net)
     {
       trainer: {
         type: 'implicit_gradient',
-        // Without the residual: it costs a product more a step.
+        // Measuring the residual would take one more product a step.
         solver: { type: 'neumann', max_steps: s.solver_steps, damping: s.damping, measure_residual: false },
       },
     },

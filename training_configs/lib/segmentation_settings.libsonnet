@@ -11,10 +11,11 @@ local default = {
   task_net_steps: 1,
   loss_net_steps: 1,
   grad_norm: 10.0,
-  // Of the task-net, between its halves; and of the loss-net, before its fully connected layers.
+  // `dropout` is that of the task-net, between its halves; `loss_net_dropout` is before the fully connected layers.
   dropout: 0.0,
   loss_net_dropout: 0.0,
-  // Candidates, and the smooth noise that they differ by: in units of logits, in pixels, and how many fields of it.
+  // The number of candidates, and the smooth noise that they differ by: its deviation in units of logits, its width in
+  // pixels, and the number of its fields.
   num_samples: 10,
   noise: 1.0,
   noise_width: 2.0,
@@ -25,7 +26,7 @@ local default = {
   inference_steps: 10,
   step_size: 5.0,
   adversarial_steps: 1,
-  // Whether a regression energy is fitted at gold and at patches of strong noise, too.
+  // Whether a regression energy is also fitted at gold and at the output with patches of strong noise.
   anchors: false,
   // Of the implicit gradient.
   solver_steps: 3,
@@ -34,17 +35,17 @@ local default = {
   crops: true,
   mirror: true,
   crops_per_side: 6,
-  // Of the task-net; and of the loss-net, smooth, since inference follows its slopes.
+  // Activations of the two nets. That of the loss-net is smooth, since inference follows its gradient.
   activation: 'relu',
   loss_net_activation: 'swish',
   seed: 13,
 };
 
 local methods = {
-  // Inference takes as long for each crop as many passes of a task-net. Its steps are long: shorter ones end far from
-  // the energy's minimum.
+  // Inference takes as long, for each crop, as many passes of a task-net. Its steps are long, since shorter ones end
+  // far from the energy's minimum.
   dvn: { crops_per_side: 2, epochs: 100, anchors: true, inference_steps: 20, step_size: 20.0 },
-  // Its energies are a few units of size, where cross-entropy is a hundred nats.
+  // The weight is large because the energies are a few units in size, while cross-entropy is a hundred nats.
   regression: { energy_weight: 10 },
   regression_anchored: { energy_weight: 10, anchors: true },
   regression_s: { energy_weight: 10, num_samples: 6 },

@@ -6,19 +6,20 @@
     batch_size: 32,
     task_net_lr: 1e-3,
     loss_net_lr: 1e-3,
-    // Any of AllenNLP's, with its settings, such as `weight_decay`.
+    // Any optimizer of AllenNLP, with its settings, such as `weight_decay`.
     task_net_optimizer: { type: 'fused_adamw' },
     loss_net_optimizer: { type: 'fused_adamw' },
-    // Of everything above the encoders; null: as the encoder of the same player.
+    // The learning rate of everything above the encoders; null: that of the encoder of the same player.
     head_lr: null,
     grad_norm: 10.0,
     scheduler: null,
-    // Epochs by cross-entropy at the start, while the loss-net learns from the task-net's outputs.
+    // Epochs at the start in which cross-entropy alone trains the task-net; the loss-net learns from its outputs.
     warmup_epochs: 0,
     seed: 13,
   },
 
-  // Without a reader. What a method says of the trainer is in the model's hidden field `trainer`.
+  // An experiment without its reader, which the task adds. The model's hidden field `trainer` has what a method sets in
+  // the trainer.
   experiment(data, encoder, model, training, validation_metric): {
     local with_task_net = std.objectHas(model, 'task_net'),
     local with_loss_net = std.objectHas(model, 'loss_net'),

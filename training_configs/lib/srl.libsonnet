@@ -10,8 +10,8 @@ local sentences = import 'sentences.libsonnet';
   encoder: encoders,
   method: methods,
 
-  // The energy of a frame: each word with its tag, and all tags together. With `pooling` 'sum' a second A0 costs as
-  // much in a long sentence as in a short one; with 'mean', the energy's default, the less the longer a sentence is.
+  // The energy of a frame: each word with its tag, and all tags together. With `pooling` 'sum', a second A0 costs as
+  // much in a long sentence as in a short one; with 'mean', the energy's default, it costs less in a longer sentence.
   energies(hidden_dim=256, num_heads=1, pooling='sum', dropout=0.0): [
     { type: 'local' },
     { type: 'self_attention', hidden_dim: hidden_dim, num_heads: num_heads, pooling: pooling, dropout: dropout },
@@ -20,7 +20,7 @@ local sentences = import 'sentences.libsonnet';
   // Settings of training. Change one with `srl.training.sample { epochs: 30 }`.
   training: {
     default: sentences.training {
-      // Of the training sentences, always the same ones.
+      // The part of the training sentences that is used, always the same ones.
       fraction: 1.0,
     },
     sample: self.default { epochs: 15, task_net_lr: 3e-3 },

@@ -1,5 +1,5 @@
-// Where SRL data lies, relative to the working directory. To add a set: one line here; `tags` are those
-// that train has not and other files have.
+// Where SRL data lies, relative to the working directory. To add a set: one entry here; `tags` are those that other
+// files have and train does not.
 {
   sample: {
     train: 'data/srl_sample/train.gold_conll',
@@ -10,7 +10,7 @@
     train: 'data/ewt_propbank_srl/train.gold_conll',
     dev: 'data/ewt_propbank_srl/dev.gold_conll',
     test: null,
-    // Of dev alone: without it, where the vocabulary is of train, the first validation would end the run.
+    // Only dev has it. If the vocabulary is that of train, the first validation would end the run without this entry.
     tags:: ['I-ARGM-MOD'],
   },
   // Folders of the CoNLL-2012 split of OntoNotes 5; every file below them whose name ends in gold_conll is read.

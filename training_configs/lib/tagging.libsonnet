@@ -10,16 +10,17 @@ local sentences = import 'sentences.libsonnet';
   encoder: encoders,
   method: methods,
 
-  // The energy of a tagging: each word with its tag, each tag with the one before it, and, where it is given, a term of
-  // the whole sequence: `tagging.energies(tagging.whole.ge_b)`, or any energy of one's own.
+  // The energy of a tagging: each word with its tag, each tag with the one before it and, if given, a term of the whole
+  // sequence: `tagging.energies(tagging.whole.ge_b)`, or any other energy.
   energies(whole=null): [{ type: 'local' }, { type: 'linear_chain' }] + if whole == null then [] else [whole],
 
   // Language models of tags (Tu, Pang & Gimpel 2020, section 5).
   whole: {
     ge_a: { type: 'tag_language_model' },
     ge_b: self.ge_a { backward: true },
-    // The paper tunes `gamma`. Words are brought to the size of a tag's embedding. `word_embedder`, unless it is given,
-    // is like that of a BiLSTM: each word for itself. Beside a transformer it is null, and its vectors know all words.
+    // The paper tunes `gamma`. Words are projected to the size of a tag's embedding. Unless given, `word_embedder` is
+    // like that of a BiLSTM encoder and reads each word by itself. With a transformer it is null: the words' vectors
+    // are then the transformer's, which depend on all words.
     ge_c: self.ge_b { gamma: 1.0, word_dim: 32 },
   },
 
@@ -30,7 +31,7 @@ local sentences = import 'sentences.libsonnet';
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },
     ud_ewt_pos: self.default { epochs: 10, patience: 4 },
-    // The paper's Adam and its rate; it stops early on dev.
+    // The paper's optimizer (Adam) and learning rate, with early stopping on dev.
     conll2003: self.default {
       local adam = { type: 'fused_adamw', weight_decay: 0 },
       epochs: 30,
@@ -40,20 +41,20 @@ local sentences = import 'sentences.libsonnet';
       task_net_optimizer: adam,
       loss_net_optimizer: adam,
     },
-    // For a pretrained transformer; to add to another:
+    // For a pretrained transformer; to be added to other settings:
     // `training=tagging.training.wnut17 + tagging.training.transformer`.
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
-  // A finished run's task-net, tuned for the least energy on the words of a file: with those of test it is transductive
-  // (Tu, Pang & Gimpel 2020, section 2). What its tags are is not looked at; they are ones that the run knows. `config`
-  // is the run's own.
+  // Tunes the task-net of a finished run for the least energy on the words of a file; with those of test this is
+  // transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run has to know them.
+  // `config` is that of the run.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
   fine_tuned(config, run, inputs, epochs=3): config {
     train_data_path: inputs,
     vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
     model+: { task_net+: { pretrained_file: run }, loss_net+: { pretrained_file: run } },
-    // The task-net alone is trained: nothing is left of what trained both by implicit gradients.
+    // The task-net alone is trained, so the settings of implicit gradients, which train both nets, are removed.
     trainer: {
       [key]: config.trainer[key]
       for key in std.objectFields(config.trainer)

@@ -1,5 +1,6 @@
-// Tagged data, relative to the working directory. To add a set: an entry here. `reader` is what the reader must know of
-// the files; `encoding` is that of the tags that are learnt, null where they write no entities, as parts of speech.
+// Tagged data, relative to the working directory. To add a set: an entry here. `reader` has the reader's settings for
+// the files; `encoding` is that of the tags that are learnt, null for tags that mark no entities, such as parts of
+// speech.
 {
   sample: {
     train: 'data/tagging_sample/train.tsv',
@@ -39,8 +40,8 @@
     },
     encoding: null,
   },
-  // CoNLL-2003 (Tjong Kim Sang & De Meulder 2003), which has to be had from its owners; entities in BIOES, and the
-  // inputs "NER+" of Tu, Pang & Gimpel (2020) beside the words: see `features` of the encoder.
+  // CoNLL-2003 (Tjong Kim Sang & De Meulder 2003), which its owners provide. Entities are in BIOES; besides words,
+  // there are the inputs "NER+" of Tu, Pang & Gimpel (2020): see `features` of the encoder.
   conll2003: {
     train: 'data/conll2003/eng.train',
     dev: 'data/conll2003/eng.testa',

@@ -1,12 +1,11 @@
 // Feature networks for tagging: token indexers and the settings of `Encoder`.
-local character_net = import 'characters.libsonnet';
+local words_bilstm = import 'bilstm.libsonnet';
 local encoders = import 'encoders.libsonnet';
-local words = import 'words.libsonnet';
 
 {
   // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
   //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
-  //   trainable    whether these change in training
+  //   trainable    whether the word vectors change in training
   //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
   //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
   bilstm(
@@ -19,42 +18,12 @@ local words = import 'words.libsonnet';
     trainable=true,
     features={},
     characters=0,
-  ): words(word_dim, vectors, vector_words, trainable) {
-    local embedding = super.embedding,
-    local names = std.objectFields(features),
-    local with_characters = characters > 0,
-    local of_characters = character_net(characters),
-    indexers: {
-      tokens: { type: 'single_id', lowercase_tokens: true },
-      [if with_characters then 'characters']: of_characters.indexer,
-    },
-    settings: {
-      type: 'seq2seq',
-      dropout: dropout,
-      embedder: {
-        token_embedders: {
-          tokens: embedding,
-          [if with_characters then 'characters']: of_characters.embedder,
-        },
-      },
-      [if std.length(names) > 0 then 'features']: {
-        [name]: { type: 'embedding', embedding_dim: features[name], vocab_namespace: name + '_features' }
-        for name in names
-      },
-      encoder: {
-        type: 'lstm',
-        bidirectional: true,
-        input_size: word_dim + of_characters.output_dim + std.foldl(
-          function(sum, name) sum + features[name], names, 0
-        ),
-        hidden_size: hidden,
-        num_layers: layers,
-      },
-    },
-  },
+  ): words_bilstm(
+    word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features
+  ),
 
-  // The paper's BiLSTM for entities, and its inputs "NER+", which are trained. Those of "NER" are
-  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`, and "NER++" has `characters=25` or another
+  // The paper's BiLSTM for entities with its inputs "NER+", whose embeddings are trained. The inputs "NER" are
+  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`; for "NER++", set `characters=25` or another
   // number.
   ner(
     word_dim=100,

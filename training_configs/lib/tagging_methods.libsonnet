@@ -1,15 +1,15 @@
-// How a tagger is trained: the methods of every task (`methods`), and more. Each is the part of `model` that it adds;
-// what it says of the trainer is in the hidden field `trainer`.
+// How a tagger is trained: the methods of every task (`methods`), and more. Each returns the part of `model` that it
+// adds; its hidden field `trainer` has what it sets in the trainer.
 local methods = import 'methods.libsonnet';
 
 methods {
-  // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy has weight 1 in all of it; `tau` is
-  // that of the local cross-entropy, `truncation` the hinge in the networks' own loss. The networks move first,
-  // `steps` times a batch (the paper's k), then the energy.
+  // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy always has weight 1; `tau` is the
+  // weight of the local cross-entropy, and `truncation` says whether the networks' own loss has the hinge. In each
+  // batch, the networks are updated first, `steps` times (the paper's k), then the energy.
   local inference_network(steps) = { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
 
-  // One network that is cost-augmented and, in the last `fine_tune_epochs`, tuned to be the test-time network (Tu &
-  // Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training where that is less.
+  // One network, which is cost-augmented and then, in the last `fine_tune_epochs`, tuned to be the test-time network
+  // (Tu & Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training if that is less.
   margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=false, cost='l1'):
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
@@ -23,7 +23,7 @@ methods {
           zero_truncation: truncation,
         },
         trainer+:: {
-          // Behind a warm-up, if there is one.
+          // These phases follow a warm-up, if there is one.
           local earlier = if 'phases' in super then super.phases[:std.length(super.phases) - 1] else [],
           local epochs = self.num_epochs - std.foldl(function(sum, phase) sum + phase.epochs, earlier, 0),
           local tuned = if fine_tune_epochs == null then std.min(3, std.floor(epochs / 3)) else fine_tune_epochs,
@@ -96,7 +96,7 @@ methods {
     ),
 
   // A cross-entropy tagger and, beside it, a language model of the training data's tags, by maximum likelihood (Tu &
-  // Gimpel 2018). Another run takes it from there:
+  // Gimpel 2018). Another run can load this model of tags:
   //   tagging.energies(tagging.whole.ge_a { pretrained_file: 'runs/lm', frozen: true })
   language_model(backward=false):
     function(encoder, energies) {
@@ -106,8 +106,8 @@ methods {
       task_loss: { energy_weight: 0 },
     },
 
-  // Energy alone: margin training and prediction by gradient descent over the simplex of each token. Not by adam, whose
-  // first steps are equal for all tags of a token: what is equal is lost in the projection.
+  // Energy alone: margin training and prediction by gradient descent over the simplex of each token. Adam is not
+  // suitable: its first steps have one size for all tags of a token, and what is equal is lost in the projection.
   spen(num_steps=10, step_size=0.5, optimizer='sgd', cost='l1'):
     function(encoder, energies) {
       local descent = {

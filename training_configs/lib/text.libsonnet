@@ -17,25 +17,25 @@ local encoders = import 'text_encoders.libsonnet';
     implicit_cd: methods.implicit_cd,
   },
 
-  // The energy of a set of labels: each with the text, and all together. `patterns` are the rows of the latter's
-  // matrix.
+  // The energy of a set of labels: each label with the text, and all labels together. `patterns` is the number of rows
+  // of the latter term's matrix.
   energies(patterns=200): [{ type: 'local' }, { type: 'label_interaction', hidden_dim: patterns }],
 
   // Settings of training. Change one with `text.training.sample { epochs: 30 }`.
   training: {
     default: sentences.training {
       epochs: 5,
-      // Of BERT as a whole: the largest of those that its authors name.
+      // The rates of BERT as a whole: the largest of those that its authors name.
       task_net_lr: 5e-5,
       loss_net_lr: 5e-5,
       head_lr: 1e-3,
       scheduler: { type: 'linear_with_warmup', warmup_steps: 100 },
-      // By micro F1, as the papers report texts; 'f1' is the mean over texts.
+      // Micro F1, which the papers report for texts; 'f1' is the mean over texts.
       metric: 'micro_f1',
     },
-    // For a transformer that learns its adapters alone; to add to another, as the next.
+    // For a transformer whose adapters alone are trained; to be added to other settings, as the next one is.
     adapters: { task_net_lr: 1e-4, loss_net_lr: 1e-4 },
-    // For an encoder that begins at random; to add to another:
+    // For an encoder whose weights start at random; to be added to other settings:
     // `training=text.training.reuters + text.training.from_scratch`.
     from_scratch: { task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
     sample: self.default + self.from_scratch { epochs: 20 },

@@ -1,5 +1,5 @@
-// Texts with labels, relative to the working directory. To add a set: an entry here. `reader` is what the reader must
-// know of the files. `#train` and `#valid` are two parts of one file, always the same ones.
+// Texts with labels, relative to the working directory. To add a set: an entry here. `reader` has the reader's settings
+// for the files. `#train` and `#valid` are two parts of one file, always the same ones.
 {
   // Made up, kept in this repository.
   sample: {
@@ -29,7 +29,7 @@
     test: 'data/aapd/text_test',
     reader: {},
   },
-  // Lewis et al. 2004: the official training documents, of which a tenth validates, and the four test files.
+  // Lewis et al. 2004: the official training documents, a tenth of which is for validation, and the four test files.
   rcv1: {
     train: 'data/rcv1/lyrl2004_tokens_train.dat#train',
     dev: 'data/rcv1/lyrl2004_tokens_train.dat#valid',
@@ -43,7 +43,7 @@
     test: 'data/bgc/BlurbGenreCollection_EN_test.txt',
     reader: { format: 'blurbs', taxonomy: 'data/bgc/hierarchy.txt' },
   },
-  // The JSON lines of hierarchical classification (`token`, `label`).
+  // JSON lines as is usual for hierarchical classification (`token`, `label`).
   nyt: {
     train: 'data/nyt/nyt_train.json',
     dev: 'data/nyt/nyt_val.json',

@@ -16,7 +16,7 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
 };
 
 {
-  // Words (`words.libsonnet`) and a BiLSTM, of which the last states are taken; nothing is downloaded.
+  // Word embeddings (`words.libsonnet`) and the last states of a BiLSTM; nothing is downloaded.
   bilstm(word_dim=64, hidden=64, layers=1, dropout=0.3, max_length=200, vectors=null, vector_words=100000):
     of_words(
       words(word_dim, vectors, vector_words),
@@ -25,20 +25,20 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
       { type: 'lstm', bidirectional: true, input_size: word_dim, hidden_size: hidden, num_layers: layers },
     ),
 
-  // The same words, and the strongest of each filter over runs of one to three (Kim 2014): cheap, and better on little
-  // data.
+  // The same word embeddings, and the maximum of each filter over windows of one to three words (Kim 2014): cheap, and
+  // better on little data.
   cnn(word_dim=64, filters=48, dropout=0.3, max_length=200, vectors=null, vector_words=100000):
     of_words(
       words(word_dim, vectors, vector_words),
       dropout,
       max_length,
       { type: 'cnn', embedding_dim: word_dim, num_filters: filters, ngram_filter_sizes: [1, 2, 3] },
-      // A filter needs as many words as it is long, also of a short text.
+      // A filter needs as many words as it is long, so short texts are padded.
       { token_min_padding_length: 3 },
     ),
 
   // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `adapters`: null for full
-  // fine-tuning, or {} or { dim: 64, placement: 'houlsby' }; `frozen`: it stays as it is.
+  // fine-tuning, or {} or { dim: 64, placement: 'houlsby' }. `frozen`: whether its weights are fixed.
   transformer(model_name, max_length=128, pooling='mean', adapters=null, frozen=false): {
     reader: {
       tokenizer: { type: 'pretrained_transformer', model_name: model_name, add_special_tokens: false },
@@ -46,7 +46,8 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
       max_tokens: max_length,
     },
     vocabulary: {},
-    // Wordpieces have no vocabulary here; a label that only dev has is known and scored, not an error.
+    // There is no vocabulary of wordpieces, only one of labels: with dev, a label that only dev has is scored and not
+    // an error.
     vocabulary_from: ['train', 'validation'],
     settings: {
       type: 'text_transformer',

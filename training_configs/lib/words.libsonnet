@@ -1,10 +1,10 @@
-// Embeddings of words, for encoders that read words: of random vectors, or of a text file of vectors with `dim` numbers
-// each. The file's first `vector_words` words are known, whatever the data; they are lower case, as words are read.
-// With `trainable=false` they stay as the file has them.
+// Word embeddings for encoders that read words: random vectors, or those of a text file with `dim` numbers each. The
+// first `vector_words` words of the file are in the vocabulary, whether the data has them or not; they are in lower
+// case, in which words are read. With `trainable=false`, the vectors stay as they are in the file.
 function(dim, vectors=null, vector_words=100000, trainable=true) {
   local loaded = vectors != null,
   vocabulary: {
-    // The words that stand once train the vector of unknown ones.
+    // Words that occur once train the vector of unknown words.
     min_count: { tokens: 2 },
     [if loaded then 'pretrained_files']: { tokens: vectors },
     [if loaded then 'min_pretrained_embeddings']: { tokens: vector_words },

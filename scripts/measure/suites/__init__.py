@@ -1,4 +1,4 @@
 """
-The suites of `scripts/reproduce.py`: every module here has a list `SUITES`, and `FAMILIES` where several of
-them are one on several data sets; a new suite is a new file.
+The suites of `scripts/reproduce.py`. Every module here has a list `SUITES` and, where its suites compare the same
+methods on several data sets, a list `FAMILIES`. To add a suite, add a module.
 """

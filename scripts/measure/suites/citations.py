@@ -18,7 +18,7 @@ METHODS = {
     },
 }
 _REWARDED = ("num_samples", "energy_weight", "rounds", "flips", "weights")
-# What `--settings` may hand to a method of `training_configs/lib/citation_tagging.libsonnet`.
+# The arguments that `--settings` may give to a method of `training_configs/lib/citation_tagging.libsonnet`.
 ARGUMENTS = {
     "implicit_cd": SHARED["implicit_cd"],
     "rewarded_cd": _REWARDED,
@@ -28,7 +28,7 @@ ARGUMENTS = {
 
 @lru_cache(maxsize=None)
 def library() -> Dict[str, Any]:
-    """Data and training, in one evaluation."""
+    """The data and the settings of training, in one evaluation of jsonnet."""
     return library_value("citation_tagging.libsonnet", "{ data: lib.data.cora, training: lib.training }")
 
 
@@ -83,7 +83,7 @@ def suite(dataset: str, labelled: int) -> Suite:
         },
         score=score,
         selection="accuracy",
-        # Test is looked at when everything is chosen, and by request.
+        # Test is scored only on request, when everything has been chosen.
         default_splits=("dev",),
         takes_fraction=False,
         setting_names=setting_names,

@@ -83,7 +83,7 @@ def suite(dataset: str) -> Suite:
         statistics={"f1": mean_f1("f1"), "f1_tuned": mean_f1("f1_tuned")},
         score=score,
         validation="valid",
-        # Test is looked at when everything is chosen, and by request.
+        # Test is scored only on request, when everything has been chosen.
         default_splits=("valid",),
         takes_fraction=False,
         setting_names=partial(setting_names, dataset),

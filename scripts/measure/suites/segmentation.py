@@ -57,7 +57,7 @@ def suite(dataset: str) -> Suite:
         score=score,
         selection="mean_iou",
         validation="valid",
-        # Test is looked at when everything is chosen, and by request.
+        # Test is scored only on request, when everything has been chosen.
         default_splits=("valid",),
         takes_fraction=False,
         setting_names=partial(setting_names, dataset),

@@ -35,10 +35,7 @@ def labels(name: str) -> List[str]:
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
-    """
-    A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, but for what was
-    asked.
-    """
+    """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, and those asked for."""
     if settings.encoder is None:
         encoder = "srl.encoder.bilstm()"
     else:
@@ -55,15 +52,14 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     )
     if settings.fraction == 1:
         return config
-    # A part of the sentences need not show every label, and a label that is unknown in dev or test is an
-    # error.
+    # A part of the sentences may lack labels of dev or test, where an unknown label is an error.
     return with_overrides(config, {"vocabulary.tokens_to_add": {"srl_tags": labels(dataset)}})
 
 
 def srl_bert(settings: Settings) -> str:
     """
-    allennlp-models' own BERT tagger, on the same data for the same epochs at the same rates; gradient norm 1
-    and dropout 0.1 on BERT's vectors are its published config's.
+    A config of allennlp-models' own BERT tagger, with our data, epochs and learning rates; gradient norm 1 and dropout
+    0.1 on BERT's vectors are those of its published config.
     """
     return f"""local srl = import {text(settings.library + '/srl.libsonnet')};
 

@@ -28,11 +28,11 @@ METHODS = {
     "SEAL-dynamic": {"margin": "margin", "nce": "NCE", "ranking": "ranking"},
     "Implicit gradients": {"implicit_cd": "implicit CD"},
 }
-# The rows of the tables that are a method with another energy.
+# Rows of the tables that are a method with another energy.
 WITH_ENERGY = {
     name: ("compound_stacked", f"tagging.energies(tagging.whole.{name})") for name in ("ge_a", "ge_b", "ge_c")
 }
-# What `--settings` may hand to a method of `training_configs/lib/tagging_methods.libsonnet`.
+# The arguments that `--settings` may give to a method of `training_configs/lib/tagging_methods.libsonnet`.
 _NETWORK = ("tau", "truncation", "steps", "share_encoder")
 _COMPOUND = (*_NETWORK, "lambda", "cost")
 ARGUMENTS = {
@@ -44,7 +44,8 @@ ARGUMENTS = {
     "compound_shared": _COMPOUND,
     **{name: (*_COMPOUND, "q") for name in ("compound_stacked", *WITH_ENERGY)},
 }
-# And to the encoder. The BiLSTM has a name and settings of its own for a data set with more to read than words.
+# The arguments that `--settings` may give to the encoder. For a data set with features besides words, the library has a
+# BiLSTM of another name and other defaults (`BILSTM`).
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
     of_words=(
@@ -58,7 +59,7 @@ DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
 
 @lru_cache(maxsize=None)
 def library() -> Dict[str, Any]:
-    """Data and training of each data set, in one evaluation."""
+    """The data and the settings of training of each data set, in one evaluation of jsonnet."""
     names = ", ".join(f"{name}: {{ data: lib.data.{name}, training: lib.training.{name} }}" for name in DATASETS)
     return library_value("tagging.libsonnet", f"{{ {names} }}")
 
@@ -83,7 +84,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     method, energies = WITH_ENERGY.get(method, (method, "tagging.energies()"))
     energies = more.pop("energies", energies)
     encoder = ENCODERS.call("tagging", BILSTM.get(dataset, "bilstm"), settings, more)
-    # But for its epochs, which are said.
+    # Its settings of training, except the epochs, which `training` sets.
     transformer = "" if settings.encoder is None else " + tagging.training.transformer"
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
     return f"local tagging = import {text(settings.library + '/tagging.libsonnet')};\n\n" + call(
@@ -131,7 +132,7 @@ def suite(dataset: str) -> Suite:
         score=score,
         takes_encoder=True,
         selection="f1" if spans else "accuracy",
-        # Test is looked at when everything is chosen, and by request.
+        # Test is scored only on request, when everything has been chosen.
         default_splits=("dev",),
         takes_fraction=False,
         setting_names=partial(setting_names, dataset),

@@ -30,7 +30,7 @@ ARGUMENTS = {**SHARED, "nce_shared": tuple(name for name in SHARED["nce"] if nam
 
 @lru_cache(maxsize=None)
 def library() -> Dict[str, Any]:
-    """Paths and settings of training of each data set, in one evaluation."""
+    """The paths and the settings of training of each data set, in one evaluation of jsonnet."""
     return library_value(
         "text.libsonnet",
         "{ [name]: { local data = lib.data[name], "
@@ -52,9 +52,7 @@ def setting_names(dataset: str, method: str) -> List[str]:
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
-    """
-    A config of ours: the data set's settings in `training_configs/lib/text.libsonnet`, but for what was asked.
-    """
+    """A config of ours: the data set's settings in `training_configs/lib/text.libsonnet`, and those asked for."""
     more = dict(settings.more)
     of_method = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
     encoder = ENCODERS.call("text", "cnn", settings, more)
@@ -112,10 +110,10 @@ def suite(dataset: str) -> Suite:
             "f1": mean_f1("f1"),
         },
         score=score,
-        # Without a transformer, a convolutional network of the data's own words.
+        # Without a transformer, the encoder is a convolutional network over the data's own words.
         takes_encoder=dataset != "sample",
         selection=library()[dataset]["training"]["metric"],
-        # Test is looked at when everything is chosen, and by request.
+        # Test is scored only on request, when everything has been chosen.
         default_splits=("dev",),
         takes_fraction=False,
         setting_names=partial(setting_names, dataset),
