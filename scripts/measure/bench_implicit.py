@@ -4,10 +4,10 @@ from statistics import median
 from typing import Any, Callable, List
 
 import torch
-from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_implicit_parts as parts
+from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import Stopwatch, interleaved, train_epoch
 from scripts.measure.own_process import in_own_process
@@ -19,7 +19,7 @@ CASES = {
 }
 
 
-class ImplicitBenchmark:
+class ImplicitBenchmark(Benchmark):
     """
     # Parameters
 
@@ -40,12 +40,6 @@ class ImplicitBenchmark:
         self._batches = parts.random_batches(num_batches)
         rows = len(self._batches[0]["labels"])
         self.description = f"batches of {rows} rows, {parts.FEATURES} features, {parts.LABELS} labels"
-
-    def run(self, cases: List[str]) -> List[Row]:
-        rows: List[Row] = []
-        for case in tqdm(cases, desc="cases"):
-            rows += getattr(self, case)()
-        return rows
 
     def step(self) -> List[Row]:
         """`solver_seconds` is the part of `seconds` that the solver takes: the products, and its own arithmetic."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import torch
-from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_multilabel_parts as parts
+from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_rows import Row, memory_rows, operation_rows, seconds_rows, speed_rows
-from scripts.measure.bench_timing import Timing, counted_operations, interleaved, timed, train_epoch
+from scripts.measure.bench_timing import Timing, counted_operations, epoch_of, interleaved, timed, train_epoch
 from scripts.measure.own_process import in_own_process
 
 CASES = {
@@ -41,7 +41,7 @@ EPOCH_DATASETS = ("genbase", "bibtex")
 EPOCH_METHODS = ("cross_entropy", "margin", "nce")
 
 
-class MultilabelBenchmark:
+class MultilabelBenchmark(Benchmark):
     """
     # Parameters
 
@@ -78,14 +78,8 @@ class MultilabelBenchmark:
         }
         self.description = "%d rows, %d features, %d labels" % shape
 
-    def run(self, cases: List[str]) -> List[Row]:
-        rows: List[Row] = []
-        for case in tqdm(cases, desc="cases"):
-            rows += getattr(self, case)()
-        return rows
-
     def step(self) -> List[Row]:
-        epochs = {name: _epoch_of(self._taught_trainer(name)) for name in self._methods}
+        epochs = {name: epoch_of(self._taught_trainer(name)) for name in self._methods}
         timings, steps = self._rounds(epochs), len(self._batches)
         operations = {name: counted_operations(epoch) for name, epoch in epochs.items()}
         return [
@@ -169,7 +163,7 @@ class MultilabelBenchmark:
                 batches = parts.random_batches(GROWTH_STEPS, *shape)
                 trainer = self._still_trainer("nce", batches, num_samples=chosen["samples"])
                 # One size after the other, so that the largest models are not in memory all at once.
-                timings.update(self._rounds({str(size): _epoch_of(trainer)}))
+                timings.update(self._rounds({str(size): epoch_of(trainer)}))
             rows += seconds_rows("multilabel", f"NCE step by {name}", timings, GROWTH_STEPS, str(sizes[0]))
         return rows
 
@@ -201,13 +195,9 @@ class MultilabelBenchmark:
             timings = {}
             for name in (name for name in EPOCH_METHODS if name in self._methods):
                 trainer = parts.build_trainer(dataset, name, batches)
-                timings[name] = [timed(_epoch_of(trainer))]
+                timings[name] = [timed(epoch_of(trainer))]
             rows += seconds_rows("multilabel", f"epoch of {dataset}", timings, 1, parts.BASELINE)
         return rows
-
-
-def _epoch_of(trainer: Any) -> Callable[[], None]:
-    return lambda: train_epoch(trainer)
 
 
 def _predicts(model: Any, features: torch.Tensor, size: int) -> Callable[[], None]:

@@ -14,6 +14,7 @@ from allennlp.models import Model
 from allennlp.training import Trainer
 from torch import nn
 
+from scripts.measure import bench_base
 from scripts.measure.configs import library_value, listed, text
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.multilabel import ATTRIBUTES, LABELS
@@ -128,23 +129,13 @@ def build_trainer(
     config = experiment(dataset, method, settings)
     trainer = {**config["trainer"], **copy.deepcopy(trainer_changes or {})}
     trainer = {key: value for key, value in trainer.items() if value is not None}
-    trainer.update(
-        num_epochs=1,
-        callbacks=[],
-        checkpointer=None,
-        enable_default_callbacks=False,
-        run_confidence_checks=False,
-    )
     if method in LAST_PHASE:
         trainer["phases"] = [{"train": LAST_PHASE[method]}]
     model, loader = build_model(config, batches[0]), Batches(batches)
     if LAST_PHASE.get(method) == "task_net":
         # Makes the loss-net count as trained: its weights do not change the time of a step.
         model.loss_net.pretrained_file = "none"
-    built = Trainer.from_params(Params(trainer), model=model, data_loader=loader, serialization_dir=None)
-    model.to(built.cuda_device)
-    loader.set_target_device(built.cuda_device)
-    return built
+    return bench_base.build_trainer(trainer, model, loader)
 
 
 def bare_net(model: Model) -> nn.Sequential:

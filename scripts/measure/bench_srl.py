@@ -3,17 +3,17 @@
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
-from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
+from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_encoder import save_random_bert
 from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
 from scripts.measure.bench_rows import Row, memory_rows, seconds_of, speed_rows
-from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, timed, train_epoch
+from scripts.measure.bench_timing import Stopwatch, epoch_of, interleaved, median_ratio, timed, train_epoch
 
 BASELINE = "cross_entropy"
 CASES = {
@@ -24,7 +24,7 @@ CASES = {
 }
 
 
-class SrlBenchmark:
+class SrlBenchmark(Benchmark):
     """
     # Parameters
 
@@ -72,18 +72,6 @@ class SrlBenchmark:
         self._num_batches = -(-len(self._instances) // parts.BATCH_SIZE)
         self._trainers: Dict[str, Any] = {}
 
-    def run(self, cases: List[str]) -> List[Row]:
-        functions: Dict[str, Callable[[], List[Row]]] = {
-            "step": self.step,
-            "metrics": self.metrics,
-            "prediction": self.prediction,
-            "memory": self.memory,
-        }
-        rows: List[Row] = []
-        for case in tqdm(cases, desc="cases"):
-            rows += functions[case]()
-        return rows
-
     def step(self) -> List[Row]:
         rows = self._steps("step, at the start")
         if self._warmup_steps:
@@ -98,10 +86,7 @@ class SrlBenchmark:
 
     def _steps(self, case: str) -> List[Row]:
         trainers = self._all_trainers()
-        timings = interleaved(
-            {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()},
-            self._repeats,
-        )
+        timings = interleaved({name: epoch_of(trainer) for name, trainer in trainers.items()}, self._repeats)
         rows = []
         for name in timings:
             rows += seconds_of("srl", case, name, timings, self._num_batches, BASELINE)
@@ -151,29 +136,10 @@ class SrlBenchmark:
                 inside.append(watch.seconds / self._num_batches)
             for method in wrapped:
                 delattr(model, method)  # The method of the class is visible again.
-            rows.append(
-                Row(
-                    "srl",
-                    "metrics",
-                    name,
-                    "progress_seconds",
-                    median(inside),
-                    median(steps),
-                    median_ratio(inside, steps),
-                )
-            )
             score = [self._score_seconds(trainer) for _ in range(self._repeats)]
-            rows.append(
-                Row(
-                    "srl",
-                    "metrics",
-                    name,
-                    "score_seconds",
-                    median(score),
-                    median(steps),
-                    median_ratio(score, steps),
-                )
-            )
+            for metric, seconds in (("progress_seconds", inside), ("score_seconds", score)):
+                ratio = median_ratio(seconds, steps)
+                rows.append(Row("srl", "metrics", name, metric, median(seconds), median(steps), ratio))
         return rows
 
     @torch.no_grad()

@@ -12,6 +12,7 @@ from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.models import Model
 from allennlp.training import Trainer
 
+from scripts.measure import bench_base
 from scripts.measure.configs import library_value, text
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.srl_files import read_srl_sentences
@@ -106,15 +107,8 @@ def build_trainer(
     The config's trainer over the instances in their order. With a learning rate of 0, updates take their usual time
     and change nothing.
     """
-    settings = experiment(method, encoder, learning_rate)["trainer"]
-    settings.update(
-        num_epochs=1, checkpointer=None, enable_default_callbacks=False, run_confidence_checks=False
-    )
     loader = SimpleDataLoader(instances, BATCH_SIZE, vocab=model.vocab)
-    trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
-    model.to(trainer.cuda_device)
-    loader.set_target_device(trainer.cuda_device)
-    return trainer
+    return bench_base.build_trainer(experiment(method, encoder, learning_rate)["trainer"], model, loader)
 
 
 def copy_task_net(source: Model, target: Model) -> None:

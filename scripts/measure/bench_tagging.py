@@ -3,12 +3,12 @@
 from typing import Any, Callable, Dict, List
 
 import torch
-from tqdm import tqdm
 
 import seal  # noqa: F401
 from scripts.measure import bench_tagging_parts as parts
+from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
-from scripts.measure.bench_timing import Timing, interleaved, train_epoch
+from scripts.measure.bench_timing import Timing, epoch_of, interleaved
 
 CASES = {
     "step": "seconds of a training step, against cross-entropy's",
@@ -26,7 +26,7 @@ PREDICTION_BATCH = 64
 PREDICTED = ("cross_entropy", "crf", "compound_stacked", "spen")
 
 
-class TaggingBenchmark:
+class TaggingBenchmark(Benchmark):
     """
     # Parameters
 
@@ -45,12 +45,6 @@ class TaggingBenchmark:
         self._repeats, self._num_batches = repeats, num_batches
         self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
         self.description = f"{parts.TAGS} tags, {parts.SHORTEST} to {parts.LONGEST} words, BiLSTM"
-
-    def run(self, cases: List[str]) -> List[Row]:
-        rows: List[Row] = []
-        for case in tqdm(cases, desc="cases"):
-            rows += getattr(self, case)()
-        return rows
 
     def step(self) -> List[Row]:
         rows = []
@@ -90,7 +84,7 @@ class TaggingBenchmark:
         return speed_rows("tagging", case, timings, count, PREDICTED[0])
 
     def _rounds(self, trainers: Dict[str, Any]) -> Dict[str, List[Timing]]:
-        epochs = {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}
+        epochs = {name: epoch_of(trainer) for name, trainer in trainers.items()}
         return interleaved(epochs, self._repeats)
 
 

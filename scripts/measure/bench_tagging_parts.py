@@ -12,6 +12,7 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.training import Trainer
 
+from scripts.measure import bench_base
 from scripts.measure.bench_multilabel_parts import Batches
 from scripts.measure.configs import text
 from scripts.measure.suite import ROOT
@@ -83,9 +84,4 @@ def build_trainer(method: str, batches: List[TensorDict], energies: str = LINEAR
     """The trainer of the config over the batches in their order."""
     config = experiment(method, energies)
     model, loader = build_model(config), TaggedBatches(batches)
-    settings = config["trainer"]
-    settings.update(checkpointer=None, enable_default_callbacks=False, run_confidence_checks=False)
-    trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
-    model.to(trainer.cuda_device)
-    loader.set_target_device(trainer.cuda_device)
-    return trainer
+    return bench_base.build_trainer(config["trainer"], model, loader)

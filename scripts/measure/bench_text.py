@@ -18,12 +18,12 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.models import Model
 from allennlp.training import Trainer
-from tqdm import tqdm
 
 import seal  # noqa: F401
+from scripts.measure.bench_base import Benchmark, build_trainer
 from scripts.measure.bench_encoder import save_random_bert
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
-from scripts.measure.bench_timing import interleaved, train_epoch
+from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.configs import library_value, text
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from scripts.measure.suite import ROOT
@@ -69,7 +69,7 @@ BATCH_SIZE = 32
 MAX_LENGTH = 128
 
 
-class TextBenchmark:
+class TextBenchmark(Benchmark):
     """
     # Parameters
 
@@ -106,14 +106,9 @@ class TextBenchmark:
         self._instances = self._read()
         self._vocab = Vocabulary.from_instances(self._instances)
 
-    def run(self, cases: List[str]) -> List[Row]:
-        return [row for case in tqdm(cases, desc="cases") for row in getattr(self, case)()]
-
     def step(self) -> List[Row]:
         trainers = {name: self._trainer(name) for name in self._methods}
-        timings = interleaved(
-            {name: lambda trainer=trainer: train_epoch(trainer) for name, trainer in trainers.items()}, self._repeats
-        )
+        timings = interleaved({name: epoch_of(trainer) for name, trainer in trainers.items()}, self._repeats)
         return seconds_rows("text", "step", timings, self._num_batches, BASELINE)
 
     def memory(self) -> List[Row]:
@@ -150,17 +145,10 @@ class TextBenchmark:
         config = self._experiment(method)
         torch.manual_seed(0)
         model = Model.from_params(Params(config["model"]), vocab=self._vocab)
-        settings = config["trainer"]
         measured = METHODS[method]
-        settings.update(
-            num_epochs=1, checkpointer=None, callbacks=[], enable_default_callbacks=False, run_confidence_checks=False,
-            num_gradient_accumulation_steps=measured.parts, use_amp=measured.mixed,
-        )
         loader = SimpleDataLoader(self._instances, BATCH_SIZE // measured.parts, vocab=self._vocab)
-        trainer = Trainer.from_params(Params(settings), model=model, data_loader=loader, serialization_dir=None)
-        model.to(trainer.cuda_device)
-        loader.set_target_device(trainer.cuda_device)
-        return trainer
+        changes = {"num_gradient_accumulation_steps": measured.parts, "use_amp": measured.mixed}
+        return build_trainer(config["trainer"], model, loader, **changes)
 
     def _experiment(self, method: str) -> Dict[str, Any]:
         library = (ROOT / "training_configs" / "lib" / "text.libsonnet").as_posix()

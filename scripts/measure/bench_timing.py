@@ -75,6 +75,11 @@ def train_epoch(trainer: Any) -> None:
         trainer._train_epoch(0)
 
 
+def epoch_of(trainer: Any) -> Callable[[], None]:
+    """`train_epoch` of this trainer, as a case to be timed."""
+    return lambda: train_epoch(trainer)
+
+
 class Stopwatch:
     """
     Adds up the time inside the functions that it wraps. If a wrapped function calls another, that time counts once.
