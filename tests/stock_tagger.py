@@ -1,4 +1,4 @@
-"""A stock experiment of AllenNLP, for what is mended in it."""
+"""A stock experiment of AllenNLP, for what is patched in it."""
 
 from pathlib import Path
 
