@@ -140,8 +140,8 @@ def hypergradient(
         with contextlib.nullcontext() if spans is None else spans.reparametrized():
             system = loss_products(inner_loss, solved, psi, products, radius, reduce)
             solution = solver.solve(_curvature(system, example_losses, generator), direction)
-            change, solution = _implicit_part(system, direction, solution)
-        report = _with_solution(report, system, change, solution)
+            change, norm, solution = _implicit_part(system, direction, solution)
+        report = _with_solution(report, system, norm, solution)
     change = torch.zeros_like(explicit) if change is None else change
     return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
 
@@ -209,12 +209,14 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
 
 def _implicit_part(
     system: LossProducts, direction: torch.Tensor, solution: Solution
-) -> Tuple[Optional[torch.Tensor], Solution]:
+) -> Tuple[Optional[torch.Tensor], float, Solution]:
     """
     # Returns
 
     change : `torch.Tensor`, `(psi.size,)`, optional
         `- J^T q`; `None` if there is no implicit part.
+    norm : `float`
+        The norm of `change`; 0 without one.
     solution : `Solution`
         The given one, with any problem of the implicit part in its status.
     """
@@ -223,26 +225,26 @@ def _implicit_part(
             "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
             "detach or for draws without a gradient"
         )
-        return None, replace(solution, status=status, has_problem=True)
+        return None, 0.0, replace(solution, status=status, has_problem=True)
     if max_abs(solution.solution) == 0:
-        return None, solution
+        return None, 0.0, solution
     change = system.cross(solution.solution).neg()
-    size = _norm(change)
-    if not math.isfinite(size):
+    norm = _norm(change)
+    if not math.isfinite(norm):
         status = "the cross product is not finite, so the implicit part is left out: raise damping"
-        return None, replace(solution, status=status, converged=False, has_problem=True)
-    if size == 0:
+        return None, 0.0, replace(solution, status=status, converged=False, has_problem=True)
+    if norm == 0:
         status = "the implicit part is zero: see whether the inner loss joins inner and outer parameters"
-        return change, replace(solution, status=f"{solution.status}; {status}", has_problem=True)
-    return change, solution
+        return change, 0.0, replace(solution, status=f"{solution.status}; {status}", has_problem=True)
+    return change, norm, solution
 
 
 def _with_solution(
-    report: HypergradientReport, system: LossProducts, change: Optional[torch.Tensor], solution: Solution
+    report: HypergradientReport, system: LossProducts, implicit_norm: float, solution: Solution
 ) -> HypergradientReport:
     return replace(
         report,
-        implicit_norm=0.0 if change is None else _norm(change),
+        implicit_norm=implicit_norm,
         inner_gradient_norm=_norm(system.gradient),
         residual=solution.residual,
         steps=solution.steps,
