@@ -56,7 +56,7 @@ def keep_undecodable_input_lines() -> None:
 _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
 
 
-def _files_read(paths: List[str]) -> List[str]:
+def _files_read(paths: List[Optional[str]]) -> List[str]:
     """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
     files: List[str] = []
     for path in filter(None, paths):
@@ -66,7 +66,7 @@ def _files_read(paths: List[str]) -> List[str]:
 
 
 def _check_files_and_batch_size(
-    batch_size: Optional[int], inputs: List[str], outputs: Dict[str, List[str]]
+    batch_size: Optional[int], inputs: List[Optional[str]], outputs: Dict[str, List[str]]
 ) -> None:
     if batch_size is not None and batch_size < 1:
         raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
@@ -150,7 +150,7 @@ def check_options_of_predict() -> None:
 
     def _get_predictor(original, args):
         _check_predictor(args.predictor)
-        inputs = [args.input_file, args.archive_file, args.weights_file or ""]
+        inputs = [args.input_file, args.archive_file, args.weights_file]
         _check_files_and_batch_size(args.batch_size, inputs, {"--output-file": [args.output_file or ""]})
         if args.use_dataset_reader and args.input_file == "-":
             raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
@@ -259,7 +259,7 @@ def check_options_of_evaluate() -> None:
         outputs = _outputs_of_evaluation(
             inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
         )
-        read = [*inputs, str(archive_file), kwargs.get("weights_file") or ""]
+        read = [*inputs, str(archive_file), kwargs.get("weights_file")]
         _check_files_and_batch_size(batch_size, read, outputs)
         with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
             return original(

@@ -32,11 +32,12 @@ _NOT_OF_WEIGHTS = (OSError, MemoryError, KeyboardInterrupt, SystemExit, torch.cu
 
 
 def frames_of(error: BaseException) -> Frames:
-    """The frames that the error passed through, outermost first."""
-    return [
+    """The frames that the error passed through, outermost first, without those by which a patch calls its original."""
+    frames = [
         (frame.f_globals.get("__name__", ""), frame.f_code.co_name, frame.f_locals)
         for frame, _ in traceback.walk_tb(error.__traceback__)
     ]
+    return [frame for frame in frames if frame[:2] != ("seal.compat", "patched")]
 
 
 def _innermost(frames: Frames) -> str:
@@ -174,9 +175,8 @@ def _constructor(error: BaseException, frames: Frames) -> Optional[str]:
     if not isinstance(error, ValueError) or isinstance(error, OSError):
         return None
     frames = list(frames)
-    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them; a
-    # patched constructor has a frame of `seal.compat` besides.
-    while frames and (frames[-1][1] in ("__init__", "<listcomp>") or frames[-1][0] == "seal.compat"):
+    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
+    while frames and frames[-1][1] in ("__init__", "<listcomp>"):
         frames.pop()
     module, name, variables = frames[-1] if frames else ("", "", {})
     if module == "allennlp.common.from_params" and name == "from_params":
