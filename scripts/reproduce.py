@@ -18,10 +18,11 @@ from tqdm import tqdm  # noqa: E402
 from scripts.measure import configs, provenance  # noqa: E402
 from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
-from scripts.measure.idle_settings import idle_setting  # noqa: E402
+from scripts.measure.idle_settings import refuse_idle  # noqa: E402
 from scripts.measure.runner import Runner  # noqa: E402
 from scripts.measure.runs import Run, RunFailed, run_name  # noqa: E402
-from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, Suite, UserError  # noqa: E402
+from scripts.measure.suite import all_families, all_suites  # noqa: E402
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
@@ -137,7 +138,7 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
             for name in methods_of(suite, arguments):
                 folder = (arguments.out / "runs" / run_name(suite.name, name, seed)).absolute()
                 settings = Settings(
-                    library=os.path.relpath(ROOT / "training_configs" / "lib", folder),
+                    library=os.path.relpath(LIBRARY_FOLDER, folder),
                     seed=seed,
                     epochs=epochs,
                     fraction=arguments.fraction,
@@ -210,20 +211,16 @@ def check(
 
 
 def refuse_idle_settings(suites: List[Suite], arguments: argparse.Namespace, more: Dict[str, str]) -> None:
-    library = (ROOT / "training_configs" / "lib").as_posix()
-
     def writer(suite: Suite, method: str) -> Callable[[Dict[str, str]], str]:
         rest = {"fraction": arguments.fraction, "encoder": encoder_path(arguments.encoder)}
         epochs = arguments.epochs or suite.epochs
         return lambda given: suite.methods[method].write(
-            Settings(library, seed=1, epochs=epochs, more=tuple(given.items()), **rest)
+            Settings(LIBRARY_FOLDER.as_posix(), seed=1, epochs=epochs, more=tuple(given.items()), **rest)
         )
 
     writers = [{method: writer(suite, method) for method in methods_of(suite, arguments)} for suite in suites]
-    idle = idle_setting(more, writers, suites[0].family) if more else None
-    if idle is not None:
-        trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
-        raise UserError(f"--settings: '{idle}' changes nothing in what is trained here ({trained}); leave it out.")
+    trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
+    refuse_idle(more, writers, f"is trained here ({trained})", suites[0].family)
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:

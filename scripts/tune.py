@@ -20,9 +20,9 @@ from tqdm import tqdm  # noqa: E402
 from scripts.measure import search_spaces, trials  # noqa: E402
 from scripts.measure.command import at_least_one, exit_status  # noqa: E402
 from scripts.measure.configs import parse_settings  # noqa: E402
-from scripts.measure.idle_settings import idle_setting  # noqa: E402
+from scripts.measure.idle_settings import refuse_idle  # noqa: E402
 from scripts.measure.search_spaces import SPACES  # noqa: E402
-from scripts.measure.suite import ROOT, Settings, UserError  # noqa: E402
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, UserError  # noqa: E402
 from scripts.measure.suites import multilabel  # noqa: E402
 from scripts.measure.trials import best_trial, finished  # noqa: E402
 
@@ -111,13 +111,10 @@ def check(arguments: argparse.Namespace) -> None:
 
 def refuse_idle_settings(arguments: argparse.Namespace) -> None:
     def write(held: Dict[str, str]) -> str:
-        library = (ROOT / "training_configs" / "lib").as_posix()
-        settings = Settings(library, seed=1, epochs=1, fraction=1.0, more=tuple(held.items()))
+        settings = Settings(LIBRARY_FOLDER.as_posix(), seed=1, epochs=1, fraction=1.0, more=tuple(held.items()))
         return multilabel.experiment(arguments.dataset, arguments.method, settings)
 
-    idle = idle_setting(dict(arguments.held), [{arguments.method: write}])
-    if idle is not None:
-        raise UserError(f"--settings: '{idle}' changes nothing in what '{arguments.method}' trains; leave it out.")
+    refuse_idle(dict(arguments.held), [{arguments.method: write}], f"'{arguments.method}' trains")
 
 
 def storage_path(arguments: argparse.Namespace) -> Path:
@@ -193,7 +190,7 @@ class Tuning:
         return max(scores)
 
     def _config(self, settings: Dict[str, Any], folder: Path) -> str:
-        library = os.path.relpath(ROOT / "training_configs" / "lib", folder)
+        library = os.path.relpath(LIBRARY_FOLDER, folder)
         more = (*self._arguments.held, *((name, repr(value)) for name, value in settings.items()))
         chosen = Settings(library, self.seed, self._arguments.epochs, fraction=1.0, more=more)
         return multilabel.experiment(self._arguments.dataset, self._arguments.method, chosen)

@@ -16,7 +16,7 @@ from torch import nn
 
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value, listed, text
-from scripts.measure.suite import ROOT
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT
 from seal.dataset_readers.multilabel import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
 
@@ -66,7 +66,7 @@ class Batches(DataLoader):
 
 def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     """The config of `training_configs/lib`; data paths from the repository."""
-    library = (ROOT / "training_configs" / "lib" / "multilabel.libsonnet").as_posix()
+    library = (LIBRARY_FOLDER / "multilabel.libsonnet").as_posix()
     method, more = VARIANTS.get(method, (method, {}))
     chosen = listed(": ", {name: json.dumps(value) for name, value in {**more, **(settings or {})}.items()})
     source = f"(import {text(library)}).experiment({text(dataset)}, {text(method)}, settings={{ {chosen} }})"

@@ -14,7 +14,7 @@ from allennlp.training import Trainer
 
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value, text
-from scripts.measure.suite import ROOT
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
@@ -80,7 +80,7 @@ def as_instances(
 
 def experiment(method: str, encoder: str, learning_rate: float) -> Dict[str, Any]:
     """The config of `training_configs/lib`, with the given encoder."""
-    library = (ROOT / "training_configs" / "lib" / "srl.libsonnet").as_posix()
+    library = (LIBRARY_FOLDER / "srl.libsonnet").as_posix()
     rate = repr(float(learning_rate))
     source = f"""
         local srl = import {text(library)};

@@ -15,7 +15,7 @@ from allennlp.training import Trainer
 from scripts.measure import bench_base
 from scripts.measure.bench_multilabel_parts import Batches
 from scripts.measure.configs import text
-from scripts.measure.suite import ROOT
+from scripts.measure.suite import LIBRARY_FOLDER
 from scripts.measure.suites.tagging import METHODS as GROUPS
 from scripts.measure.suites.tagging import WITH_ENERGY
 
@@ -64,7 +64,7 @@ def random_batches(count: int, size: int) -> List[TensorDict]:
 
 def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
     """The config of `training_configs/lib`, with learning rates of 0, so that updates change nothing."""
-    library = (ROOT / "training_configs" / "lib" / "tagging.libsonnet").as_posix()
+    library = (LIBRARY_FOLDER / "tagging.libsonnet").as_posix()
     source = f"""
         local tagging = import {text(library)};
         tagging.experiment(

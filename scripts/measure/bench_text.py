@@ -26,7 +26,7 @@ from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.configs import library_value, text
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
-from scripts.measure.suite import ROOT
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT
 from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
 
 BASELINE = "cross_entropy"
@@ -151,7 +151,7 @@ class TextBenchmark(Benchmark):
         return build_trainer(config["trainer"], model, loader, **changes)
 
     def _experiment(self, method: str) -> Dict[str, Any]:
-        library = (ROOT / "training_configs" / "lib" / "text.libsonnet").as_posix()
+        library = (LIBRARY_FOLDER / "text.libsonnet").as_posix()
         source = f"""
             local text = import {text(library)};
             text.experiment(

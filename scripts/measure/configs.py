@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 
 import _jsonnet
 
-from scripts.measure.suite import ROOT, Settings, UserError
+from scripts.measure.suite import LIBRARY_FOLDER, Settings, UserError
 
 
 #: The library of each family of suites; the configs import it under the family's name.
@@ -32,7 +32,7 @@ def call(function: str, arguments: Dict[str, str]) -> str:
 
 def library_value(library: str, expression: str) -> Any:
     """The value of an expression in which `lib` is a file of `training_configs/lib`."""
-    path = (ROOT / "training_configs" / "lib" / library).as_posix()
+    path = (LIBRARY_FOLDER / library).as_posix()
     return json.loads(_jsonnet.evaluate_snippet("library", f"local lib = import {text(path)}; {expression}"))
 
 
@@ -66,7 +66,7 @@ def setting_value(expression: str, family: Optional[str] = None) -> Any:
     """
     library = ""
     if family is not None:
-        path = ROOT / "training_configs" / "lib" / LIBRARIES[family]
+        path = LIBRARY_FOLDER / LIBRARIES[family]
         library = f"local {family} = import {text(path.as_posix())}; "
     return json.loads(_jsonnet.evaluate_snippet("--settings", library + expression))
 

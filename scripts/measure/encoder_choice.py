@@ -20,8 +20,7 @@ class EncoderChoice:
     of_transformer: Tuple[str, ...]
 
     def names(self, with_transformer: bool = True) -> Tuple[str, ...]:
-        more = self.of_transformer if with_transformer else ()
-        return (*self.of_words, *(name for name in more if name not in self.of_words))
+        return tuple(dict.fromkeys([*self.of_words, *(self.of_transformer if with_transformer else ())]))
 
     def call(self, library: str, words: str, settings: Settings, more: Dict[str, str]) -> str:
         """

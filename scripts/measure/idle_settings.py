@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 import _jsonnet
 
 from scripts.measure.configs import not_evaluated, setting_value, settings_of
+from scripts.measure.suite import UserError
 
 #: `tuned` asks for settings of ours, which a method need not have.
 MAY_BE_IDLE = ("tuned",)
@@ -40,6 +41,21 @@ def idle_setting(
         ):
             return key
     return None
+
+
+def refuse_idle(
+    given: Dict[str, str], writers: Iterable[Dict[str, Write]], trained: str, family: Optional[str] = None
+) -> None:
+    """
+    Refuses an `idle_setting`. `trained` is the end of "changes nothing in what", for the message.
+
+    # Raises
+
+    `UserError` if there is one, or as for `idle_setting`.
+    """
+    idle = idle_setting(given, writers, family)
+    if idle is not None:
+        raise UserError(f"--settings: '{idle}' changes nothing in what {trained}; leave it out.")
 
 
 def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[str] = None) -> bool:

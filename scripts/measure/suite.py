@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 """
 The repository; runs have it as their working directory, since the data paths of configs are relative to it.
 """
+LIBRARY_FOLDER = ROOT / "training_configs" / "lib"
+"""The jsonnet libraries that the configs call."""
 
 
 class UserError(Exception):
