@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-import _jsonnet
 import numpy
 import torch
 from allennlp.common import Params
@@ -16,7 +15,7 @@ from torch import nn
 
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value, listed, text
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT
+from scripts.measure.suite import ROOT
 from seal.dataset_readers.multilabel import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
 
@@ -66,11 +65,10 @@ class Batches(DataLoader):
 
 def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     """The config of `training_configs/lib`; data paths from the repository."""
-    library = (LIBRARY_FOLDER / "multilabel.libsonnet").as_posix()
     method, more = VARIANTS.get(method, (method, {}))
     chosen = listed(": ", {name: json.dumps(value) for name, value in {**more, **(settings or {})}.items()})
-    source = f"(import {text(library)}).experiment({text(dataset)}, {text(method)}, settings={{ {chosen} }})"
-    config = json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+    called = f"lib.experiment({text(dataset)}, {text(method)}, settings={{ {chosen} }})"
+    config = library_value("multilabel.libsonnet", called)
     reader = config["dataset_reader"]
     for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):
         if holder.get(key):

@@ -1,10 +1,8 @@
 """Sentences, batches, models and trainers of the SRL benchmark, the same for every case."""
 
-import json
 import random
 from typing import Any, Dict, List, Optional, Tuple
 
-import _jsonnet
 import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
@@ -14,7 +12,7 @@ from allennlp.training import Trainer
 
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value, text
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT
+from scripts.measure.suite import ROOT
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
@@ -80,15 +78,14 @@ def as_instances(
 
 def experiment(method: str, encoder: str, learning_rate: float) -> Dict[str, Any]:
     """The config of `training_configs/lib`, with the given encoder."""
-    library = (LIBRARY_FOLDER / "srl.libsonnet").as_posix()
     rate = repr(float(learning_rate))
     source = f"""
-        local srl = import {text(library)};
+        local srl = lib;
         srl.experiment(
           data=srl.data.ewt, encoder=srl.encoder.transformer({text(encoder)}), method={METHODS[method]},
           training=srl.training.default {{ task_net_lr: {rate}, loss_net_lr: {rate} }},
         )"""
-    return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+    return library_value("srl.libsonnet", source)
 
 
 def build_reader(encoder: str) -> DatasetReader:

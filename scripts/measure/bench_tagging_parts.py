@@ -3,7 +3,6 @@
 import json
 from typing import Any, Dict, List
 
-import _jsonnet
 import numpy
 import torch
 from allennlp.common import Params
@@ -14,8 +13,7 @@ from allennlp.training import Trainer
 
 from scripts.measure import bench_base
 from scripts.measure.bench_multilabel_parts import Batches
-from scripts.measure.configs import text
-from scripts.measure.suite import LIBRARY_FOLDER
+from scripts.measure.configs import library_value
 from scripts.measure.suites.tagging import METHODS as GROUPS
 from scripts.measure.suites.tagging import WITH_ENERGY
 
@@ -64,15 +62,14 @@ def random_batches(count: int, size: int) -> List[TensorDict]:
 
 def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
     """The config of `training_configs/lib`, with learning rates of 0, so that updates change nothing."""
-    library = (LIBRARY_FOLDER / "tagging.libsonnet").as_posix()
     source = f"""
-        local tagging = import {text(library)};
+        local tagging = lib;
         tagging.experiment(
           data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(), method=tagging.method.{method}(),
           training=tagging.training.twitter_pos {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
           energies={ENERGIES[energies]},
         )"""
-    return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+    return library_value("tagging.libsonnet", source)
 
 
 def build_model(config: Dict[str, Any]) -> Model:

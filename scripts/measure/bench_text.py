@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
-import _jsonnet
 import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
@@ -26,7 +25,7 @@ from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.configs import library_value, text
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT
+from scripts.measure.suite import ROOT
 from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
 
 BASELINE = "cross_entropy"
@@ -151,16 +150,15 @@ class TextBenchmark(Benchmark):
         return build_trainer(config["trainer"], model, loader, **changes)
 
     def _experiment(self, method: str) -> Dict[str, Any]:
-        library = (LIBRARY_FOLDER / "text.libsonnet").as_posix()
         source = f"""
-            local text = import {text(library)};
+            local text = lib;
             text.experiment(
               data=text.data.{self.data},
               encoder=text.encoder.transformer({text(self._encoder)}, max_length={MAX_LENGTH}),
               method={METHODS[method].method},
               training=text.training.default {{ task_net_lr: 0, loss_net_lr: 0, head_lr: null, scheduler: null }},
             )"""
-        return json.loads(_jsonnet.evaluate_snippet("benchmark", source))
+        return library_value("text.libsonnet", source)
 
 
 def longest(instances: Iterable[Instance], count: int, length: int) -> List[Instance]:

@@ -14,7 +14,7 @@ import _jsonnet
 
 from scripts.measure import machine
 from scripts.measure.files import read_json, write_json
-from scripts.measure.suite import ROOT
+from scripts.measure.suite import LIBRARY_FOLDER
 
 UNKNOWN = "unknown (before runs recorded it)"
 MISSING = object()
@@ -143,4 +143,4 @@ def _evaluated(config: str, changed: int, library_changed: int) -> str:
 
 
 def _library_changed() -> int:
-    return max(path.stat().st_mtime_ns for path in (ROOT / "training_configs" / "lib").rglob("*.libsonnet"))
+    return max(path.stat().st_mtime_ns for path in LIBRARY_FOLDER.rglob("*.libsonnet"))

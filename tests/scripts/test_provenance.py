@@ -107,7 +107,7 @@ def begun(tmp_path, monkeypatch):
     """A run's folder as `allennlp train` leaves it, and a function that rewrites the library of its config."""
     library = tmp_path / "training_configs" / "lib" / "a.libsonnet"
     library.parent.mkdir(parents=True)
-    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "LIBRARY_FOLDER", library.parent)
     folder = tmp_path / "runs" / "suite-nce-1"
     (folder / "model").mkdir(parents=True)
     (folder / "config.jsonnet").write_text(CONFIG)
