@@ -59,6 +59,7 @@ METHODS = {
     "implicit_cd": Measured("text.method.implicit_cd()"),
     "implicit_cd_in_8_parts": Measured("text.method.implicit_cd()", parts=8),
     "implicit_cd_last_layer": Measured("text.method.implicit_cd(last_layer=true)"),
+    "implicit_cd_last_layer_mixed": Measured("text.method.implicit_cd(last_layer=true)", mixed=True),
 }
 CASES = {
     "step": "seconds of a training step, against cross-entropy's",

@@ -1,5 +1,6 @@
 import functools
-from typing import Callable, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 import torch
 
@@ -30,3 +31,29 @@ def without_autocast(forward: Callable) -> Callable:
             return forward(self, condition, outputs, mask)
 
     return in_full
+
+
+@contextmanager
+def mixed_precision_in(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+    """
+    Inside, `modules` run in mixed precision with bfloat16, on a CPU, and everything else in full precision. A module
+    returns one tensor, which is at least in single precision again.
+    """
+    autocasts = {module: torch.autocast("cpu", dtype=torch.bfloat16) for module in modules}
+
+    def enter(module: torch.nn.Module, arguments: Any) -> None:
+        autocasts[module].__enter__()
+
+    def leave(module: torch.nn.Module, arguments: Any, output: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+        autocasts[module].__exit__(None, None, None)
+        # After an exception there is no output.
+        return None if output is None else output.to(torch.promote_types(output.dtype, torch.float))
+
+    handles = [module.register_forward_pre_hook(enter) for module in autocasts]
+    handles += [module.register_forward_hook(leave, always_call=True) for module in autocasts]
+    try:
+        with torch.autocast("cpu", enabled=False):
+            yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,7 +1,7 @@
 import contextlib
 import logging
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, ContextManager, Dict, List, Optional
 
 import torch
 import torch.distributed as dist
@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import Trainer
 
 from seal.common.module_modes import without_gradient
+from seal.common.precision import mixed_precision_in
 from seal.hypergradients import (
     HypergradientReport,
     InputSpans,
@@ -80,13 +81,17 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
         The player that is updated first in a batch.
+    use_amp : `bool`, optional (default = `False`)
+        Mixed precision, with `implicit` on a CPU and for `inner_parameters` of the last layer only. Encoders alone run
+        in it when the loss-net is updated, so that second derivatives keep full precision.
 
     # Raises
 
     `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
     no name, or `through` makes candidates without the log-probabilities that the energy loss needs; with `implicit`,
-    also if the energy has no weight in the task loss, `use_amp` is set, or the run is `distributed` and batches are
-    accumulated or the solver needs the losses of single examples.
+    also if the energy has no weight in the task loss, `use_amp` is set on a GPU or where `inner_parameters` are more
+    than the last layer's, or the run is `distributed` and batches are accumulated or the solver needs the losses of
+    single examples.
     """
 
     def __init__(
@@ -132,10 +137,6 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             raise ConfigurationError(
                 f"trainer.products: 'autograd' or 'finite_differences', not '{products}'."
             )
-        if use_amp and implicit:
-            raise ConfigurationError(
-                "trainer.use_amp: second derivatives need full precision; leave it out, or set implicit to false."
-            )
         trainer = super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
@@ -168,8 +169,18 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
         inner = trainer._inner_parameters()
         if implicit:
-            # Activations below the last layer do not matter where `theta` is that layer alone.
             below = any(not name.startswith("task_net._head") for name in inner)
+            if use_amp and not trainer._cpu_autocast:
+                raise ConfigurationError(
+                    "trainer.use_amp: on a GPU it is float16, in which an implicit gradient would vanish; leave it "
+                    "out, or set implicit to false."
+                )
+            if use_amp and below:
+                raise ConfigurationError(
+                    "trainer.use_amp: second derivatives need full precision, which encoders would not have; set "
+                    'inner_parameters to ["^task_net[.]_head[.]"], leave use_amp out, or set implicit to false.'
+                )
+            # Activations below the last layer do not matter where `theta` is that layer alone.
             _warn_of_kinks({**({"task_net": model.task_net} if below else {}), "loss_net": model.loss_net})
         return trainer
 
@@ -178,8 +189,15 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             return super()._loss_net_loss(part, one_pass)
         inner = self._inner_parameters()
         given = [parameter for name, parameter in self._parameters_of(TASK_NET).items() if name not in inner]
-        with self._loss_net_stream.active(), without_gradient(given):
+        with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
             return self._surrogate(part, inner)
+
+    def _mixed_precision(self) -> ContextManager[None]:
+        """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
+        if not self._cpu_autocast:
+            return contextlib.nullcontext()
+        encoders = [net.encoder for net in (self.model.task_net, self.model.loss_net)]
+        return mixed_precision_in(encoder for encoder in encoders if encoder is not None)
 
     def _surrogate(self, part: MicroBatch, inner: Dict[str, torch.nn.Parameter]) -> torch.Tensor:
         """A scalar with the value of `L_Prim` and the hypergradient as its gradient, for AllenNLP's loop."""

@@ -284,6 +284,7 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"inner_parameters": ["(head"]}, "trainer.inner_parameters: '\\(head' is not a regular expression"),
         ({"inner_parameters": ["_head", "^loss_net"]}, "'\\^loss_net' is found in the name of no parameter that"),
         ({"use_amp": True}, "trainer.use_amp: second derivatives need full precision"),
+        ({"use_amp": True, "inner_parameters": ["task_net"]}, "trainer.use_amp: second derivatives need full"),
     ],
 )
 def test_wrong_settings(tmp_path, more, told):
@@ -393,3 +394,54 @@ def test_kinked_activations_are_told(tmp_path, caplog, activation, warned):
     caplog.clear()
     build(tmp_path, {**CD, "task_net": task_net}, inner_parameters=["^task_net[.]_head[.]"])
     assert not [record for record in caplog.records if "second derivatives" in record.message]
+
+
+LAST_LAYER = {"inner_parameters": ["^task_net[.]_head[.]"], "solver": {"type": "exact", "damping": 1.0}}
+
+
+def test_mixed_precision_is_that_of_the_encoders_alone(tmp_path):
+    full = last_layers_gradients(tmp_path / "full", use_amp=False)
+    mixed = last_layers_gradients(tmp_path / "mixed", use_amp=True)
+    for name, gradient in full.items():
+        assert mixed[name].dtype == torch.float
+        assert 0 < (mixed[name] - gradient).norm() / gradient.norm() < 0.03, name
+    # With encoders that refuse, nothing is left that could differ.
+    refused = last_layers_gradients(tmp_path / "refused", use_amp=True, refuse=True)
+    assert all(torch.equal(refused[name], gradient) for name, gradient in full.items())
+
+
+def last_layers_gradients(folder, use_amp, refuse=False):
+    folder.mkdir()
+    trainer = build(folder, {**CD, "task_loss": {"energy_weight": 2.0}}, use_amp=use_amp, **LAST_LAYER)
+    model, part = trainer.model, MicroBatch(next(iter(trainer.data_loader)))
+    if refuse:
+        for net in (model.task_net, model.loss_net):
+            net.encoder.forward = torch.autocast("cpu", enabled=False)(net.encoder.forward)
+    # As in training, where the trainer opens a context around the batch.
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=use_amp):
+        loss = trainer._loss(LOSS_NET, part, one_pass=False)
+    loss.backward()
+    norms = model.get_metrics()
+    assert norms["implicit_norm"] > 0.1 * norms["explicit_norm"]
+    return {name: p.grad for name, p in trainer._parameters_of(LOSS_NET).items()}
+
+
+def test_mixed_precision_trains(tmp_path):
+    warm_up = [{"epochs": 1, "energy": False}, {}]
+    metrics = build(tmp_path, epochs=2, use_amp=True, phases=warm_up, **LAST_LAYER).train()
+    assert metrics["training_implicit_norm"] > 0
+
+
+def test_mixed_precision_ends_with_an_error_inside(tmp_path):
+    trainer = build(tmp_path, use_amp=True, **LAST_LAYER)
+
+    def fail(*_):
+        raise RuntimeError("no features")
+
+    handle = trainer.model.loss_net.encoder.register_forward_pre_hook(fail)
+    part = MicroBatch(next(iter(trainer.data_loader)))
+    with pytest.raises(RuntimeError, match="no features"):
+        trainer._loss(LOSS_NET, part, one_pass=False)
+    handle.remove()
+    assert not torch.is_autocast_enabled("cpu")
+    assert not trainer.model.loss_net.encoder._forward_hooks
