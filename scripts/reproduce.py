@@ -3,6 +3,7 @@
 import argparse
 import glob
 import os
+import re
 import shlex
 import signal
 import sys
@@ -56,7 +57,11 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--out", required=True, type=Path, help="the folder for runs and results")
     result.add_argument("--methods", help="separated by commas (default: all of the suite)")
-    result.add_argument("--seeds", type=int, default=3, help="how many seeds: 1, 2, ... (default: %(default)s)")
+    result.add_argument(
+        "--seeds",
+        default="3",
+        help="how many seeds: 1, 2, ..., or a range of them, as 4-5, where machines share the work (default: %(default)s)",
+    )
     result.add_argument("--encoder", help="a transformer's name on the hub, or a local folder")
     result.add_argument("--epochs", type=int, help="(default: the suite's)")
     result.add_argument(
@@ -99,6 +104,15 @@ def names_of(option: str, source: str) -> List[str]:
     return names
 
 
+def seeds_of(source: str) -> range:
+    """The seeds of `--seeds`: 1, 2, ... to a number, or the numbers of a range, both ends among them."""
+    found = re.fullmatch(r"(?:([0-9]+)-)?([0-9]+)", source.strip())
+    seeds = range(int(found[1] or 1), int(found[2]) + 1) if found else range(0)
+    if not seeds or seeds[0] < 1:
+        raise UserError(f"--seeds: a number of at least 1, or a range of such numbers as 4-5, not '{source}'.")
+    return seeds
+
+
 def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
     """The suites that were asked for: one for each data set."""
     suites, families = all_suites(), all_families()
@@ -121,7 +135,8 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
     """The runs that are asked for."""
     suites = chosen_suites(arguments)
     check_folder("out", arguments.out)
-    at_least_one(arguments, "seeds", "jobs", "threads", "epochs")
+    at_least_one(arguments, "jobs", "threads", "epochs")
+    seeds = seeds_of(arguments.seeds)
     if not 0 < arguments.fraction <= 1:
         raise UserError(f"--fraction must be above 0 and at most 1, not {arguments.fraction}.")
     overrides = configs.parse_overrides(arguments.overrides)
@@ -132,7 +147,7 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
 
     runs = []
     # Seed by seed, so that a comparison of all methods is there early.
-    for seed in range(1, arguments.seeds + 1):
+    for seed in seeds:
         for suite in suites:
             epochs = arguments.epochs or suite.epochs
             for name in methods_of(suite, arguments):

@@ -287,6 +287,19 @@ def test_a_run_that_another_process_trains_with_other_settings_meanwhile_is_refu
         Runner(1).finish(run)
 
 
+@pytest.mark.parametrize("source, seeds", [("3", [1, 2, 3]), ("4-5", [4, 5]), ("2-2", [2])])
+def test_seeds_are_a_number_or_a_range(source, seeds, tmp_path):
+    arguments = ["--suite", "srl_sample", "--methods", "crf", "--seeds", source, "--out", str(tmp_path)]
+    assert [run.seed for run in reproduce.plan(reproduce.parser().parse_args(arguments))] == seeds
+
+
+@pytest.mark.parametrize("source", ["0", "5-4", "0-2", "-1", "two", ""])
+def test_other_seeds_are_refused(source, tmp_path):
+    arguments = ["--suite", "srl_sample", "--methods", "crf", f"--seeds={source}", "--out", str(tmp_path)]
+    with pytest.raises(UserError, match="--seeds: a number of at least 1"):
+        reproduce.plan(reproduce.parser().parse_args(arguments))
+
+
 def test_a_stop_ends_the_wait_for_another_process(tmp_path):
     """The other one's training may take hours."""
     arguments = ["--suite", "srl_sample", "--methods", "crf", "--seeds", "1", "--out", str(tmp_path)]
