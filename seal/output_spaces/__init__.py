@@ -1,4 +1,4 @@
-from seal.output_spaces.candidates import Candidates
+from seal.output_spaces.candidates import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates
 from seal.output_spaces.rewarded_candidates import RewardedCandidates
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence

@@ -1,7 +1,11 @@
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 import torch
+
+
+#: What a candidate may be a function of, for an implicit gradient: the output of one of the two networks, or neither's.
+TASK_NET, COST_AUGMENTED_NET, CONSTANT = "task_net", "cost_augmented_net", "constant"
 
 
 @dataclass
@@ -20,12 +24,20 @@ class Candidates:
     log_count : `torch.Tensor`, `(batch, samples)`, optional
         The logarithm of the number of draws that a candidate stands for; `-inf` for a filler, which stands for none.
         `None`: each candidate is one draw.
+    sources : `Tuple[str, ...]`, optional
+        For each sample what it is a function of: `TASK_NET`, `COST_AUGMENTED_NET` or `CONSTANT`. `None`: all are of
+        the task-net.
     """
 
     outputs: torch.Tensor
     noise_log_prob: Optional[torch.Tensor] = None
     gold_noise_log_prob: Optional[torch.Tensor] = None
     log_count: Optional[torch.Tensor] = None
+    sources: Optional[Tuple[str, ...]] = None
+
+    def source_of_each(self) -> Tuple[str, ...]:
+        """`sources`, or as often `TASK_NET` where it is `None`."""
+        return self.sources or (TASK_NET,) * self.outputs.shape[1]
 
     def log_counts(self) -> torch.Tensor:
         """`log_count`, or as many zeros where it is `None`: `(batch, samples)`."""

@@ -1,4 +1,4 @@
-from seal.output_spaces import Candidates
+from seal.output_spaces import COST_AUGMENTED_NET, Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 
 
@@ -12,4 +12,5 @@ class CostAugmentedOutputSampler(Sampler):
     needs_cost_augmented = True
 
     def forward(self, problem: SamplingProblem) -> Candidates:
-        return Candidates(problem.output_space.relax(problem.cost_augmented, problem.mask))
+        outputs = problem.output_space.relax(problem.cost_augmented, problem.mask)
+        return Candidates(outputs, sources=(COST_AUGMENTED_NET,))

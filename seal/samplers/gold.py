@@ -1,4 +1,4 @@
-from seal.output_spaces import Candidates
+from seal.output_spaces import CONSTANT, Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 
 
@@ -6,5 +6,7 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 class GoldSampler(Sampler):
     """Gold, one candidate an instance: a member of a `stack`, for regression losses that need one of score 1."""
 
+    uses_task_net = False
+
     def forward(self, problem: SamplingProblem) -> Candidates:
-        return Candidates(problem.gold.unsqueeze(1))
+        return Candidates(problem.gold.unsqueeze(1), sources=(CONSTANT,))

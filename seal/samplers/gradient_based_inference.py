@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.losses.regression import regression_loss
-from seal.output_spaces import Candidates
+from seal.output_spaces import CONSTANT, Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.scores import Cost, L1Cost, Score, SoftF1
 
@@ -164,14 +164,14 @@ class GradientBasedInference(Sampler):
                 if not moving.any():
                     break
         if self.keep == "last":
-            return Candidates(outputs)
+            return _constants(outputs)
         if self.keep == "trajectory":
             # Further steps would have changed nothing.
             trajectory += [outputs] * (self.num_steps + 1 - len(trajectory))
-            return Candidates(torch.cat(trajectory, dim=1))
+            return _constants(torch.cat(trajectory, dim=1))
         best, least = _better(best, least, outputs, self._value(problem, outputs))
         winner = least.argmin(dim=1)
-        return Candidates(best[torch.arange(len(best), device=best.device), winner].unsqueeze(1))
+        return _constants(best[torch.arange(len(best), device=best.device), winner].unsqueeze(1))
 
     def _first_point(self, problem: SamplingProblem) -> torch.Tensor:
         """The start of what the optimizer updates, outputs or logits: `(batch, restarts, *structure)`."""
@@ -209,6 +209,11 @@ class GradientBasedInference(Sampler):
             score = self._score(problem.output_space, outputs, problem.gold, problem.mask)
             return -regression_loss(energy, score)
         return energy
+
+
+def _constants(outputs: torch.Tensor) -> Candidates:
+    """Where the descent ends is not differentiated, wherever it started."""
+    return Candidates(outputs, sources=(CONSTANT,) * outputs.shape[1])
 
 
 def _like(flags: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:

@@ -5,7 +5,7 @@ from typing import Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.output_spaces import Candidates, OutputSpace
+from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates, OutputSpace
 
 #: The ways in which the gradient of a loss of candidates reaches the logits that they were drawn from.
 THROUGH = ("straight_through", "relaxed", "soft", "none")
@@ -23,13 +23,15 @@ def with_gradient(
     output_space: OutputSpace,
     mask: Optional[torch.Tensor] = None,
     through: str = "straight_through",
+    cost_augmented: Optional[torch.Tensor] = None,
 ) -> Candidates:
     """
-    The candidates as functions of the task-net's logits `z`: an implicit gradient needs `d L_Prim / d theta`, and
-    draws have no gradient of their own. With `p = relax(z)`, the candidates `y_k` are replaced by
+    The candidates as functions of the logits `z` of the network that they come from: an implicit gradient needs
+    `d L_Prim / d theta`, and draws have no gradient of their own. With `p = relax(z)`, the candidates `y_k` are
+    replaced by
 
         straight_through    y_k + (p - stop(p)), with the value of y_k and the gradient of p; for a candidate that is
-                            the relaxed output this is exact
+                            the relaxed output this is exact. Gold and the result of a descent stay constants
         relaxed             as many new draws from the concrete distribution, which have a gradient of their own
         soft                p in place of one draw; the others are constants
         none                y_k itself, a constant, so that there is no implicit gradient; only for diagnosis
@@ -38,21 +40,39 @@ def with_gradient(
 
     candidates : `Candidates`
     logits : `torch.Tensor`, `(batch, *structure)`
-        With the task-net's graph.
+        The task-net's, with their graph.
     output_space : `OutputSpace`
     mask : `torch.BoolTensor`, optional
         `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
     through : `str`, optional (default = `"straight_through"`)
         One of `THROUGH`.
+    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional (default = `None`)
+        The cost-augmented network's logits, with their graph, where candidates come from it.
 
     # Returns
 
     `Candidates`
         Relaxed outputs, whatever form the candidates had, except with `"none"`. With `"relaxed"` and `"soft"` they are
         new candidates, without a log-probability.
+
+    # Raises
+
+    `ConfigurationError` if no candidate comes from a network; with `"relaxed"` and `"soft"`, unless all come from the
+    task-net.
     """
     if through == "none":
         return candidates
+    sources = set(candidates.source_of_each())
+    if sources == {CONSTANT}:
+        raise ConfigurationError(
+            "trainer.implicit: no candidate of model.sampler is a function of the task-net, so there is no implicit "
+            "gradient; set it to false, or take the sampler 'task_net_output' or 'discrete'."
+        )
+    if through != "straight_through" and sources != {TASK_NET}:
+        raise ConfigurationError(
+            f"trainer.through: '{through}' makes new candidates from the task-net, and some of model.sampler's are "
+            "gold, the result of a descent or another network's; take 'straight_through'."
+        )
     relaxed = output_space.relax(logits, mask)
     draws = _draws(candidates)
     if through == "relaxed":
@@ -60,8 +80,15 @@ def with_gradient(
     # In the form of the relaxed output.
     outputs = output_space.stack(relaxed.detach(), candidates.outputs)[:, 1:]
     if through == "straight_through":
+        slopes = relaxed - relaxed.detach()
+        if sources != {TASK_NET}:
+            slope_of = {TASK_NET: slopes, CONSTANT: torch.zeros_like(slopes)}
+            if cost_augmented is not None:
+                other = output_space.relax(cost_augmented, mask)
+                slope_of[COST_AUGMENTED_NET] = other - other.detach()
+            slopes = torch.cat([slope_of[source] for source in candidates.source_of_each()], dim=1)
         # All other fields stay, also those of a subclass.
-        return replace(candidates, outputs=outputs + (relaxed - relaxed.detach()))
+        return replace(candidates, outputs=outputs + slopes)
     if candidates.log_count is None:
         return Candidates(torch.cat([relaxed, outputs[:, 1:]], dim=1))
     # Equal draws are merged, so no single draw can be replaced: all counts are reduced by the same factor.

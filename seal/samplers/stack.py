@@ -24,6 +24,7 @@ class StackedSampler(Sampler):
         if not samplers:
             raise ConfigurationError("sampler.samplers: a stack needs at least one sampler.")
         self.samplers = torch.nn.ModuleList(samplers)
+        self.uses_task_net = any(sampler.uses_task_net for sampler in samplers)
         self.needs_cost_augmented = any(sampler.needs_cost_augmented for sampler in samplers)
 
     def forward(self, problem: SamplingProblem) -> Candidates:
@@ -31,6 +32,6 @@ class StackedSampler(Sampler):
         log_count = None
         if any(part.log_count is not None for part in parts):
             log_count = torch.cat([part.log_counts() for part in parts], dim=1)
-        return Candidates(
-            problem.output_space.stack(*(part.outputs for part in parts)), log_count=log_count
-        )
+        outputs = problem.output_space.stack(*(part.outputs for part in parts))
+        sources = tuple(source for part in parts for source in part.source_of_each())
+        return Candidates(outputs, log_count=log_count, sources=sources)

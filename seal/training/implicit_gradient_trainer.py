@@ -17,7 +17,9 @@ from seal.hypergradients import (
     NeumannSeries,
     hypergradient,
 )
+from seal.losses import TaskNetRankingLoss
 from seal.models import SealModel
+from seal.nets import StackedNet
 from seal.samplers import check_through, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
@@ -89,7 +91,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
     no name, or `through` makes candidates without the log-probabilities that the energy loss needs; with `implicit`,
-    also if the energy has no weight in the task loss, `use_amp` is set on a GPU or where `inner_parameters` are more
+    also if the energy has no weight in the task loss, no candidate is a function of the task-net, the task loss holds
+    constant what finite differences would move, `use_amp` is set on a GPU or where `inner_parameters` are more
     than the last layer's, or the run is `distributed` and batches are accumulated or the solver needs the losses of
     single examples.
     """
@@ -165,6 +168,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                     "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
                     "implicit gradient; set it above 0, or trainer.implicit to false."
                 )
+            if products == "finite_differences":
+                _check_finite_differences(model)
             if trainer._distributed:
                 _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
         inner = trainer._inner_parameters()
@@ -185,7 +190,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         return trainer
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
-        if not self._implicit or not self._uses_energy():
+        # A task-net that is not trained in this phase does not follow the loss-net.
+        if not self._implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
             return super()._loss_net_loss(part, one_pass)
         inner = self._inner_parameters()
         given = [parameter for name, parameter in self._parameters_of(TASK_NET).items() if name not in inner]
@@ -222,7 +228,9 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             # Called once. The list gives the state up, so that the graph of this pass is freed before the system is
             # solved.
             state = states.pop()
-            attached = with_gradient(candidates, state.logits, model.output_space, state.mask, self._through)
+            attached = with_gradient(
+                candidates, state.logits, model.output_space, state.mask, self._through, state.cost_augmented
+            )
             return model.loss_net_loss(state, attached)
 
         outer = self._parameters_of(LOSS_NET)
@@ -280,6 +288,22 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
             self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
+
+
+def _check_finite_differences(model: SealModel) -> None:
+    """Refuses a task loss that depends on the task-net in ways that its gradient leaves out, as differences do not."""
+    reasons = {
+        "model.task_loss.straight_through: it": model.task_loss.straight_through,
+        "model.task_loss: it draws outputs, which": isinstance(model.task_loss, TaskNetRankingLoss),
+        "model.loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
+        "model.cost_augmented_net: its input": isinstance(model.cost_augmented_net, StackedNet),
+    }
+    for what, found in reasons.items():
+        if found:
+            raise ConfigurationError(
+                f"{what} counts as constant in the task-net's gradient, but moves with its parameters in finite "
+                "differences; set trainer.products to 'autograd'."
+            )
 
 
 def _check_distributed(solver: Optional[InverseHessianVector], parts: int) -> None:

@@ -43,6 +43,26 @@ def test_of_the_relaxed_output_it_is_exact():
     assert torch.allclose(torch.autograd.grad((found.outputs * weights).sin().sum(), logits)[0], expected)
 
 
+def test_each_candidate_has_the_gradient_of_its_source():
+    torch.manual_seed(0)
+    space, gold = label_set(3), all_sets(3)[[2, 5]]
+    logits, other = torch.randn(2, 2, 3, dtype=torch.double, requires_grad=True).unbind(dim=0)
+    outputs = torch.stack([logits.sigmoid(), gold, other.sigmoid()], dim=1)
+    sources = ("task_net", "constant", "cost_augmented_net")
+    candidates = Candidates(outputs.detach(), sources=sources)
+    found = with_gradient(candidates, logits, space, cost_augmented=other)
+    weights = torch.randn(2, 3, 3, dtype=torch.double)
+    for like in (logits, other):
+        expected = torch.autograd.grad((outputs * weights).sum(), like, retain_graph=True)[0]
+        slope = torch.autograd.grad((found.outputs * weights).sum(), like, retain_graph=True)[0]
+        assert torch.allclose(slope, expected)
+    for through in ("relaxed", "soft"):
+        with pytest.raises(ConfigurationError, match=f"trainer.through: '{through}' makes new candidates"):
+            with_gradient(candidates, logits, space, through=through)
+    with pytest.raises(ConfigurationError, match="no candidate of model.sampler is a function"):
+        with_gradient(Candidates(gold.unsqueeze(1), sources=("constant",)), logits, space)
+
+
 def test_soft_and_none():
     logits, candidates = draws_of_sets()
     candidates = replace(candidates, log_count=None)

@@ -1,5 +1,6 @@
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -39,6 +40,14 @@ MARGIN_STYLE = {
         "cost": {"type": "one_minus", "score": {"type": "soft_f1"}},
     },
 }
+# Each network's candidate, and candidates that are functions of none.
+ANCHORED = {**DVN, "sampler": {"type": "stack", "samplers": ["task_net_output", "gold"]}}
+SEPARATE = {
+    "sampler": {"type": "stack", "samplers": ["cost_augmented_output", "task_net_output"]},
+    "energy_loss": {"type": "compound", "cost": {"type": "l1"}, "perceptron_weight": 0.7, "separate": True},
+    "task_loss": {"type": "inference_network", "energy_weight": 0.5, "cost": {"type": "l1"}},
+}
+SHARED_LOSS_NET = {name: value for name, value in LOSS_NET_PARAMS.items() if name != "encoder"}
 LOSSES = {"cd": CD, "ssvm": SSVM, "dvn": DVN, "compound": COMPOUND, "margin_style": MARGIN_STYLE}
 
 
@@ -69,19 +78,29 @@ def build(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
     return runs.build(json.loads(json.dumps(params)), tmp_path / "run")
 
 
+def flat(gradients, like):
+    return torch.cat([(torch.zeros_like(p) if g is None else g).reshape(-1) for g, p in zip(gradients, like)])
+
+
+def implicit_part(trainer, auxiliary, primary):
+    """`- J^T (H + damping)^-1 d primary / d theta` from dense matrices of second derivatives."""
+    theta = list(trainer._inner_parameters().values())
+    psi = list(trainer._parameters_of(LOSS_NET).values())
+    v = flat(torch.autograd.grad(primary, theta, allow_unused=True), theta)
+    slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True, allow_unused=True), theta)
+    rows = [torch.autograd.grad(s, theta + psi, retain_graph=True, allow_unused=True) for s in slope]
+    hessian = torch.stack([flat(row[: len(theta)], theta) for row in rows])
+    cross = torch.stack([flat(row[len(theta) :], psi) for row in rows])
+    damped = hessian + trainer._solver.damping * torch.eye(len(hessian), dtype=hessian.dtype)
+    return -cross.t() @ torch.linalg.solve(damped, v)
+
+
 def dense(trainer, part, through="straight_through"):
-    """`explicit - J^T (H + damping)^-1 v` from dense matrices of second derivatives."""
+    """The explicit part, and the implicit one from dense matrices."""
     from seal.samplers import with_gradient
 
     model = trainer.model
-    inner, outer = trainer._inner_parameters(), trainer._parameters_of(LOSS_NET)
-    theta, psi = list(inner.values()), list(outer.values())
-
-    def flat(gradients, like):
-        return torch.cat(
-            [(torch.zeros_like(p) if g is None else g).reshape(-1) for g, p in zip(gradients, like)]
-        )
-
+    psi = list(trainer._parameters_of(LOSS_NET).values())
     state = model.task_state(**part.batch)
     attached = with_gradient(part.candidates, state.logits, model.output_space, through=through)
     features = model.loss_net.encode(state.inputs, state.hidden)
@@ -89,7 +108,6 @@ def dense(trainer, part, through="straight_through"):
     energy = model.loss_net(features, outputs)
     primary = model.energy_loss(energy[:, 0], energy[:, 1:], attached, state.gold, model.output_space).mean()
     explicit = flat(torch.autograd.grad(primary, psi, retain_graph=True, allow_unused=True), psi)
-    v = flat(torch.autograd.grad(primary, theta, allow_unused=True), theta)
     state = model.task_state(**part.batch)
     energy = model.loss_net(model.loss_net.encode(state.inputs, state.hidden), model.output_space.relax(state.logits))
     auxiliary = model.output_space.cross_entropy(state.logits, state.gold)
@@ -101,12 +119,7 @@ def dense(trainer, part, through="straight_through"):
         auxiliary = auxiliary + 0.5 * energy.squeeze(1)
     auxiliary = auxiliary.mean()
     assert float(model.joint_loss(part.batch).detach()) == pytest.approx(float(auxiliary.detach()))
-    slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True), theta)
-    rows = [torch.autograd.grad(s, theta + psi, retain_graph=True, allow_unused=True) for s in slope]
-    hessian = torch.stack([flat(row[: len(theta)], theta) for row in rows])
-    cross = torch.stack([flat(row[len(theta) :], psi) for row in rows])
-    damped = hessian + trainer._solver.damping * torch.eye(len(hessian), dtype=hessian.dtype)
-    return explicit, -cross.t() @ torch.linalg.solve(damped, v)
+    return explicit, implicit_part(trainer, auxiliary, primary)
 
 
 EXACT = {"type": "exact", "damping": 5.0}
@@ -150,6 +163,58 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
     assert float(value.detach()) == pytest.approx(metrics["loss_net_loss"])
     # The task-net has no part in it.
     assert all(p.grad is None for p in trainer._parameters_of(TASK_NET).values())
+
+
+def outputs_of_all_nets(model, state):
+    """What the candidates are, with the graph of the networks that they come from."""
+    if state.cost_augmented is None:
+        return [state.logits.sigmoid(), state.gold]
+    return [state.cost_augmented.sigmoid(), state.logits.sigmoid()]
+
+
+@pytest.mark.parametrize("kind", ["gold", "separated", "shared", "stacked"])
+def test_each_candidate_is_a_function_of_its_own_network(tmp_path, kind):
+    net = {"type": kind, "encoder": TASK_NET_PARAMS["encoder"]} if kind == "separated" else {"type": kind}
+    loss = ANCHORED if kind == "gold" else {**SEPARATE, "cost_augmented_net": net}
+    trainer = build(tmp_path, loss, solver=EXACT)
+    model = trainer.model.double()
+    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
+    trainer._loss(LOSS_NET, part, one_pass=False).backward()
+    found = loss_nets_gradient(trainer)
+
+    state = model.state_of_all_nets(**part.batch)
+    outputs = torch.stack(outputs_of_all_nets(model, state), dim=1)
+    assert torch.equal(outputs, part.candidates.outputs)
+    psi = list(trainer._parameters_of(LOSS_NET).values())
+    primary = model.loss_net_loss(state, replace(part.candidates, outputs=outputs))
+    explicit = flat(torch.autograd.grad(primary, psi, retain_graph=True, allow_unused=True), psi)
+    implicit = implicit_part(trainer, model.joint_loss(part.batch), primary)
+    assert implicit.norm() > 1e-3 * explicit.norm()
+    assert torch.allclose(found, explicit + implicit, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("sampler", ["gold", {"type": "gradient_based_inference", "start": "task_net"}])
+def test_candidates_of_no_network_are_refused(tmp_path, sampler):
+    trainer = build(tmp_path, {**DVN, "sampler": sampler})
+    part = MicroBatch(next(iter(trainer.data_loader)))
+    with pytest.raises(ConfigurationError, match="trainer.implicit: no candidate of model.sampler is a function of"):
+        trainer._loss(LOSS_NET, part, one_pass=False)
+
+
+def test_a_phase_of_the_loss_net_alone_has_no_implicit_part(tmp_path):
+    """Nor has its frozen task-net dropout."""
+    gradients = []
+    for kind, more in (("implicit_gradient", {}), ("alternating", {"first": "task_net"})):
+        (tmp_path / kind).mkdir()
+        loss = {**CD, "task_net": {**TASK_NET_PARAMS, "dropout": 0.5}}
+        phases = [{"epochs": 1, "train": "loss_net"}, {}]
+        trainer = build(tmp_path / kind, loss, kind, epochs=2, phases=phases, **more)
+        trainer._enter(0)
+        part = MicroBatch(next(iter(trainer.data_loader)))
+        trainer._loss(LOSS_NET, part, one_pass=False).backward()
+        gradients.append(torch.cat([p.grad.reshape(-1) for p in trainer.model.loss_net_parameters()]))
+        assert torch.equal(part.state.logits, trainer.model.eval().task_state(**part.batch).logits)
+    assert torch.equal(*gradients)
 
 
 @pytest.mark.parametrize("products", sorted(PRODUCTS))
@@ -283,6 +348,18 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"inner_parameters": []}, "trainer.inner_parameters: an empty list"),
         ({"inner_parameters": ["(head"]}, "trainer.inner_parameters: '\\(head' is not a regular expression"),
         ({"inner_parameters": ["_head", "^loss_net"]}, "'\\^loss_net' is found in the name of no parameter that"),
+        (
+            {"products": "finite_differences", "loss": {**CD, "task_loss": {"straight_through": True}}},
+            "model.task_loss.straight_through: it counts as constant",
+        ),
+        (
+            {"products": "finite_differences", "loss": {**SEPARATE, "cost_augmented_net": {"type": "stacked"}}},
+            "model.cost_augmented_net: its input counts as constant",
+        ),
+        (
+            {"products": "finite_differences", "loss": {**CD, "loss_net": SHARED_LOSS_NET}},
+            "model.loss_net: its encoder is the task-net's, whose output for it counts as constant",
+        ),
         ({"use_amp": True}, "trainer.use_amp: second derivatives need full precision"),
         ({"use_amp": True, "inner_parameters": ["task_net"]}, "trainer.use_amp: second derivatives need full"),
     ],
