@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--seeds",
         default="3",
-        help="how many seeds: 1, 2, ..., or a range of them, as 4-5, where machines share the work (default: %(default)s)",
+        help="how many seeds: 1, 2, ..., or a range of them, as 4-5: machines may share them (default: %(default)s)",
     )
     result.add_argument("--encoder", help="a transformer's name on the hub, or a local folder")
     result.add_argument("--epochs", type=int, help="(default: the suite's)")

@@ -1,8 +1,9 @@
 import re
-from typing import Dict
+from typing import Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 
 from seal.common.trained_models import trained_weights
 from seal.energies.energy import Energy
@@ -11,7 +12,9 @@ from seal.output_spaces import OutputSpace
 _TERM = re.compile(r"(loss_net\.energies\.\d+)\.(.+)")
 
 
-def load_pretrained_energy(energy: Energy, key: str, path: str, output_space: OutputSpace) -> None:
+def load_pretrained_energy(
+    energy: Energy, key: str, path: str, output_space: OutputSpace, inputs: Optional[Vocabulary] = None
+) -> None:
     """
     Loads into an energy the weights of the one term of its shape in a trained model's loss-net, which may have other
     terms too. Checkpoints and archives of the new model hold the weights and no longer need the file.
@@ -25,13 +28,15 @@ def load_pretrained_energy(energy: Energy, key: str, path: str, output_space: Ou
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`
         Its labels must be the trained model's, in their order.
+    inputs : `Vocabulary`, optional (default = `None`)
+        Of the new model, where the term reads words by their numbers, which must be the trained model's, too.
 
     # Raises
 
-    `ConfigurationError` if there is no such model, its labels differ, or not exactly one of its terms has this
-    shape.
+    `ConfigurationError` if there is no such model, its labels or inputs differ, or not exactly one of its terms has
+    this shape.
     """
-    weights = trained_weights(path, key, output_space.namespace, output_space.labels)
+    weights = trained_weights(path, key, output_space.namespace, output_space.labels, inputs)
     terms: Dict[str, Dict[str, torch.Tensor]] = {}
     for name, value in weights.items():
         match = _TERM.fullmatch(name)

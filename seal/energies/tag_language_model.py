@@ -2,6 +2,7 @@ from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
 from seal.common.precision import without_autocast
@@ -57,9 +58,12 @@ class TagLanguageModelEnergy(Energy):
         The weight of this term in the loss-net's sum; 1 in the paper.
     pretrained_file : `str`, optional (default = `None`)
         The archive or folder of a trained model whose loss-net has a term of this shape, from which to load weights.
+        With a `word_embedder` the words of its vocabulary must be those of this data, in their order.
     frozen : `bool`, optional (default = `False`)
         Whether the models keep the loaded weights, and have no dropout. Models that read words then need a
         `word_embedder`, which is frozen with them: `T_E(x)` differs from one loss-net to another.
+    vocab : `Vocabulary`, optional
+        Given by the model.
 
     # Raises
 
@@ -82,6 +86,7 @@ class TagLanguageModelEnergy(Energy):
         weight: float = 1.0,
         pretrained_file: Optional[str] = None,
         frozen: bool = False,
+        vocab: Optional[Vocabulary] = None,
     ) -> None:
         super().__init__()
         check_output_space("tag_language_model", output_space, TagSequence, "tag sequences")
@@ -122,7 +127,8 @@ class TagLanguageModelEnergy(Energy):
         self.register_load_state_dict_post_hook(_mark_as_loaded)
         if pretrained_file is not None:
             key = "loss_net.energies: pretrained_file of 'tag_language_model'"
-            load_pretrained_energy(self, key, pretrained_file, output_space)
+            inputs = None if word_embedder is None else vocab
+            load_pretrained_energy(self, key, pretrained_file, output_space, inputs)
         if frozen:
             self.requires_grad_(False)
 

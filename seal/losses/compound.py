@@ -47,7 +47,7 @@ class CompoundLoss(EnergyLoss):
         self._margin, self._perceptron = MarginLoss(cost), PerceptronLoss()
         self.cost = self._margin.cost
         self._perceptron_weight = perceptron_weight
-        self._separate = separate
+        self.separate = separate
 
     def forward(
         self,
@@ -59,7 +59,7 @@ class CompoundLoss(EnergyLoss):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         first = second = (energy, candidates)
-        if self._separate:
+        if self.separate:
             if energy.shape[1] != 2:
                 raise ConfigurationError(
                     "energy_loss.separate: the compound loss of two networks takes two candidates, the cost-augmented "

@@ -7,17 +7,24 @@ from typing import Any, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.losses import EnergyLoss, TaskLoss
+from seal.losses import CompoundLoss, EnergyLoss, TaskLoss
 from seal.output_spaces import OutputSpace
 from seal.samplers import Sampler, StackedSampler
 
 
-def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler]) -> None:
-    if task_net is None and (loss_net is None or inference is None):
-        raise ConfigurationError(
-            "model.task_net: without one, a loss_net must predict, by model.inference "
-            "{type: 'gradient_based_inference'}."
-        )
+def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler], sampler: Optional[Sampler]) -> None:
+    if task_net is None:
+        if loss_net is None or inference is None:
+            raise ConfigurationError(
+                "model.task_net: without one, a loss_net must predict, by model.inference "
+                "{type: 'gradient_based_inference'}."
+            )
+        for key, part in (("inference", inference), ("sampler", sampler)):
+            if part is not None and part.uses_task_net:
+                raise ConfigurationError(
+                    f"model.{key}: {type(part).__name__} as set reads the output of a task_net, and there is none; "
+                    "take 'gradient_based_inference' with another start than 'task_net' and 'draw'."
+                )
     if inference is None:
         return
     if loss_net is None:
@@ -44,12 +51,19 @@ def check_cost_augmented(
     task_net: Any,
     loss_net: Any,
     sampler: Optional[Sampler],
+    energy_loss: Optional[EnergyLoss],
     task_loss: Optional[TaskLoss],
 ) -> None:
+    separate = isinstance(energy_loss, CompoundLoss) and energy_loss.separate
     if cost_augmented_net is None:
         if sampler is not None and sampler.needs_cost_augmented:
             raise ConfigurationError(
                 "model.sampler: 'cost_augmented_output' needs a cost_augmented_net, and the model has none."
+            )
+        if separate:
+            raise ConfigurationError(
+                "model.energy_loss.separate: each hinge would have a network of its own, and the model has no "
+                "cost_augmented_net; leave it out, or add the net."
             )
         return
     if task_net is None or loss_net is None:
@@ -61,6 +75,11 @@ def check_cost_augmented(
         raise ConfigurationError(
             "model.task_loss.type: a cost_augmented_net is trained by 'inference_network'; the present loss has no "
             "term for it."
+        )
+    if isinstance(energy_loss, CompoundLoss) and not separate:
+        raise ConfigurationError(
+            "model.energy_loss.separate: with a cost_augmented_net set it to true; otherwise each network's output "
+            "would enter both hinges."
         )
     if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
         raise ConfigurationError(
@@ -74,8 +93,15 @@ def check_cost_augmented(
         )
 
 
-def check_no_loss_net_parts(sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
-    """Refuses the parts that only train a loss-net, in a model without one."""
+def check_no_loss_net_parts(
+    sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss], task_loss: TaskLoss
+) -> None:
+    """Refuses the parts that only train a loss-net, and a loss that is its energy alone, in a model without one."""
+    if task_loss.cross_entropy_weight == 0:
+        raise ConfigurationError(
+            "model.task_loss.cross_entropy_weight: with 0 the energy alone would train the task-net, and there is no "
+            "loss_net; set it above 0."
+        )
     for key, part in (("sampler", sampler), ("energy_loss", energy_loss)):
         if part is not None:
             raise ConfigurationError(f"model.{key}: it trains a loss_net, and there is none; leave it out.")

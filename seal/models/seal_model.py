@@ -55,8 +55,9 @@ class SealModel(Model):
     # Raises
 
     `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
-    candidates that the sampler cannot give, or rewards that the model does not; nothing can predict; a cost-augmented
-    network lacks what trains or uses it; or a pretrained file does not fit.
+    candidates that the sampler cannot give, or rewards that the model does not; nothing can predict, or train the
+    task-net; a sampler reads a task-net that is not there; a cost-augmented network lacks what trains or uses it; or a
+    pretrained file does not fit.
     """
 
     #: The metric's name for the loss of further heads.
@@ -77,8 +78,8 @@ class SealModel(Model):
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
     ) -> None:
         super().__init__(vocab)
-        check_who_predicts(task_net, loss_net, inference)
-        check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, task_loss)
+        check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
+        check_who_predicts(task_net, loss_net, inference, sampler)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
         self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
@@ -88,7 +89,7 @@ class SealModel(Model):
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
         if loss_net is None:
-            check_no_loss_net_parts(sampler, energy_loss)
+            check_no_loss_net_parts(sampler, energy_loss, self.task_loss)
         else:
             check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
             dim = None if self.task_net is None else self.task_net.get_output_dim()

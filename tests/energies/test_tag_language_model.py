@@ -265,6 +265,32 @@ def test_what_does_not_fit_is_told(tmp_path, terms, labels, message):
         energy_of(pretrained_file=path)
 
 
+def test_words_of_another_order_are_told(tmp_path):
+    """The embedder's rows are words by their numbers; a model that reads none has nothing to compare."""
+    reader = {"embedding_dim": 4, "hidden_dim": 5, "gamma": 1.0}
+    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 6}}}
+
+    def build(words, **more):
+        vocab = vocabulary(["t0", "t1", "t2"])
+        for word in words:
+            vocab.add_token_to_namespace(word, "tokens")
+        params = Params({"type": "tag_language_model", **copy.deepcopy(reader), **copy.deepcopy(more)})
+        lazy = Lazy(Energy, params, constructor_extras={"vocab": vocab})
+        return vocab, lazy.construct(input_dim=INPUT_DIM, output_space=tag_sequence(3))
+
+    vocab, trained = build(["a", "b"], word_embedder=embedder)
+    path = trained_run(tmp_path / "run", [trained])
+    vocab.save_to_files(str(tmp_path / "run" / "vocabulary"))
+    _, loaded = build(["a", "b"], word_embedder=embedder, pretrained_file=path)
+    assert torch.equal(*(dict(energy.named_parameters())["word_embedder.token_embedder_tokens.weight"].float()
+                         for energy in (trained, loaded)))
+    with pytest.raises(ConfigurationError, match="pretrained_file of 'tag_language_model': the vocabulary 'tokens' of"):
+        build(["b", "a"], word_embedder=embedder, pretrained_file=path)
+    path = trained_run(tmp_path / "without", [build([])[1]])
+    vocab.save_to_files(str(tmp_path / "without" / "vocabulary"))
+    build(["b", "a"], pretrained_file=path)
+
+
 def test_no_model_is_told(tmp_path):
     with pytest.raises(ConfigurationError, match="pretrained_file of 'tag_language_model': .* is no trained model"):
         energy_of(pretrained_file=str(tmp_path))

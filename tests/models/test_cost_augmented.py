@@ -145,6 +145,11 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
             "model.sampler.samplers: 'cost_augmented_output' comes first",
         ),
         ({"cost_augmented_net": None}, "'cost_augmented_output' needs a cost_augmented_net"),
+        (
+            {"cost_augmented_net": None, "sampler": {"type": "discrete", "num_samples": 2}},
+            "model.energy_loss.separate: each hinge would have a network of its own",
+        ),
+        ({"energy_loss": {"type": "compound"}}, "model.energy_loss.separate: with a cost_augmented_net set it to true"),
     ],
 )
 def test_parts_that_do_not_fit(change, message):

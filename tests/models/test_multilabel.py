@@ -170,6 +170,17 @@ def test_task_net_and_loss_net_share_no_parameter():
     assert len(theirs) + len(net.task_net_parameters()) == len(list(net.parameters()))
 
 
+def energy_only(**more):
+    return {"loss_net": LOSS_NET, "sampler": DESCENT, "energy_loss": "margin", "inference": DESCENT, **more}
+
+
+def test_gold_and_descents_need_no_task_net():
+    sampler = {"type": "stack", "samplers": ["gold", {**DESCENT, "start": "half"}]}
+    net = model(**energy_only(sampler=sampler, energy_loss={"type": "regression"}))
+    state = net.task_state(**batch())
+    assert torch.equal(net.draw(state).outputs[:, 0], state.gold)
+
+
 @pytest.mark.parametrize(
     "parts, message",
     [
@@ -187,6 +198,10 @@ def test_task_net_and_loss_net_share_no_parameter():
         (seal_parts(inference={**DESCENT, "objective": "adversarial"}), "does not predict"),
         ({"loss_net": {**LOSS_NET, "encoder": None}, "sampler": DESCENT, "energy_loss": {"type": "margin"},
           "inference": DESCENT}, "loss_net.encoder: without a task_net"),
+        ({"task_net": TASK_NET, "task_loss": {"cross_entropy_weight": 0}}, "cross_entropy_weight: with 0 the energy"),
+        (energy_only(inference={**DESCENT, "start": "task_net"}), "model.inference: .* reads the output of a task_net"),
+        (energy_only(sampler={"type": "discrete"}), "model.sampler: DiscreteSampler as set reads the output of a task"),
+        (energy_only(sampler={"type": "stack", "samplers": ["gold", "task_net_output"]}), "StackedSampler as set"),
     ],
 )
 def test_wrong_configs(parts, message):
