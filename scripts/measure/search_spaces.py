@@ -103,7 +103,7 @@ _IMPLICIT: Space = {**_MARGIN, "damping": Range(1e-3, 10.0, log=True), "solver_s
 
 
 def _no_cross_entropy(space: Space) -> Space:
-    """The energy is all there is, and Adam's updates do not depend on the scale of a loss."""
+    """The energy is all there is: its weight is 1, and Adam's updates do not depend on the scale of such a loss."""
     return {name: values for name, values in space.items() if name != "energy_weight"}
 
 

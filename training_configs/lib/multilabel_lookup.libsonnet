@@ -1,4 +1,5 @@
-// The settings of a data set's method in a table. An ablation without an entry has those of the method it changes.
+// The settings of a data set's method in a table. An ablation without an entry has those of the method it changes; of
+// one without cross-entropy the energy's weight is 1, as in the paper, since a small weight would be all that is left.
 local parent = {
   margin_no_ce: 'margin',
   regression_no_ce: 'regression',
@@ -8,4 +9,5 @@ local parent = {
 
 function(table, dataset, method)
   local of = std.get(table, dataset, {});
-  std.get(of, method, std.get(of, std.get(parent, method, method), {}))
+  local without_cross_entropy = if std.endsWith(method, '_no_ce') then { energy_weight: 1.0 } else {};
+  std.get(of, method, std.get(of, std.get(parent, method, method), {}) + without_cross_entropy)
