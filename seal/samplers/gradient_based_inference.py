@@ -48,6 +48,7 @@ class GradientBasedInference(Sampler):
         `"zeros"` (for tag sequences, where the probabilities of a token add up to 1, the same as `"half"`), `"half"`
         (the relaxation of logits of 0), `"random"` (uniform in [0, 1]), `"task_net"` (its relaxed output), `"draw"`
         (from its distribution) or `"gold"` (for training alone, as it reveals what is to be predicted).
+        With `space` `"logit"`, probabilities below 0.001 start there, where their logits can move.
     restarts : `int`, optional (default = `1`)
         The number of starts of an instance, which run in parallel; more than 1 only with `"random"` or `"draw"`.
     objective : `str`, optional (default = `"energy"`)
