@@ -14,6 +14,7 @@ SUITES = {
     "implicit": (),
     "text": ("encoder", "layers", "width"),
     "tagging": (),
+    "segmentation": (),
 }
 DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -37,6 +38,10 @@ tagging: the nets and sizes are those of Twitter's parts of speech, the data ran
 method against cross-entropy's at two batch sizes, the steps with each energy against the linear chain's, training
 examples a second of the three compound networks, and predictions.
 
+segmentation: the nets and sizes are those of Weizmann's horses, the data random. Measured are the steps of each method
+against cross-entropy's, predictions of whole images by the task-net and by DVN, and memory. DVN predicts from fewer
+crops of an image than cross-entropy does, so cross-entropy is measured with as many, too.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
@@ -45,6 +50,7 @@ examples:
   python scripts/benchmark.py --suite implicit --out results/benchmark_implicit
   python scripts/benchmark.py --suite text --out results/benchmark_text --methods nce_20,nce_20_shared --batches 3
   python scripts/benchmark.py --suite tagging --out results/benchmark_tagging
+  python scripts/benchmark.py --suite segmentation --out results/benchmark_segmentation
 """
 
 
@@ -58,7 +64,8 @@ def parser() -> argparse.ArgumentParser:
         "--cases",
         help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
         "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
-        "of text, step, memory; of tagging, step, energies, speed, prediction",
+        "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
+        "memory",
     )
     result.add_argument(
         "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
@@ -200,6 +207,15 @@ def tagging(arguments: argparse.Namespace) -> Any:
     return cases, TaggingBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
 
 
+def segmentation(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_segmentation import CASES, METHODS, SegmentationBenchmark
+
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, METHODS)
+    return cases, SegmentationBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
+
+
 def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.command import check_folder, mistakes_of_the_library
     from scripts.measure.suite import UserError
@@ -222,7 +238,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.encoder is not None and Path(arguments.encoder).is_dir():
         # Memory is measured in a process that starts in the repository root.
         arguments.encoder = str(Path(arguments.encoder).absolute())
-    builds = {"srl": srl, "multilabel": multilabel, "implicit": implicit, "text": text, "tagging": tagging}
+    builds = {
+        "srl": srl,
+        "multilabel": multilabel,
+        "implicit": implicit,
+        "text": text,
+        "tagging": tagging,
+        "segmentation": segmentation,
+    }
     with mistakes_of_the_library():
         cases, benchmark = builds[arguments.suite](arguments)
 

@@ -1,10 +1,13 @@
-"""What the suites of the benchmark share: a loop over their cases, and a trainer of nothing but steps."""
+"""What suites of the benchmark share: their loop over cases, batches, models, predictions, a trainer of steps alone."""
 
-from typing import Any, Dict, List
+import copy
+from typing import Any, Callable, Dict, Iterator, List
 
+import torch
 from allennlp.common import Params
-from allennlp.data import DataLoader
+from allennlp.data import DataLoader, TensorDict, Vocabulary
 from allennlp.models import Model
+from allennlp.nn.util import move_to_device
 from allennlp.training import Trainer
 from tqdm import tqdm
 
@@ -16,6 +19,48 @@ class Benchmark:
 
     def run(self, cases: List[str]) -> List[Row]:
         return [row for case in tqdm(cases, desc="cases") for row in getattr(self, case)()]
+
+
+class Batches(DataLoader):
+    """A loader of batches that are in memory already, so that the time of a step includes no loading."""
+
+    def __init__(self, batches: List[TensorDict]) -> None:
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        return iter(self._batches)
+
+    def iter_instances(self) -> Iterator[Any]:
+        return iter(())
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        pass
+
+    def set_target_device(self, device: torch.device) -> None:
+        self._batches = [move_to_device(batch, device) for batch in self._batches]
+
+
+def build_model(settings: Dict[str, Any], vocab: Vocabulary) -> Model:
+    """The model of a config's `model`, with random weights that are the same each time."""
+    torch.manual_seed(0)
+    return Model.from_params(Params(copy.deepcopy(settings)), vocab=vocab)
+
+
+def predicts(model: Model, batches: Batches) -> Callable[[], None]:
+    """Prediction of all batches, on the GPU if there is one, as a case to be timed."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model.eval().to(device)
+    batches.set_target_device(device)
+
+    @torch.no_grad()
+    def predict() -> None:
+        for batch in batches:
+            model.make_output_human_readable(model(**batch))
+
+    return predict
 
 
 def build_trainer(settings: Dict[str, Any], model: Model, loader: DataLoader, **changes: Any) -> Trainer:

@@ -3,12 +3,12 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 import torch
 from allennlp.common import Params
-from allennlp.data import DataLoader, DatasetReader, TensorDict, Vocabulary
+from allennlp.data import DatasetReader, TensorDict, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 from torch import nn
@@ -37,30 +37,6 @@ LAST_PHASE = {
     "static_regression": "task_net",
     "static_nce": "task_net",
 }
-
-
-class Batches(DataLoader):
-    """A loader of batches that are in memory already, so that the time of a step includes no loading."""
-
-    def __init__(self, batches: List[TensorDict]) -> None:
-        self._batches = batches
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __iter__(self) -> Iterator[TensorDict]:
-        return iter(self._batches)
-
-    def iter_instances(self) -> Iterator[Any]:
-        return iter(())
-
-    def index_with(self, vocab: Vocabulary) -> None:
-        pass
-
-    def set_target_device(self, device: torch.device) -> None:
-        self._batches = [
-            {name: value.to(device) for name, value in batch.items()} for batch in self._batches
-        ]
 
 
 def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
@@ -108,8 +84,7 @@ def random_batches(count: int, rows: int, features: int, labels: int, per_row: i
 
 def build_model(config: Dict[str, Any], batch: TensorDict) -> Model:
     vocab = vocabulary(batch["features"].shape[1], batch["labels"].shape[1])
-    torch.manual_seed(0)
-    return Model.from_params(Params(json.loads(json.dumps(config["model"]))), vocab=vocab)
+    return bench_base.build_model(config["model"], vocab)
 
 
 def build_trainer(
@@ -129,7 +104,7 @@ def build_trainer(
     trainer = {key: value for key, value in trainer.items() if value is not None}
     if method in LAST_PHASE:
         trainer["phases"] = [{"train": LAST_PHASE[method]}]
-    model, loader = build_model(config, batches[0]), Batches(batches)
+    model, loader = build_model(config, batches[0]), bench_base.Batches(batches)
     if LAST_PHASE.get(method) == "task_net":
         # Makes the loss-net count as trained: its weights do not change the time of a step.
         model.loss_net.pretrained_file = "none"

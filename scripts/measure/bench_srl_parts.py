@@ -3,7 +3,6 @@
 import random
 from typing import Any, Dict, List, Optional, Tuple
 
-import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
@@ -93,8 +92,7 @@ def build_reader(encoder: str) -> DatasetReader:
 
 
 def build_model(method: str, encoder: str, vocab: Vocabulary) -> Model:
-    torch.manual_seed(0)
-    return Model.from_params(Params(experiment(method, encoder, 0.0)["model"]), vocab=vocab)
+    return bench_base.build_model(experiment(method, encoder, 0.0)["model"], vocab)
 
 
 def build_trainer(

@@ -1,12 +1,12 @@
 """The benchmark of sequence labelling: what a step of each method and each energy costs, and a prediction."""
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 import torch
 
 import seal  # noqa: F401
 from scripts.measure import bench_tagging_parts as parts
-from scripts.measure.bench_base import Benchmark
+from scripts.measure.bench_base import Batches, Benchmark, predicts
 from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
 from scripts.measure.bench_timing import Timing, epoch_of, interleaved
 
@@ -72,13 +72,8 @@ class TaggingBenchmark(Benchmark):
 
     def prediction(self) -> List[Row]:
         batches = parts.random_batches(self._num_batches, PREDICTION_BATCH)
-        device = 0 if torch.cuda.is_available() else -1
-        loader = parts.TaggedBatches([{"tokens": batch["tokens"]} for batch in batches])
-        loader.set_target_device(torch.device("cpu") if device < 0 else torch.device(device))
-        cases = {}
-        for name in PREDICTED:
-            model = parts.build_model(parts.experiment(name)).eval()
-            cases[name] = _predicts(model if device < 0 else model.cuda(), loader)
+        loader = Batches([{"tokens": batch["tokens"]} for batch in batches])
+        cases = {name: predicts(parts.build_model(parts.experiment(name)), loader) for name in PREDICTED}
         timings = interleaved(cases, self._repeats)
         case, count = f"prediction, batch {PREDICTION_BATCH}", PREDICTION_BATCH * self._num_batches
         return speed_rows("tagging", case, timings, count, PREDICTED[0])
@@ -86,12 +81,3 @@ class TaggingBenchmark(Benchmark):
     def _rounds(self, trainers: Dict[str, Any]) -> Dict[str, List[Timing]]:
         epochs = {name: epoch_of(trainer) for name, trainer in trainers.items()}
         return interleaved(epochs, self._repeats)
-
-
-def _predicts(model: Any, batches: Any) -> Callable[[], None]:
-    @torch.no_grad()
-    def predict() -> None:
-        for batch in batches:
-            model.make_output_human_readable(model(**batch))
-
-    return predict

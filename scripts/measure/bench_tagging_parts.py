@@ -1,18 +1,14 @@
 """Batches, models and trainers of the tagging benchmark, the same for every case."""
 
-import json
 from typing import Any, Dict, List
 
 import numpy
 import torch
-from allennlp.common import Params
 from allennlp.data import TensorDict, Vocabulary
 from allennlp.models import Model
-from allennlp.nn.util import move_to_device
 from allennlp.training import Trainer
 
 from scripts.measure import bench_base
-from scripts.measure.bench_multilabel_parts import Batches
 from scripts.measure.configs import library_value
 from scripts.measure.suites.tagging import METHODS as GROUPS
 from scripts.measure.suites.tagging import WITH_ENERGY
@@ -30,13 +26,6 @@ ENERGIES = {
     "GE(b)": WITH_ENERGY["ge_b"][1],
     "GE(c)": WITH_ENERGY["ge_c"][1],
 }
-
-
-class TaggedBatches(Batches):
-    """Batches that hold dictionaries and lists too."""
-
-    def set_target_device(self, device: torch.device) -> None:
-        self._batches = [move_to_device(batch, device) for batch in self._batches]
 
 
 def vocabulary() -> Vocabulary:
@@ -73,12 +62,11 @@ def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
 
 
 def build_model(config: Dict[str, Any]) -> Model:
-    torch.manual_seed(0)
-    return Model.from_params(Params(json.loads(json.dumps(config["model"]))), vocab=vocabulary())
+    return bench_base.build_model(config["model"], vocabulary())
 
 
 def build_trainer(method: str, batches: List[TensorDict], energies: str = LINEAR_CHAIN) -> Trainer:
     """The trainer of the config over the batches in their order."""
     config = experiment(method, energies)
-    model, loader = build_model(config), TaggedBatches(batches)
+    model, loader = build_model(config), bench_base.Batches(batches)
     return bench_base.build_trainer(config["trainer"], model, loader)

@@ -15,11 +15,10 @@ import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
-from allennlp.models import Model
 from allennlp.training import Trainer
 
 import seal  # noqa: F401
-from scripts.measure.bench_base import Benchmark, build_trainer
+from scripts.measure.bench_base import Benchmark, build_model, build_trainer
 from scripts.measure.bench_encoder import save_random_bert
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
@@ -143,9 +142,7 @@ class TextBenchmark(Benchmark):
     def _trainer(self, method: str) -> Trainer:
         """The config's trainer, with learning rates of 0, so that updates change nothing."""
         config = self._experiment(method)
-        torch.manual_seed(0)
-        model = Model.from_params(Params(config["model"]), vocab=self._vocab)
-        measured = METHODS[method]
+        model, measured = build_model(config["model"], self._vocab), METHODS[method]
         loader = SimpleDataLoader(self._instances, BATCH_SIZE // measured.parts, vocab=self._vocab)
         changes = {"num_gradient_accumulation_steps": measured.parts, "use_amp": measured.mixed}
         return build_trainer(config["trainer"], model, loader, **changes)

@@ -14,6 +14,7 @@ from scripts.measure import (
     bench_implicit,
     bench_multilabel,
     bench_multilabel_parts,
+    bench_segmentation,
     bench_srl,
     bench_tagging,
     bench_text,
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "implicit": (bench_implicit, "ImplicitBenchmark"),
     "text": (bench_text, "TextBenchmark"),
     "tagging": (bench_tagging, "TaggingBenchmark"),
+    "segmentation": (bench_segmentation, "SegmentationBenchmark"),
 }
 
 

@@ -1,0 +1,117 @@
+"""scripts/benchmark.py --suite segmentation: that it times what it says, and a run with the smallest settings."""
+
+import pandas
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import DatasetReader
+
+from scripts import benchmark
+from scripts.measure import bench_segmentation as bench
+from scripts.measure.bench_timing import train_epoch
+from scripts.measure.configs import library_value
+from scripts.measure.suite import ROOT
+from seal.dataset_readers.tensor_loader import TensorLoader
+
+TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"]}
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("reader, loader", [("", "data_loader"), ("validation_", "validation_data_loader")])
+def test_batches_are_like_those_of_a_config(reader, loader):
+    # The made-up shapes are as large as Weizmann's horses, which a clone does not have.
+    config = library_value("segmentation.libsonnet", "lib.experiment('shapes', 'cross_entropy')")
+    entries = [library_value("segmentation.libsonnet", f"lib.dataset('{name}')") for name in ("shapes", bench.DATASET)]
+    assert len({(entry["size"], entry["crop"]) for entry in entries}) == 1
+    side = entries[0]["size" if reader else "crop"]
+    made = DatasetReader.from_params(Params(config[f"{reader}dataset_reader"]))
+    path = ROOT / entries[0]["valid" if reader else "train"]
+    real = next(iter(TensorLoader(made, str(path), batch_size=config[loader]["batch_size"])))
+    first, second = bench.random_batches(2, bench.batch_size(loader), side)
+    for name in ("image", "mask"):
+        assert first[name].shape == real[name].shape and first[name].dtype == real[name].dtype
+        assert not torch.equal(first[name], second[name])
+    assert first["image"].shape == (8, 3, side, side)
+    assert first["mask"].unique().tolist() == real["mask"].unique().tolist() == [0, 1]
+    assert first["image"].min() >= -2 and first["image"].max() <= 2
+
+
+@pytest.mark.parametrize("loader", ["data_loader", "validation_data_loader"])
+def test_all_methods_have_the_batches_of_the_baseline(loader):
+    sizes = f"[lib.experiment('{bench.DATASET}', name).{loader}.batch_size for name in lib.methods]"
+    assert set(library_value("segmentation.libsonnet", sizes)) == {bench.batch_size(loader)}
+
+
+@pytest.mark.parametrize("method", bench.METHODS)
+def test_timed_steps_are_updates_that_change_nothing(method):
+    trainer = bench.SegmentationBenchmark([method], num_batches=2).build_trainer(method)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    train_epoch(trainer)
+    steps = {
+        name: {float(state["step"]) for state in player.state_dict()["state"].values()}
+        for name, player in trainer.optimizer.players.items()
+    }
+    # An update a batch of each net that there is.
+    assert steps == {name: {2.0} for name in TRAINED.get(method, ["task_net", "loss_net"])}
+    for name, value in trainer.model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_predictions_are_those_of_the_configs():
+    models = {name: bench.experiment(**settings)["model"] for name, settings in bench.PREDICTED.items()}
+    assert models["cross_entropy"] == bench.experiment("cross_entropy")["model"]
+    assert models["dvn"] == bench.experiment("dvn")["model"]
+    assert models["dvn"]["inference"]["type"] == "gradient_based_inference"
+    sides = {name: model["crops_per_side"] for name, model in models.items()}
+    assert sides == {"cross_entropy": 6, "cross_entropy_4_crops": 2, "dvn": 2}
+
+
+def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "batch_size", {"data_loader": 2, "validation_data_loader": 1}.get)
+    arguments = ["--suite", "segmentation", "--out", str(tmp_path), "--methods", "nce"]
+    assert benchmark.main([*arguments, "--repeats", "1", "--batches", "1", "--cases", "step,prediction"]) == 0
+    table = pandas.read_csv(tmp_path / "benchmark.csv")
+    assert list(table.columns) == ["suite", "case", "method", "metric", "value", "baseline", "ratio"]
+    seconds = table[table["metric"].isin(["seconds", "cpu_seconds"])].set_index(["case", "method", "metric"])
+    assert len(seconds) == 4
+    speeds = table[table["metric"] == "examples_per_second"].set_index(["case", "method"])
+    assert list(speeds.loc["training, batch 2"].index) == ["cross_entropy", "nce"]
+    assert list(speeds.loc["prediction, batch 1"].index) == list(bench.PREDICTED)
+    for row in [*seconds.itertuples(), *speeds.itertuples()]:
+        assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
+        assert row.Index[1] != "cross_entropy" or row.ratio == 1
+    for method in ("cross_entropy", "nce"):
+        taken = seconds.loc[("step, batch 2", method, "seconds"), "value"]
+        assert speeds.loc[("training, batch 2", method), "value"] == pytest.approx(2 / taken)
+    assert (tmp_path / "benchmark.png").stat().st_size > 10_000
+    assert "data random, images of 32 pixels a side, crops of 24" in capsys.readouterr().out
+
+
+def test_memory_of_steps(tmp_path):
+    arguments = ["--suite", "segmentation", "--cases", "memory", "--methods", "cross_entropy", "--out", str(tmp_path)]
+    assert benchmark.main(arguments) == 0
+    table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])
+    assert table["ratio"].tolist() == [1, 1]
+    # Of the process, imports take the most.
+    assert 0 < table["value"]["cross_entropy", "added_mib"] < 0.5 * table["value"]["cross_entropy", "peak_mib"]
+
+
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (["--cases", "growth"], "prediction"),
+        (["--methods", "nse"], "nse"),
+        (["--dataset", "weizmann"], "--dataset"),
+        (["--encoder", "bert"], "--encoder"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
+    assert benchmark.main(["--suite", "segmentation", *arguments, "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and word in message and message.count("\n") == 1
