@@ -20,7 +20,7 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
                 "{type: 'gradient_based_inference'}."
             )
         for key, part in (("inference", inference), ("sampler", sampler)):
-            if part is not None and part.uses_task_net:
+            if part is not None and part.needs_task_net:
                 raise ConfigurationError(
                     f"model.{key}: {type(part).__name__} as set reads the output of a task_net, and there is none; "
                     "take 'gradient_based_inference' with another start than 'task_net' and 'draw'."

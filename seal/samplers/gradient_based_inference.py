@@ -127,6 +127,10 @@ class GradientBasedInference(Sampler):
     def uses_task_net(self) -> bool:
         return self.start in ("task_net", "draw")
 
+    @property
+    def needs_task_net(self) -> bool:
+        return self.uses_task_net
+
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         if problem.energy is None:

@@ -45,6 +45,8 @@ class Sampler(torch.nn.Module, Registrable):
     predicts: bool = False
     #: False where the candidates do not depend on the task-net.
     uses_task_net: bool = True
+    #: True where logits of 0, in place of a task-net's, would make no sense.
+    needs_task_net: bool = False
     #: True where it needs the model to have a cost-augmented network.
     needs_cost_augmented: bool = False
 

@@ -15,6 +15,8 @@ class TaskNetOutputSampler(Sampler):
         `"straight_through"`).
     """
 
+    needs_task_net = True
+
     def __init__(self, discrete: bool = False) -> None:
         super().__init__()
         self.discrete = discrete

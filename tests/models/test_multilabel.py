@@ -174,8 +174,8 @@ def energy_only(**more):
     return {"loss_net": LOSS_NET, "sampler": DESCENT, "energy_loss": "margin", "inference": DESCENT, **more}
 
 
-def test_gold_and_descents_need_no_task_net():
-    sampler = {"type": "stack", "samplers": ["gold", {**DESCENT, "start": "half"}]}
+def test_gold_descents_and_noise_need_no_task_net():
+    sampler = {"type": "stack", "samplers": ["gold", {**DESCENT, "start": "half"}, "gaussian_perturbation"]}
     net = model(**energy_only(sampler=sampler, energy_loss={"type": "regression"}))
     state = net.task_state(**batch())
     assert torch.equal(net.draw(state).outputs[:, 0], state.gold)
@@ -200,7 +200,7 @@ def test_gold_and_descents_need_no_task_net():
           "inference": DESCENT}, "loss_net.encoder: without a task_net"),
         ({"task_net": TASK_NET, "task_loss": {"cross_entropy_weight": 0}}, "cross_entropy_weight: with 0 the energy"),
         (energy_only(inference={**DESCENT, "start": "task_net"}), "model.inference: .* reads the output of a task_net"),
-        (energy_only(sampler={"type": "discrete"}), "model.sampler: DiscreteSampler as set reads the output of a task"),
+        (energy_only(sampler={"type": "task_net_output"}), "TaskNetOutputSampler as set reads the output"),
         (energy_only(sampler={"type": "stack", "samplers": ["gold", "task_net_output"]}), "StackedSampler as set"),
     ],
 )
