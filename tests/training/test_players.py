@@ -83,6 +83,10 @@ def test_a_player_whose_parameters_are_all_frozen():
         ({"parameter_groups": [[["(weight"], {}]]}, "missing \\), unterminated subpattern"),
         ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "specified in two separate parameter groups"),
         ({"parameter_groups": [[["weight"], {"lrr": 0.1}]]}, "has no setting 'lrr'; choose from: .*lr"),
+        ({"parameter_groups": [[["weight"], {"lr": -1}]]}, "lr must be a number that is at least 0, not -1"),
+        ({"parameter_groups": [[["weight"], {"lr": "1e-3"}]]}, "lr must be a number that is at least 0, not '1e-3'"),
+        ({"parameter_groups": [[["weight"], {"lr": None}]]}, "lr must be a number that is at least 0, not None"),
+        ({"parameter_groups": [[["weight"], {"lr": float("nan")}]]}, "lr must be a number .* not nan"),
     ],
 )
 def test_a_setting_that_an_optimizer_refuses(settings, told):
