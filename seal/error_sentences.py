@@ -14,6 +14,7 @@ from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from torch.multiprocessing import ProcessRaisedException
 
 from seal.common.trained_models import ARCHIVE_ERRORS
+from seal.config_keys import suggest
 
 # The modules that read a config: a built-in error that is raised in one of them is about the text of the config.
 _CONFIG_MODULES = (
@@ -23,6 +24,18 @@ _CONFIG_MODULES = (
     "seal.config_keys",
     "seal.whole_configs",
 )
+
+# Functions of AllenNLP that write a file, each with its local variable that names it.
+_WRITERS = {
+    ("allennlp.common.util", "dump_metrics"): "file_path",
+    ("allennlp.evaluation.evaluator", "__call__"): "predictions_output_file",
+}
+
+# Functions of AllenNLP that weight the losses of batches, each with what tells it by which number.
+_WEIGHTING = {
+    ("allennlp.evaluation.evaluator", "__call__"): "--batch-weight-key",
+    ("allennlp.training.util", "evaluate"): 'config key "batch_weight_key"',
+}
 
 # (module, function, local variables) of frames.
 Frames = List[Tuple[str, str, dict]]
@@ -137,9 +150,26 @@ def _file(error: BaseException, frames: Frames) -> Optional[str]:
         return None
     if error.filename is not None:
         return f"{error.filename}: {error.strerror or _one_line(error)}"
+    # An error in writing, such as one of a full disk, does not have the name of the file.
+    module, name, variables = frames[-1] if frames else ("", "", {})
+    if (module, name) in _WRITERS:
+        return f"{variables[_WRITERS[module, name]]}: the file cannot be written ({error.strerror or _one_line(error)})"
     if isinstance(error, FileNotFoundError) or _innermost(frames).startswith("transformers."):
         return _one_line(error)
     return None
+
+
+def _batch_weight(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a key of the batches' weights that the model's output does not have, or not as a number."""
+    place, name, variables = frames[-1] if frames else ("", "", {})
+    key = variables.get("batch_weight_key") if (place, name) in _WEIGHTING else None
+    output = variables.get("output_dict")
+    if not key or not isinstance(output, dict):
+        return None
+    known = [name for name, value in output.items() if isinstance(value, torch.Tensor) and value.numel() == 1]
+    if key in known:
+        return None
+    return f'{_WEIGHTING[place, name]}: the model\'s output has no number "{key}"' + suggest(key, known)
 
 
 def _transformer(error: BaseException, frames: Frames) -> Optional[str]:
@@ -221,6 +251,7 @@ _FAMILIES = (
     _package,
     _predictor_arguments,
     _file,
+    _batch_weight,
     _transformer,
     _unexpected_keyword,
     _number,

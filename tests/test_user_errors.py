@@ -77,7 +77,16 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         # Values that a constructor refuses: at once, when the object is built later, and in its base class.
         ('{"model.encoder.num_layers": 0}', 'config key "model.encoder": num_layers must be greater than zero'),
         ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
-        ('{"dataset_reader.max_instances": -1}', 'config key "dataset_reader": If specified, max_instances'),
+        ('{"dataset_reader.max_instances": 0}', 'config key "dataset_reader.max_instances" of SequenceTaggingDatasetR'),
+        (
+            '{"trainer.learning_rate_scheduler": {"type": "step", "step_size": 0}}',
+            'config key "trainer.learning_rate_scheduler.step_size" of StepLearningRateScheduler must be at least 1',
+        ),
+        (
+            '{"trainer.moving_average": {"type": "exponential", "decay": 1.9}}',
+            'config key "trainer.moving_average.decay" of ExponentialMovingAverage must be at least 0 and below 1, f',
+        ),
+        ('{"model.encoder.dropout": 1.5}', 'config key "model.encoder.dropout" of LstmSeq2SeqEncoder must be at least'),
         # The same of a constructor that is patched.
         (
             '{"trainer.learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 2}}',
@@ -89,6 +98,22 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"pytorch_seed": 1.5}', 'config key "pytorch_seed" must be a whole number from 0 to 4294967295, found 1.5'),
         ('{"distributed": [-1, -1]}', 'config key "distributed" must be an object with "cuda_devices", a list'),
         ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
+        (
+            '{"distributed": {"cuda_devices": [-1, -1], "num_nods": 2}}',
+            'config key "distributed.num_nods" is unknown; did you mean "num_nodes"?',
+        ),
+        (
+            '{"distributed": {"cuda_devices": [-1, -1], "num_nodes": 0}}',
+            'config key "distributed.num_nodes" must be at least 1, found 0',
+        ),
+        (
+            '{"distributed": {"cuda_devices": [-2, -3]}}',
+            'config key "distributed.cuda_devices" must have numbers of GPUs, or a -1 for each process on the CPU, f',
+        ),
+        (
+            '{"distributed": {"cuda_devices": [0, 99]}}',
+            'config key "distributed.cuda_devices": there is no GPU 99 here, whose GPUs are ',
+        ),
         ('{"evaluate_on_test": true}', 'config key "evaluate_on_test" needs a "test_data_path", and there is none'),
         ('{"evaluate_on_test": true, "test_data_path": null}', 'config key "evaluate_on_test" needs a "test_data_'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
@@ -366,6 +391,26 @@ def test_an_output_that_cannot_be_written(command, archive, tmp_path, path, reas
     arguments = ("--use-dataset-reader", "--predictor", "plain", "--output-file", path)
     told = command("predict", str(archive), data, *arguments)
     assert told == f"error: --output-file: '{path}' cannot be written ({reason}); predictions are missing.\n"
+
+
+@pytest.mark.parametrize("option", ["--output-file", "--predictions-output-file"])
+def test_an_output_of_an_evaluation_on_a_full_disk(command, archive, tmp_path, option):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("/dev/full is not here")
+    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), option, "/dev/full")
+    assert told == "error: /dev/full: the file cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("key, end", [("los", '; did you mean "loss"?'), ("zzz", "; choose from: loss")])
+def test_weights_of_batches_that_the_output_lacks(command, archive, tmp_path, key, end):
+    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "--batch-weight-key", key)
+    assert told == f'error: --batch-weight-key: the model\'s output has no number "{key}"{end}\n'
+
+
+def test_data_without_instances(command, config, tmp_path):
+    (tmp_path / "train.tsv").write_text("\n")
+    told = command("train", config, "-s", str(tmp_path / "run"))
+    assert told.startswith(f"error: {tmp_path / 'train.tsv'}: no instance is read; ") and told.count("\n") == 1
 
 
 def test_a_damaged_input(command, archive, tmp_path):

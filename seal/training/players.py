@@ -102,6 +102,17 @@ class Players:
     def scheduler(
         self, optimizer: TwoPlayerOptimizer, num_steps_per_epoch: Optional[int], **_: Any
     ) -> TwoPlayerScheduler:
+        """
+        # Raises
+
+        `ConfigurationError` if an epoch has no steps.
+        """
+        if num_steps_per_epoch == 0:
+            raise ConfigurationError(
+                "data_loader: it gives no batch, so that nothing would be trained; with drop_last, the batch_size may "
+                "not be larger than the number of instances."
+            )
+
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             return self._players[name].learning_rate_scheduler.construct(
                 optimizer=optimizer.players[name],

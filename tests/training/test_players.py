@@ -133,6 +133,13 @@ def test_schedulers_count_the_epochs_in_which_their_player_moves():
     assert steps == {"task_net": 20, "loss_net": 15}
 
 
+def test_epochs_without_batches():
+    net = model()
+    made = players(net)
+    with pytest.raises(ConfigurationError, match="^data_loader: it gives no batch, .*drop_last, the batch_size may not"):
+        made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=0)
+
+
 def test_only_those_with_a_scheduler_have_one():
     net = model()
     made = players(net, player(learning_rate_scheduler={"type": "constant"}), player())
