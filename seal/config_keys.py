@@ -14,7 +14,7 @@ import re
 from types import UnionType
 from typing import Any, Iterable, Union, get_args, get_origin
 
-from allennlp.common import Lazy, from_params
+from allennlp.common import Lazy, Registrable, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.data.data_loaders import MultiProcessDataLoader
@@ -108,12 +108,14 @@ _FROM_ZERO = ("warmup_steps",)
 _SHARES = ("decay", "dropout", "layer_dropout_probability", "recurrent_dropout_probability")
 
 
-def _is_built(annotation: Any) -> bool:
-    """Whether the annotation is, apart from null, one class that AllenNLP builds from an object of the config."""
+def _built(annotation: Any) -> Any:
+    """The one class, apart from null, that AllenNLP builds from an object of the config; `None` where there is none."""
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-        return len(kinds) == 1 and _is_built(kinds[0])
-    return get_origin(annotation) is Lazy or hasattr(annotation, "from_params")
+        return _built(kinds[0]) if len(kinds) == 1 else None
+    if get_origin(annotation) is Lazy:
+        return get_args(annotation)[0]
+    return annotation if hasattr(annotation, "from_params") else None
 
 
 def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
@@ -143,9 +145,13 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
             # of a parameter group.
             if isinstance(item, str) and get_origin(kind) is list:
                 raise ConfigurationError(f"{place} must be a list, found {item!r}")
-    if _is_built(annotation):
+    built = _built(annotation)
+    if built is not None:
         if isinstance(found, (list, int, float)):
             raise ConfigurationError(f"{place} must be an object, found {found!r}")
+        # For an empty object that is built later, AllenNLP's error does not have the place of its key.
+        if found == {} and built in Registrable._registry and built.default_implementation is None:
+            raise ConfigurationError(f'{place} must have a "type", found {{}}')
         # AllenNLP's errors about a bare string do not have the place of its key, those about an object do.
         if isinstance(found, str):
             return {"type": found}
@@ -157,11 +163,12 @@ def name_wrong_config_values() -> None:
     """
     Patches: `allennlp.common.from_params.pop_and_construct_arg`.
 
-    Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
-    found; and `true` in the place of a whole number is read as 1. A string in the place of a list is read letter by
-    letter. A name in a list that is not registered is reported at the key `type`. Numbers that must be at least 1 may
-    be 0, dropout may be above 1, and a warm-up may have a negative number of steps. A list that is too long (`betas`) is cut, and one that is too short is accepted. An empty list in the place of
-    an object is read as an empty object, and a number there is reported without its key.
+    Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value found; and
+    `true` in the place of a whole number is read as 1. A string in the place of a list is read letter by letter. A name
+    in a list that is not registered is reported at the key `type`. Numbers that must be at least 1 may be 0, dropout
+    may be above 1, and a warm-up may have a negative number of steps. A list that is too long (`betas`) is cut, and one
+    that is too short is accepted. An empty list in the place of an object is read as an empty object, and a number
+    there is reported without its key; so is an empty object in the place of one with a `type`.
 
     Can go: when AllenNLP's message has the place and the value, and AllenNLP refuses the wrong values.
     """

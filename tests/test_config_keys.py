@@ -170,6 +170,13 @@ def test_an_object_is_no_list_and_no_number(key, found):
     assert str(error.value) == f'config key "{key}" of Whole must be an object, found {found!r}'
 
 
+@pytest.mark.parametrize("key", ["part", "later", "other"])
+def test_an_empty_object_has_no_type(key):
+    with pytest.raises(ConfigurationError) as error:
+        Whole.from_params(Params({"part": "counting", key: {}}))
+    assert str(error.value) == f'config key "{key}" of Whole must have a "type", found {{}}'
+
+
 def test_null_where_there_may_be_none():
     assert build(limit=None).part.width == 1
     assert Whole.from_params(Params({"part": "counting", "later": None})).later is None

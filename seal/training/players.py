@@ -126,7 +126,7 @@ class Players:
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:
     # Torch keeps every key of a group, and ignores those that it does not know. It checks the learning rate of the
-    # optimizer, but not those of groups. `multi` has no defaults: its settings are in the optimizers that it is made of.
+    # optimizer, but not those of groups. `multi` has no defaults: its settings are in those it is made of.
     place = f"trainer.{player}.optimizer.parameter_groups"
     for group in optimizer.param_groups:
         for key in group if optimizer.defaults else ():

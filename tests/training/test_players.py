@@ -136,7 +136,7 @@ def test_schedulers_count_the_epochs_in_which_their_player_moves():
 def test_epochs_without_batches():
     net = model()
     made = players(net)
-    with pytest.raises(ConfigurationError, match="^data_loader: it gives no batch, .*drop_last, the batch_size may not"):
+    with pytest.raises(ConfigurationError, match="^data_loader: it gives no batch, .*drop_last"):
         made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=0)
 
 
