@@ -2,6 +2,7 @@
 The sentence that reports a user's mistake, made from the error that it led to. Each family of errors has a function.
 """
 
+import os
 import re
 import sys
 import textwrap
@@ -11,6 +12,7 @@ from typing import Any, List, Optional, Tuple
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
+from allennlp.models.archival import CONFIG_NAME
 from torch.multiprocessing import ProcessRaisedException
 
 from seal.common.trained_models import ARCHIVE_ERRORS
@@ -282,3 +284,28 @@ def describe(error: BaseException) -> Optional[str]:
         if sentence is not None:
             return sentence
     return None
+
+
+def describe_stop(error: BaseException) -> str:
+    """
+    What is told when a command is stopped from outside.
+
+    # Parameters
+
+    error : `BaseException`
+        The exception that the signal raised, with its traceback.
+
+    # Returns
+
+    sentence : `str`
+        One line; for a training run, with what continues it.
+    """
+    for module, name, variables in frames_of(error):
+        if (module, name) == ("allennlp.commands.train", "train_model") and "serialization_dir" in variables:
+            if variables["dry_run"] or not os.path.exists(os.path.join(variables["serialization_dir"], CONFIG_NAME)):
+                break
+            if variables["recover"]:
+                return "stopped; the same command continues the run"
+            place = " in the place of --force" if variables["force"] else ""
+            return f"stopped; the same command with --recover{place} continues the run"
+    return "stopped"

@@ -88,14 +88,15 @@ def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
 
-def name_keys_that_differ_from_a_recovered_config() -> None:
+def explain_folders_of_other_runs() -> None:
     """
     Patches: `allennlp.training.util.create_serialization_dir`.
 
     Symptom: `--recover` with another config than the run's ends in a traceback where the run's config lacks a key, and
-    otherwise in an error without the keys that differ.
+    otherwise in an error without the keys that differ. A run whose config was refused leaves a folder, and the error
+    for the corrected config names `--recover` alone, which refuses the correction, too.
 
-    Can go: when AllenNLP's message names the keys.
+    Can go: when AllenNLP's messages name the keys and `--force`.
     """
 
     def create_serialization_dir(original, params, serialization_dir, recover, force):
@@ -108,6 +109,11 @@ def name_keys_that_differ_from_a_recovered_config() -> None:
                 raise ConfigurationError(
                     f"--recover: the config must be that of the run, {path}; it differs in {named}{further}"
                 )
+        if not recover and not force and os.path.isdir(serialization_dir) and os.listdir(serialization_dir):
+            raise ConfigurationError(
+                f"-s {serialization_dir}: the folder is not empty; --force empties it and starts anew, --recover "
+                "continues a run that was stopped"
+            )
         return original(params, serialization_dir, recover, force)
 
     replace_once(training_util, "create_serialization_dir", create_serialization_dir)
@@ -181,7 +187,7 @@ def check_overrides_of_trained_models() -> None:
 
 PATCHES = (
     check_settings_read_before,
-    name_keys_that_differ_from_a_recovered_config,
+    explain_folders_of_other_runs,
     check_that_configs_are_objects,
     check_overrides_of_trained_models,
 )
