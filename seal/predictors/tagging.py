@@ -28,8 +28,8 @@ class TaggingPredictor(LinePredictor):
     ```
 
     A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
-    `sentence` (text) or with `words`, and optionally `id`. Where the model's reader has feature columns, `features` are needed beside
-    `words`: an object of lists, each with a string for each word. The line's record has
+    `sentence` (text) or with `words`, and optionally `id`. Where the model's reader has feature columns, `features` are
+    needed beside `words`: an object of lists, each with a string for each word. The line's record has
 
     - `id`: the line's, if it has one.
     - `words`: those given, or the words into which `tokenizer` splits the sentence.
