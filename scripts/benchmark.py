@@ -217,7 +217,7 @@ def segmentation(arguments: argparse.Namespace) -> Any:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from scripts.measure.command import check_folder, mistakes_of_the_library
+    from scripts.measure.command import check_folder, make_folder, mistakes_of_the_library
     from scripts.measure.suite import UserError
 
     choose("suite", arguments.suite, list(SUITES))
@@ -256,6 +256,7 @@ def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.bench_plots import draw_benchmark
     from scripts.measure.files import replacing
 
+    make_folder("out", arguments.out)
     with mistakes_of_the_library():
         table = pandas.DataFrame(benchmark.run(cases))
     if table.empty:

@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure.command import at_least_one, check_folder, exit_status, mistakes_of_the_library  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
+from scripts.measure.command import make_folder, mistakes_of_the_library  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
@@ -106,6 +107,7 @@ def run(arguments: argparse.Namespace) -> str:
     with mistakes_of_the_library(), chdir(ROOT):
         archive = load(model_path)
         batches = read(archive, data, arguments.batch_size)
+    make_folder("out", out)
     model = archive.model.eval()
     empty_f1 = archive.config.as_dict(quiet=True)["model"].get("empty_f1", 1.0)
     descent = refinement.Descent(

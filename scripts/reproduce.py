@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import configs, provenance  # noqa: E402
-from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder  # noqa: E402
 from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.idle_settings import refuse_idle  # noqa: E402
 from scripts.measure.runner import Runner  # noqa: E402
@@ -319,6 +319,7 @@ def run(arguments: argparse.Namespace, command: str) -> int:
     # Scoring changes the working directory, after which a relative path would mean another folder.
     arguments.out = arguments.out.absolute()
     runs = plan(arguments)
+    make_folder("out", arguments.out)
     for sentence in provenance.changes([run.folder for run in runs if run.trained]):
         print(f"warning: {sentence}", file=sys.stderr)
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure import search_spaces, trials  # noqa: E402
-from scripts.measure.command import at_least_one, exit_status  # noqa: E402
+from scripts.measure.command import at_least_one, check_file, exit_status, make_folder  # noqa: E402
 from scripts.measure.configs import parse_settings  # noqa: E402
 from scripts.measure.idle_settings import refuse_idle  # noqa: E402
 from scripts.measure.search_spaces import SPACES  # noqa: E402
@@ -27,6 +27,8 @@ from scripts.measure.suites import multilabel  # noqa: E402
 from scripts.measure.trials import best_trial, finished  # noqa: E402
 
 EPOCHS = 60
+# A trial's own seed is a thousand times the search's and the trial's number, and below 2**32.
+MOST_SEED = 4_000_000
 EPILOG = """\
 The first trial has the config's own settings, the next ones have its energy weight or one of its learning
 rates three times larger or smaller. The others are chosen by TPE. A trial whose validation score is below
@@ -93,6 +95,8 @@ def check(arguments: argparse.Namespace) -> None:
             "such as .db."
         )
     at_least_one(arguments, "trials", "epochs", "threads")
+    if arguments.seed is not None and not 0 <= arguments.seed <= MOST_SEED:
+        raise UserError(f"--seed must be a number from 0 to {MOST_SEED}, not {arguments.seed}.")
     if arguments.timeout is not None and arguments.timeout <= 0:
         raise UserError(f"--timeout must be above 0, not {arguments.timeout:g}.")
     earlier = search_spaces.earlier_epochs(arguments.dataset, arguments.method, arguments.held)
@@ -107,6 +111,8 @@ def check(arguments: argparse.Namespace) -> None:
         import optuna  # noqa: F401
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is not installed; requirements-measure.txt has it.") from error
+    check_file("storage", storage_path(arguments))
+    make_folder("storage", storage_path(arguments).parent)
 
 
 def refuse_idle_settings(arguments: argparse.Namespace) -> None:

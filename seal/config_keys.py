@@ -14,9 +14,10 @@ import re
 from types import UnionType
 from typing import Any, Iterable, Union, get_args, get_origin
 
-from allennlp.common import Lazy, from_params
+from allennlp.common import Lazy, Registrable, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.modules.token_embedders import embedding
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
@@ -90,22 +91,47 @@ def refuse_unknown_config_keys() -> None:
 _KINDS = {"a int": "a whole number", "a bool": "true or false", "numeric": "a number"}
 
 
-# Keys of any class whose values must be at least 1: AllenNLP accepts any whole number, and fails at it later.
-_FROM_ONE = ("batch_size", "keep_most_recent_by_count", "num_epochs", "num_gradient_accumulation_steps")
+# Keys of any class whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
+_FROM_ONE = (
+    "batch_size",
+    "embedding_dim",
+    "keep_most_recent_by_count",
+    "max_instances",
+    "num_epochs",
+    "num_filters",
+    "num_gradient_accumulation_steps",
+    "step_size",
+)
+
+# The same for at least 0, and for shares that must be below 1; of these, `decay` is that of a moving average.
+_FROM_ZERO = ("warmup_steps",)
+_SHARES = ("decay", "dropout", "layer_dropout_probability", "recurrent_dropout_probability")
 
 
-def _is_built(annotation: Any) -> bool:
-    """Whether the annotation is, apart from null, one class that AllenNLP builds from an object of the config."""
+def _built(annotation: Any) -> Any:
+    """The one class, apart from null, that AllenNLP builds from an object of the config; `None` where there is none."""
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-        return len(kinds) == 1 and _is_built(kinds[0])
-    return get_origin(annotation) is Lazy or hasattr(annotation, "from_params")
+        return _built(kinds[0]) if len(kinds) == 1 else None
+    if get_origin(annotation) is Lazy:
+        return get_args(annotation)[0]
+    return annotation if hasattr(annotation, "from_params") else None
+
+
+def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
+    whole = int in (get_args(annotation) or (annotation,))
+    if name in _FROM_ONE and whole and type(found) is int and found < 1:
+        raise ConfigurationError(f"{place} must be at least 1, found {found}")
+    if name in _FROM_ZERO and type(found) in (int, float) and found < 0:
+        raise ConfigurationError(f"{place} must be at least 0, found {found}")
+    for share in found if isinstance(found, list) else [found]:
+        if name in _SHARES and type(share) in (int, float) and not 0 <= share < 1:
+            raise ConfigurationError(f"{place} must be at least 0 and below 1, found {found}")
 
 
 def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
     """`found` in a form that AllenNLP reads as meant. Raises an error that names `place` where the value is wrong."""
-    if name in _FROM_ONE and type(found) is int and found < 1:
-        raise ConfigurationError(f"{place} must be at least 1, found {found}")
+    _check_range(place, name, found, annotation)
     if get_origin(annotation) is list:
         if not isinstance(found, (list, tuple)):
             raise ConfigurationError(f"{place} must be a list, found {found!r}")
@@ -119,9 +145,13 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
             # of a parameter group.
             if isinstance(item, str) and get_origin(kind) is list:
                 raise ConfigurationError(f"{place} must be a list, found {item!r}")
-    if _is_built(annotation):
+    built = _built(annotation)
+    if built is not None:
         if isinstance(found, (list, int, float)):
             raise ConfigurationError(f"{place} must be an object, found {found!r}")
+        # For an empty object that is built later, AllenNLP's error does not have the place of its key.
+        if found == {} and built in Registrable._registry and built.default_implementation is None:
+            raise ConfigurationError(f'{place} must have a "type", found {{}}')
         # AllenNLP's errors about a bare string do not have the place of its key, those about an object do.
         if isinstance(found, str):
             return {"type": found}
@@ -133,11 +163,12 @@ def name_wrong_config_values() -> None:
     """
     Patches: `allennlp.common.from_params.pop_and_construct_arg`.
 
-    Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value
-    found; and `true` in the place of a whole number is read as 1. A string in the place of a list is read letter by
-    letter. A name in a list that is not registered is reported at the key `type`. Numbers that must be at least 1 may
-    be 0. A list that is too long (`betas`) is cut, and one that is too short is accepted. An empty list in the place of
-    an object is read as an empty object, and a number there is reported without its key.
+    Symptom: `TypeError: Expected num_epochs to be a int.`, without the key's place and without the value found; and
+    `true` in the place of a whole number is read as 1. A string in the place of a list is read letter by letter. A name
+    in a list that is not registered is reported at the key `type`. Numbers that must be at least 1 may be 0, dropout
+    may be above 1, and a warm-up may have a negative number of steps. A list that is too long (`betas`) is cut, and one
+    that is too short is accepted. An empty list in the place of an object is read as an empty object, and a number
+    there is reported without its key; so is an empty object in the place of one with a `type`.
 
     Can go: when AllenNLP's message has the place and the value, and AllenNLP refuses the wrong values.
     """
@@ -241,10 +272,53 @@ def name_wrong_size_of_vectors() -> None:
     replace_once(embedding, "_read_embeddings_from_text_file", read)
 
 
+def name_empty_files_of_vectors() -> None:
+    """
+    Patches: `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile.__init__`.
+
+    Symptom: an empty file of word vectors ends in a traceback.
+
+    Can go: when AllenNLP names the file.
+    """
+
+    def __init__(original, self, file_uri, *args, **kwargs):
+        try:
+            original(self, file_uri, *args, **kwargs)
+        except StopIteration:
+            raise ConfigurationError(f"{file_uri}: the file of word vectors is empty") from None
+
+    replace_once(embedding.EmbeddingsTextFile, "__init__", __init__)
+
+
+def refuse_data_without_instances() -> None:
+    """
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader.iter_instances`.
+
+    Symptom: where a reader gives no instance, the error is one about the key `min_count` of the vocabulary, or there
+    is none and nothing is trained.
+
+    Can go: when AllenNLP's loader refuses to be empty.
+    """
+
+    def iter_instances(original, self):
+        instances = original(self)
+        first = next(instances, None)
+        if first is None:
+            raise ConfigurationError(
+                f"{self.data_path}: no instance is read; see what the file has, and what the dataset_reader leaves out"
+            )
+        yield first
+        yield from instances
+
+    replace_once(MultiProcessDataLoader, "iter_instances", iter_instances)
+
+
 PATCHES = (
     refuse_unknown_config_keys,
     name_wrong_config_values,
     shorten_unknown_type_message,
     name_missing_validation_metric,
     name_wrong_size_of_vectors,
+    name_empty_files_of_vectors,
+    refuse_data_without_instances,
 )

@@ -2,6 +2,7 @@
 The sentence that reports a user's mistake, made from the error that it led to. Each family of errors has a function.
 """
 
+import os
 import re
 import sys
 import textwrap
@@ -11,9 +12,11 @@ from typing import Any, List, Optional, Tuple
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
+from allennlp.models.archival import CONFIG_NAME
 from torch.multiprocessing import ProcessRaisedException
 
 from seal.common.trained_models import ARCHIVE_ERRORS
+from seal.config_keys import suggest
 
 # The modules that read a config: a built-in error that is raised in one of them is about the text of the config.
 _CONFIG_MODULES = (
@@ -23,6 +26,18 @@ _CONFIG_MODULES = (
     "seal.config_keys",
     "seal.whole_configs",
 )
+
+# Functions of AllenNLP that write a file, each with its local variable that names it.
+_WRITERS = {
+    ("allennlp.common.util", "dump_metrics"): "file_path",
+    ("allennlp.evaluation.evaluator", "__call__"): "predictions_output_file",
+}
+
+# Functions of AllenNLP that weight the losses of batches, each with what tells it by which number.
+_WEIGHTING = {
+    ("allennlp.evaluation.evaluator", "__call__"): "--batch-weight-key",
+    ("allennlp.training.util", "evaluate"): 'config key "batch_weight_key"',
+}
 
 # (module, function, local variables) of frames.
 Frames = List[Tuple[str, str, dict]]
@@ -137,9 +152,26 @@ def _file(error: BaseException, frames: Frames) -> Optional[str]:
         return None
     if error.filename is not None:
         return f"{error.filename}: {error.strerror or _one_line(error)}"
+    # An error in writing, such as one of a full disk, does not have the name of the file.
+    module, name, variables = frames[-1] if frames else ("", "", {})
+    if (module, name) in _WRITERS:
+        return f"{variables[_WRITERS[module, name]]}: the file cannot be written ({error.strerror or _one_line(error)})"
     if isinstance(error, FileNotFoundError) or _innermost(frames).startswith("transformers."):
         return _one_line(error)
     return None
+
+
+def _batch_weight(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a key of the batches' weights that the model's output does not have, or not as a number."""
+    place, name, variables = frames[-1] if frames else ("", "", {})
+    key = variables.get("batch_weight_key") if (place, name) in _WEIGHTING else None
+    output = variables.get("output_dict")
+    if not key or not isinstance(output, dict):
+        return None
+    known = [name for name, value in output.items() if isinstance(value, torch.Tensor) and value.numel() == 1]
+    if key in known:
+        return None
+    return f'{_WEIGHTING[place, name]}: the model\'s output has no number "{key}"' + suggest(key, known)
 
 
 def _transformer(error: BaseException, frames: Frames) -> Optional[str]:
@@ -221,6 +253,7 @@ _FAMILIES = (
     _package,
     _predictor_arguments,
     _file,
+    _batch_weight,
     _transformer,
     _unexpected_keyword,
     _number,
@@ -251,3 +284,28 @@ def describe(error: BaseException) -> Optional[str]:
         if sentence is not None:
             return sentence
     return None
+
+
+def describe_stop(error: BaseException) -> str:
+    """
+    What is told when a command is stopped from outside.
+
+    # Parameters
+
+    error : `BaseException`
+        The exception that the signal raised, with its traceback.
+
+    # Returns
+
+    sentence : `str`
+        One line; for a training run, with what continues it.
+    """
+    for module, name, variables in frames_of(error):
+        if (module, name) == ("allennlp.commands.train", "train_model") and "serialization_dir" in variables:
+            if variables["dry_run"] or not os.path.exists(os.path.join(variables["serialization_dir"], CONFIG_NAME)):
+                break
+            if variables["recover"]:
+                return "stopped; the same command continues the run"
+            place = " in the place of --force" if variables["force"] else ""
+            return f"stopped; the same command with --recover{place} continues the run"
+    return "stopped"

@@ -1,6 +1,6 @@
 """
 A user's mistake on the command line ends in one sentence on standard error and exit status 1, not in a
-traceback.
+traceback. So does a command that is stopped, with status 130 (by Control-C) or 143 (by SIGTERM).
 
 The sentence is `error: ...`. The traceback still goes to the run's `out.log`; set `SEAL_TRACEBACK=1` to see
 it on the console too. Only exceptions that leave the `allennlp` command are handled: a script or a notebook
@@ -8,15 +8,18 @@ that imports `seal` keeps Python's tracebacks. What the sentence says is in `sea
 """
 
 import logging
+import multiprocessing
 import os
+import signal
 import sys
 from types import TracebackType
 from typing import Optional, Type
 
 from allennlp.common import logging as allennlp_logging
+from allennlp.common.util import SigTermReceived
 
 from seal.compat import replace_once
-from seal.error_sentences import describe, frames_of
+from seal.error_sentences import describe, describe_stop, frames_of
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +38,21 @@ def discard_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _print(sentence: str) -> None:
+    # A progress bar that the error cut short has left the cursor in the middle of a line.
+    start = "\n" if sys.stderr.isatty() else ""
+    print(f"{start}{sentence}", file=sys.stderr, flush=True)
+
+
+def _end(number: int, error: BaseException) -> None:
+    """Ends the command that a signal has stopped, as a shell expects it."""
+    _print(describe_stop(error))
+    for worker in multiprocessing.active_children():  # Python would wait for them.
+        worker.terminate()
+    # The interpreter takes this from a hook as the exit status.
+    raise SystemExit(128 + number)
+
+
 def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> bool:
     """Prints the sentence for a user's mistake. Returns `False` where there is none and the traceback is needed."""
     if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
@@ -43,6 +61,8 @@ def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[Trace
     if isinstance(error, BrokenPipeError) and printing:
         discard_standard_output()
         return True
+    if isinstance(error, (KeyboardInterrupt, SigTermReceived)) and _in_allennlp_command(error):
+        _end(signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM, error)
     sentence = describe(error) if _in_allennlp_command(error) else None
     if sentence is None:
         return False
@@ -52,9 +72,7 @@ def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[Trace
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.FileHandler):
             handler.handle(record)
-    # A progress bar that the error cut short has left the cursor in the middle of a line.
-    start = "\n" if sys.stderr.isatty() else ""
-    print(f"{start}error: {sentence}", file=sys.stderr, flush=True)
+    _print(f"error: {sentence}")
     return True
 
 

@@ -10,6 +10,7 @@ import json
 import os
 from typing import Any, Dict, List
 
+import torch
 from allennlp.commands import train
 from allennlp.common import params as allennlp_params
 from allennlp.common.checks import ConfigurationError
@@ -21,13 +22,38 @@ from seal.compat import replace_once
 from seal.config_keys import READ_BEFORE, suggest
 
 
+# The keys of `distributed` that AllenNLP reads.
+_OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port")
+
+
+def _check_workers(workers: Dict[str, Any]) -> None:
+    for key in workers:
+        if key not in _OF_WORKERS:
+            raise ConfigurationError(f'config key "distributed.{key}" is unknown' + suggest(key, _OF_WORKERS))
+    devices, nodes = workers["cuda_devices"], workers.get("num_nodes", 1)
+    if any(device < 0 for device in devices) and set(devices) != {-1}:
+        raise ConfigurationError(
+            'config key "distributed.cuda_devices" must have numbers of GPUs, or a -1 for each process on the CPU, '
+            f"found {devices}"
+        )
+    if type(nodes) is not int or nodes < 1:
+        raise ConfigurationError(f'config key "distributed.num_nodes" must be at least 1, found {nodes!r}')
+    there = torch.cuda.device_count()
+    if max(devices, default=-1) >= there:
+        raise ConfigurationError(
+            f'config key "distributed.cuda_devices": there is no GPU {max(devices)} here, whose GPUs are {there}; to '
+            "train on the CPU, give a -1 for each process"
+        )
+
+
 def check_settings_read_before() -> None:
     """
     Patches: `allennlp.commands.train.train_model`.
 
     Symptom: a seed that is not a whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to
     one. `distributed` that is not an object ends in a traceback of AllenNLP. The error for `distributed` without
-    `cuda_devices` does not name that key. `evaluate_on_test` without a `test_data_path` is ignored.
+    `cuda_devices` does not name that key, one for a GPU that is not there names another, and a misspelt key in it is
+    ignored. `evaluate_on_test` without a `test_data_path` is ignored.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """
@@ -48,6 +74,8 @@ def check_settings_read_before() -> None:
                 'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or '
                 f"of a -1 for each process on the CPU, found {workers!r}"
             )
+        if workers is not None:
+            _check_workers(workers)
         if params.get("evaluate_on_test") and params.get("test_data_path") is None:
             raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
         return original(params, *args, **kwargs)
@@ -60,14 +88,15 @@ def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
 
-def name_keys_that_differ_from_a_recovered_config() -> None:
+def explain_folders_of_other_runs() -> None:
     """
     Patches: `allennlp.training.util.create_serialization_dir`.
 
     Symptom: `--recover` with another config than the run's ends in a traceback where the run's config lacks a key, and
-    otherwise in an error without the keys that differ.
+    otherwise in an error without the keys that differ. A run whose config was refused leaves a folder, and the error
+    for the corrected config names `--recover` alone, which refuses the correction, too.
 
-    Can go: when AllenNLP's message names the keys.
+    Can go: when AllenNLP's messages name the keys and `--force`.
     """
 
     def create_serialization_dir(original, params, serialization_dir, recover, force):
@@ -80,6 +109,11 @@ def name_keys_that_differ_from_a_recovered_config() -> None:
                 raise ConfigurationError(
                     f"--recover: the config must be that of the run, {path}; it differs in {named}{further}"
                 )
+        if not recover and not force and os.path.isdir(serialization_dir) and os.listdir(serialization_dir):
+            raise ConfigurationError(
+                f"-s {serialization_dir}: the folder is not empty; --force empties it and starts anew, --recover "
+                "continues a run that was stopped"
+            )
         return original(params, serialization_dir, recover, force)
 
     replace_once(training_util, "create_serialization_dir", create_serialization_dir)
@@ -153,7 +187,7 @@ def check_overrides_of_trained_models() -> None:
 
 PATCHES = (
     check_settings_read_before,
-    name_keys_that_differ_from_a_recovered_config,
+    explain_folders_of_other_runs,
     check_that_configs_are_objects,
     check_overrides_of_trained_models,
 )

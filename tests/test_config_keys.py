@@ -6,6 +6,7 @@ import pytest
 import torch
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer, Trainer
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.optimizers import Optimizer
@@ -38,7 +39,18 @@ class Small(Part):
 
 @Part.register("counting")
 class Counting(Part):
-    def __init__(self, num_epochs: int = 1, weight: float = 1.0, width: int = 1) -> None:
+    def __init__(
+        self,
+        num_epochs: int = 1,
+        weight: float = 1.0,
+        width: int = 1,
+        dropout: Union[float, List[float]] = 0.0,
+        decay: float = 0.9,
+        warmup_steps: int = 0,
+        num_filters: int = 1,
+        step_size: float = 0.0,
+        max_instances: Optional[int] = None,
+    ) -> None:
         self.weight = weight
 
 
@@ -73,6 +85,7 @@ def test_a_right_config_is_built():
     assert build().part.width == 1
     assert build(norm=True).part.norm == 1
     assert build(pair=[1, 2], some=[1, 2, 3]).part.pair == (1, 2)
+    assert build(type="counting", dropout=[0, 0.5], warmup_steps=0, step_size=0, max_instances=None)
     # A class that accepts any key still does.
     assert Whole.from_params(Params({"part": {"type": "open", "any": 1}})).part.kwargs == {"any": 1}
 
@@ -99,6 +112,26 @@ def test_a_right_config_is_built():
         ({"pair": [0.9]}, 'config key "part.pair" of Small must be a list of 2, found [0.9]'),
         ({"pair": [1, 2, 3]}, 'config key "part.pair" of Small must be a list of 2, found [1, 2, 3]'),
         ({"type": "counting", "num_epochs": 0}, 'config key "part.num_epochs" of Counting must be at least 1, found 0'),
+        (
+            {"type": "counting", "num_filters": -1},
+            'config key "part.num_filters" of Counting must be at least 1, found -1',
+        ),
+        (
+            {"type": "counting", "max_instances": 0},
+            'config key "part.max_instances" of Counting must be at least 1, found 0',
+        ),
+        (
+            {"type": "counting", "warmup_steps": -5},
+            'config key "part.warmup_steps" of Counting must be at least 0, found -5',
+        ),
+        (
+            {"type": "counting", "decay": 1.9},
+            'config key "part.decay" of Counting must be at least 0 and below 1, found 1.9',
+        ),
+        (
+            {"type": "counting", "dropout": [0.5, 1]},
+            'config key "part.dropout" of Counting must be at least 0 and below 1, found [0.5, 1]',
+        ),
     ],
 )
 def test_a_wrong_one_is_named(part, sentence):
@@ -135,6 +168,13 @@ def test_an_object_is_no_list_and_no_number(key, found):
     with pytest.raises(ConfigurationError) as error:
         Whole.from_params(Params({"part": "counting", key: found}))
     assert str(error.value) == f'config key "{key}" of Whole must be an object, found {found!r}'
+
+
+@pytest.mark.parametrize("key", ["part", "later", "other"])
+def test_an_empty_object_has_no_type(key):
+    with pytest.raises(ConfigurationError) as error:
+        Whole.from_params(Params({"part": "counting", key: {}}))
+    assert str(error.value) == f'config key "{key}" of Whole must have a "type", found {{}}'
 
 
 def test_null_where_there_may_be_none():
@@ -196,6 +236,15 @@ def test_the_patterns_of_a_group_are_a_list():
 def test_optimizer_keys_are_checked():
     with pytest.raises(ConfigurationError, match='"lrr" is unknown to AdamOptimizer; did you mean "lr"'):
         Optimizer.from_params(Params({"type": "adam", "lrr": 0.1}), model_parameters=[])
+
+
+def test_an_empty_file_of_vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("")
+    with pytest.raises(ConfigurationError, match=f"^{path}: the file of word vectors is empty$"):
+        EmbeddingsTextFile(str(path))
+    path.write_text("a 1.0\n")
+    assert EmbeddingsTextFile(str(path)).read() == "a 1.0\n"
 
 
 def test_a_validation_metric_that_is_not_reported():

@@ -5,19 +5,22 @@ import json
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
 
-from seal import user_errors
+from seal import error_sentences, user_errors
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -77,7 +80,16 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         # Values that a constructor refuses: at once, when the object is built later, and in its base class.
         ('{"model.encoder.num_layers": 0}', 'config key "model.encoder": num_layers must be greater than zero'),
         ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
-        ('{"dataset_reader.max_instances": -1}', 'config key "dataset_reader": If specified, max_instances'),
+        ('{"dataset_reader.max_instances": 0}', 'config key "dataset_reader.max_instances" of SequenceTaggingDatasetR'),
+        (
+            '{"trainer.learning_rate_scheduler": {"type": "step", "step_size": 0}}',
+            'config key "trainer.learning_rate_scheduler.step_size" of StepLearningRateScheduler must be at least 1',
+        ),
+        (
+            '{"trainer.moving_average": {"type": "exponential", "decay": 1.9}}',
+            'config key "trainer.moving_average.decay" of ExponentialMovingAverage must be at least 0 and below 1, f',
+        ),
+        ('{"model.encoder.dropout": 1.5}', 'config key "model.encoder.dropout" of LstmSeq2SeqEncoder must be at least'),
         # The same of a constructor that is patched.
         (
             '{"trainer.learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 2}}',
@@ -89,6 +101,22 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
         ('{"pytorch_seed": 1.5}', 'config key "pytorch_seed" must be a whole number from 0 to 4294967295, found 1.5'),
         ('{"distributed": [-1, -1]}', 'config key "distributed" must be an object with "cuda_devices", a list'),
         ('{"distributed": {"cuda_device": [0, 1]}}', 'config key "distributed" must be an object with "cuda_devices"'),
+        (
+            '{"distributed": {"cuda_devices": [-1, -1], "num_nods": 2}}',
+            'config key "distributed.num_nods" is unknown; did you mean "num_nodes"?',
+        ),
+        (
+            '{"distributed": {"cuda_devices": [-1, -1], "num_nodes": 0}}',
+            'config key "distributed.num_nodes" must be at least 1, found 0',
+        ),
+        (
+            '{"distributed": {"cuda_devices": [-2, -3]}}',
+            'config key "distributed.cuda_devices" must have numbers of GPUs, or a -1 for each process on the CPU, f',
+        ),
+        (
+            '{"distributed": {"cuda_devices": [0, 99]}}',
+            'config key "distributed.cuda_devices": there is no GPU 99 here, whose GPUs are ',
+        ),
         ('{"evaluate_on_test": true}', 'config key "evaluate_on_test" needs a "test_data_path", and there is none'),
         ('{"evaluate_on_test": true, "test_data_path": null}', 'config key "evaluate_on_test" needs a "test_data_'),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
@@ -368,6 +396,26 @@ def test_an_output_that_cannot_be_written(command, archive, tmp_path, path, reas
     assert told == f"error: --output-file: '{path}' cannot be written ({reason}); predictions are missing.\n"
 
 
+@pytest.mark.parametrize("option", ["--output-file", "--predictions-output-file"])
+def test_an_output_of_an_evaluation_on_a_full_disk(command, archive, tmp_path, option):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("/dev/full is not here")
+    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), option, "/dev/full")
+    assert told == "error: /dev/full: the file cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("key, end", [("los", '; did you mean "loss"?'), ("zzz", "; choose from: loss")])
+def test_weights_of_batches_that_the_output_lacks(command, archive, tmp_path, key, end):
+    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "--batch-weight-key", key)
+    assert told == f'error: --batch-weight-key: the model\'s output has no number "{key}"{end}\n'
+
+
+def test_data_without_instances(command, config, tmp_path):
+    (tmp_path / "train.tsv").write_text("\n")
+    told = command("train", config, "-s", str(tmp_path / "run"))
+    assert told.startswith(f"error: {tmp_path / 'train.tsv'}: no instance is read; ") and told.count("\n") == 1
+
+
 def test_a_damaged_input(command, archive, tmp_path):
     path = tmp_path / "lines.txt.gz"
     path.write_bytes(b"no archive")
@@ -506,6 +554,79 @@ def test_two_processes(config, tmp_path, wrong, sentence):
     else:
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1].startswith(sentence)
+
+
+class Waiting(TrainerCallback):
+    """Tells by a file that training has begun, and waits for a signal."""
+
+    def on_batch(self, trainer, *args, **kwargs) -> None:
+        Path(trainer._serialization_dir, "begun").touch()
+        time.sleep(60)
+
+
+TrainerCallback.register("waiting", exist_ok=True)(Waiting)
+
+
+@pytest.mark.parametrize(
+    "number, status, devices",
+    [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, None), (signal.SIGTERM, 143, [-1, -1])],
+)
+def test_a_run_that_is_stopped(config, tmp_path, number, status, devices):
+    run = tmp_path / "run"
+    overrides = {"trainer.callbacks": ["waiting"]}
+    if devices is not None:
+        overrides["distributed"] = {"cuda_devices": devices}
+    more = ("--include-package", "tests.test_user_errors", "-o", json.dumps(overrides))
+    command = [sys.executable, "-m", "allennlp", "train", config, "-s", str(run), *more]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 200
+    while not (run / "begun").exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    process.send_signal(number)
+    told = process.communicate(timeout=50)[1]
+    assert process.returncode == status
+    # It follows a progress bar; Python adds a warning about the semaphores of several processes.
+    assert "stopped; the same command with --recover continues the run\n" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({}, "stopped; the same command with --recover continues the run"),
+        ({"recover": True}, "stopped; the same command continues the run"),
+        ({"force": True}, "stopped; the same command with --recover in the place of --force continues the run"),
+        ({"dry_run": True}, "stopped"),
+    ],
+)
+def test_what_is_told_of_a_run_that_is_stopped(config, tmp_path, monkeypatch, given, told):
+    from allennlp.commands import train
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    run = str(tmp_path / "run")
+    if "recover" in given:
+        train_model_from_file(config, run)
+    monkeypatch.setattr(train, "_train_worker", stop)
+    with pytest.raises(KeyboardInterrupt) as error:
+        train_model_from_file(config, run, **given)
+    assert error_sentences.describe_stop(error.value) == told
+
+
+@pytest.mark.parametrize("error, status", [(KeyboardInterrupt(), 130), (SigTermReceived(), 143)])
+def test_another_command_that_is_stopped(command, archive, monkeypatch, capsys, error, status):
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr("allennlp.commands.predict._get_predictor", stop)
+    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", str(archive), "x"])
+    with pytest.raises(type(error)) as raised:
+        main(prog="allennlp")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        sys.excepthook(raised.type, raised.value, raised.tb)
+    assert ended.value.code == status and capsys.readouterr().err == "stopped\n"
 
 
 def test_handlers_of_other_kinds_do_not_get_the_traceback(command, capsys):

@@ -44,3 +44,12 @@ def test_the_config_of_a_run_that_goes_on(tmp_path, change, told):
     with pytest.raises(ConfigurationError, match=f"--recover: the config must be that of the run, .*{told}$"):
         training_util.create_serialization_dir(Params({**config, **change}), str(tmp_path), True, False)
     training_util.create_serialization_dir(Params(config), str(tmp_path), True, False)
+
+
+def test_a_folder_that_is_not_empty(tmp_path):
+    (tmp_path / "out.log").write_text("")
+    with pytest.raises(ConfigurationError, match="the folder is not empty; --force empties it .*, --recover"):
+        training_util.create_serialization_dir(Params({}), str(tmp_path), False, False)
+    training_util.create_serialization_dir(Params({}), str(tmp_path), False, True)
+    assert not list(tmp_path.iterdir())
+    training_util.create_serialization_dir(Params({}), str(tmp_path), False, False)

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable, Iterator, Optional
@@ -53,6 +54,23 @@ def check_folder(option: str, folder: Path) -> None:
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             raise UserError(f"--{option}: {path} is a file, not a folder.")
+
+
+def make_folder(option: str, folder: Path) -> None:
+    """
+    Makes a folder, if there is none, so that nothing is measured that cannot be written.
+
+    # Raises
+
+    `UserError` if there cannot be such a folder, or no file can be made in it.
+    """
+    check_folder(option, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(f"--{option}: {folder} cannot be written to ({error.strerror}).") from error
 
 
 def check_file(option: str, path: Path) -> None:

@@ -1,4 +1,4 @@
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -43,7 +43,7 @@ class NamedColumns:
 
         # Raises
 
-        `ConfigurationError` if the names are not those of the vocabulary, whatever their order.
+        `ConfigurationError` if the names are not those of the vocabulary, whatever their order, or one is there twice.
         """
         if self._order is None or self._order[0] is not vocab:
             self._order = (vocab, self._order_of(vocab))
@@ -51,13 +51,17 @@ class NamedColumns:
 
     def _order_of(self, vocab: Vocabulary) -> numpy.ndarray:
         known = vocab.get_token_to_index_vocabulary(self.namespace)
+        seen: Set[str] = set()
         for name in self.names:
+            if name in seen:
+                raise ConfigurationError(f"{self._source}: the {self._what} '{name}' is there twice.")
+            seen.add(name)
             if name not in known:
                 raise ConfigurationError(
                     f"{self._source}: the {self._what} '{name}' is not among those the model was trained with."
                 )
         if len(known) > len(self.names):
-            missing = next(name for name in known if name not in set(self.names))
+            missing = next(name for name in known if name not in seen)
             raise ConfigurationError(
                 f"{self._source}: the {self._what} '{missing}' is missing, which the model was trained with."
             )

@@ -2,7 +2,6 @@
 The base of the predictors of label sets.
 """
 
-import json
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Type
 
@@ -116,14 +115,3 @@ def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]
         yield
     finally:
         model.decision = own
-
-
-def id_of(inputs: JsonDict) -> JsonDict:
-    """The start of a line's record: its `id`, where the line has one."""
-    if "id" not in inputs:
-        return {}
-    try:
-        json.dumps(inputs["id"], allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
-    return {"id": inputs["id"]}

@@ -1,12 +1,14 @@
 import json
 import math
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Dict, List, Optional, Tuple, Type
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
+
+from seal.common.quoting import short
 
 
 class Line(dict):
@@ -31,9 +33,9 @@ class Line(dict):
 
 class LinePredictor(Predictor):
     """
-    The base of seal's predictors. Each line of `allennlp predict`'s input has a record, in order. The record of a wrong
-    line has only `error`, a sentence, and the other lines are still predicted. Where the input does not come from a
-    line, a mistake in it is raised.
+    The base of seal's predictors. Each line of `allennlp predict`'s input has a record, in order, which begins with the
+    line's `id` where it has one. The record of a wrong line has beside it only `error`, a sentence, and the other lines
+    are still predicted. Where the input does not come from a line, a mistake in it is raised.
 
     A predictor defines how a line becomes a request (`read`), how a request becomes input of the model (`prepare`), and
     how many of these become records at once (`records`).
@@ -47,6 +49,9 @@ class LinePredictor(Predictor):
     energy : `bool`, optional (default = `False`)
         Whether the model gives the energy, too.
     """
+
+    #: The keys that an object of the input may have beside `id`; `None`: any.
+    keys: Optional[Tuple[str, ...]] = None
 
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False
@@ -119,14 +124,23 @@ class LinePredictor(Predictor):
                 records[place] = dict(item)
                 continue
             try:
-                good[place] = self.prepare(item)
+                records[place] = id_of(item)
+                prepared = self.prepare(item)
+                self._check_keys(item)
+                good[place] = prepared
             except ConfigurationError as error:
                 if not isinstance(item, Line):
                     raise
-                records[place] = wrong_line(item.number, error)
+                records[place].update(wrong_line(item.number, error))
         for place, record in zip(good, self.records(list(good.values()))):
-            records[place] = record
+            records[place].update(record)
         return records
+
+    def _check_keys(self, inputs: JsonDict) -> None:
+        """Raises an error for a key that nothing reads, which may be a misspelt one."""
+        for key in inputs:
+            if self.keys is not None and key not in ("id", *self.keys):
+                raise ConfigurationError(f"the key {short(key)} is unknown; there are {', '.join(self.keys)}, id.")
 
     def dump_line(self, outputs: JsonDict) -> str:
         """A record as a line of strict JSON in ASCII, which a console or a file of any encoding can hold."""
@@ -171,6 +185,17 @@ def check_request(
         raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
     if energy and model.loss_net is None:
         raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
+
+
+def id_of(inputs: Any) -> JsonDict:
+    """The start of a line's record: its `id`, where the line has one."""
+    if not isinstance(inputs, dict) or "id" not in inputs:
+        return {}
+    try:
+        json.dumps(inputs["id"], allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
+    return {"id": inputs["id"]}
 
 
 def wrong_line(number: int, error: Exception) -> JsonDict:

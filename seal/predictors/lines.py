@@ -42,19 +42,18 @@ def read_line(line: str) -> Dict[str, Any]:
     # Returns
 
     `Dict[str, Any]`
-        With `sentence` or `words`, as `read_request` accepts it.
+        For `read_request`.
 
     # Raises
 
     `ConfigurationError`
-        Where the line is wrong.
+        Where the line has no object.
     """
     line = decodable(line)
     if not line.lstrip().startswith("{"):
         inputs: Dict[str, Any] = {"sentence": line}
     else:
         inputs = read_json(line, "the line starts with '{' and is not JSON")
-    read_request(inputs)
     return inputs
 
 
@@ -90,7 +89,7 @@ def read_request(inputs: Any) -> SentenceRequest:
     # Parameters
 
     inputs : `Dict[str, Any]`
-        `sentence`, or `words` and optionally `predicates`. Other keys are ignored.
+        `sentence`, or `words` and optionally `predicates`.
 
     # Returns
 

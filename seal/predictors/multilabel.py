@@ -2,7 +2,7 @@
 Labels of feature vectors.
 """
 
-from typing import Any, List, Tuple
+from typing import Any, List
 
 import numpy
 import torch
@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.predictors.features import FeatureRows, read_record
-from seal.predictors.label_sets import LabelSetPredictor, id_of
+from seal.predictors.label_sets import LabelSetPredictor
 
 
 @Predictor.register("seal_multilabel")
@@ -36,7 +36,7 @@ class MultilabelPredictor(LabelSetPredictor):
     A nominal attribute with values other than yes and no is one attribute for each value, `name=value`. `null` in the
     place of a number is a missing value. `dataset_reader.missing` says what replaces it, by default the training
     data's mean, which is known where `dataset_reader.statistics_from` names the training file. A model trained with
-    `standardize` always needs that file, because features are brought to its scale. Other keys are ignored.
+    `standardize` always needs that file, because features are brought to its scale.
 
     Its record has
 
@@ -47,8 +47,8 @@ class MultilabelPredictor(LabelSetPredictor):
     - `energy`: the loss-net's energy of the predicted labels together; low is good.
     - `probabilities`: the probability of every label, in the order of the model's vocabulary.
 
-    The last three are given on request. Each line has a record, in order; the record of a wrong line has only `error`,
-    a sentence. A number that is not finite is `null`.
+    The last three are given on request. Each line has a record, in order; the record of a wrong line has, beside its
+    `id`, only `error`, a sentence. A number that is not finite is `null`.
 
     # Parameters
 
@@ -72,6 +72,7 @@ class MultilabelPredictor(LabelSetPredictor):
     """
 
     registered_name = "seal_multilabel"
+    keys = ("features", "by")
 
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, **arguments: Any
@@ -95,15 +96,13 @@ class MultilabelPredictor(LabelSetPredictor):
     def read(self, line: str) -> JsonDict:
         return read_record(line)
 
-    def prepare(self, inputs: JsonDict) -> Tuple[JsonDict, numpy.ndarray]:
-        row = self._rows.row(inputs)
-        return id_of(inputs), row
+    def prepare(self, inputs: JsonDict) -> numpy.ndarray:
+        return self._rows.row(inputs)
 
-    def records(self, prepared: List[Tuple[JsonDict, numpy.ndarray]]) -> List[JsonDict]:
+    def records(self, prepared: List[numpy.ndarray]) -> List[JsonDict]:
         if not prepared:
             return []
-        records, rows = zip(*prepared)
-        return self._labelled(list(records), torch.from_numpy(self._rows.standardized(numpy.stack(rows))))
+        return self._labelled(torch.from_numpy(self._rows.standardized(numpy.stack(prepared))))
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
@@ -145,9 +144,8 @@ class MultilabelPredictor(LabelSetPredictor):
             instance.index_fields(self._model.vocab)
             metadata = instance.fields.get("metadata")
             records.append({} if metadata is None else {"id": metadata.metadata["source"]})
-        return self._labelled(records, torch.stack([instance["features"].tensor for instance in instances]))
+        found = self._labelled(torch.stack([instance["features"].tensor for instance in instances]))
+        return [{**record, **more} for record, more in zip(records, found)]
 
-    def _labelled(self, records: List[JsonDict], features: torch.Tensor) -> List[JsonDict]:
-        for record, more in zip(records, self._predict({"features": features.to(self._model.tuned_threshold)})):
-            record.update(more)
-        return records
+    def _labelled(self, features: torch.Tensor) -> List[JsonDict]:
+        return self._predict({"features": features.to(self._model.tuned_threshold)})

@@ -4,7 +4,7 @@ Foreground masks of images.
 
 import os
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy
 import torch
@@ -14,6 +14,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
@@ -25,6 +26,8 @@ from seal.predictors.lines import decodable
 
 #: The colour of the foreground in an overlay, and its share in the mixture with the image.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5
+#: The keyword, in the files that are written, under which the image is named that they are of.
+SOURCE = "Source"
 #: The most bytes of an image's name in the names of its files: file systems allow 255 for a whole name.
 LONGEST_NAME = 200
 
@@ -59,10 +62,11 @@ class SegmentationPredictor(LinePredictor):
     ```
 
     A line of `allennlp predict`'s input is a JSON object with `image`, the path of an image file; or with `images`, the
-    path of an `.npz` with the array `images`, and `row`, the image's index in it, from 0. Other keys are ignored. An
-    image may be of another size than those of training: it is resized to `dataset_reader.resize` where that is set, and
+    path of an `.npz` with the array `images`, and `row`, the image's index in it, from 0; and optionally `id`. An image
+    may be of another size than those of training: it is resized to `dataset_reader.resize` where that is set, and
     otherwise predicted in its own size, by parts. The line's record has
 
+    - `id`: the line's, if it has one.
     - `image`: the file, with `:row` of an `.npz`.
     - `size`: width and height, in pixels.
     - `foreground`: its share of the pixels, in [0, 1].
@@ -71,10 +75,11 @@ class SegmentationPredictor(LinePredictor):
     - `description`: these in one line to read.
     - `energy`: where it was asked for, the loss-net's energy of the mask; low is good.
     - `mask_file`, `overlay_file`: where a `folder` was given, the paths of two PNGs of the image's size: the mask in
-      grey, with values 0 and 255, and the image with its foreground in red.
+      grey, with values 0 and 255, and the image with its foreground in red. Where the folder has files of this name,
+      those of the same image are replaced, and those of another are kept: the name gets a number.
 
-    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
-    finite is `null`.
+    Each line has a record, in order; the record of a wrong line has, beside its `id`, only `error`, a sentence. A
+    number that is not finite is `null`.
 
     # Parameters
 
@@ -93,6 +98,8 @@ class SegmentationPredictor(LinePredictor):
     loss-net.
     """
 
+    keys = ("image", "images", "row")
+
     def __init__(
         self,
         model: Model,
@@ -109,8 +116,8 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError(f"folder: {folder} is a file.")
         super().__init__(model, dataset_reader, frozen, energy)
         self._folder = folder
-        # For each name of files that have been written, how often it has been asked for.
-        self._written: Dict[str, int] = {}
+        # The names of files that have been written.
+        self._written: Set[str] = set()
 
     def predict(self, image: str) -> JsonDict:
         """
@@ -213,27 +220,47 @@ class SegmentationPredictor(LinePredictor):
         return record
 
     def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
-        """Writes both files under a name that no earlier image of this predictor has, and returns their paths."""
+        """Writes both files under a name that no other image has in the folder, and returns their paths."""
         file, _, row = picture.name.rpartition(":")
         stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
         name = os.path.splitext(os.path.basename(stem))[0]
         while len(os.fsencode(name)) > LONGEST_NAME:
             name = name[:-1]
         name += row
-        asked = name
+        asked, number = name, 1
         # `p.2` may be the second `p`, or an image's own name.
-        while name in self._written:
-            self._written[asked] += 1
-            name = f"{asked}.{self._written[asked]}"
-        self._written[name] = 1
+        while name in self._written or any(_is_of_another(path, picture) for path in self._files(name)):
+            number += 1
+            name = f"{asked}.{number}"
+        self._written.add(name)
         os.makedirs(self._folder, exist_ok=True)
+        about = PngInfo()
+        about.add_text(SOURCE, _source(picture))
         overlay = picture.pixels.copy()
         overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
-        mask_file = os.path.join(self._folder, f"{name}.mask.png")
-        overlay_file = os.path.join(self._folder, f"{name}.overlay.png")
-        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file)
-        Image.fromarray(overlay).save(overlay_file)
+        mask_file, overlay_file = self._files(name)
+        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file, pnginfo=about)
+        Image.fromarray(overlay).save(overlay_file, pnginfo=about)
         return {"mask_file": mask_file, "overlay_file": overlay_file}
+
+    def _files(self, name: str) -> List[str]:
+        return [os.path.join(self._folder, f"{name}.{what}.png") for what in ("mask", "overlay")]
+
+
+def _source(picture: Picture) -> str:
+    """What the files of an image say about where they are from, in ASCII."""
+    return picture.name.encode("ascii", "backslashreplace").decode()
+
+
+def _is_of_another(path: str, picture: Picture) -> bool:
+    """Whether a file is there, and is not what an earlier run has written for the image."""
+    if not os.path.exists(path):
+        return False
+    try:
+        with Image.open(path) as found:
+            return found.info.get(SOURCE) != _source(picture)
+    except OSError:  # It is no image.
+        return True
 
 
 def _check_object(inputs: Any) -> None:

@@ -33,8 +33,9 @@ class SrlPredictor(LinePredictor):
 
     A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON
     object with `sentence` (text), or with `words` and optionally `predicates` (a list of indices; without it
-    they are found). Its record has
+    they are found); and optionally `id`. `frames`, as files of data have them, are ignored. Its record has
 
+    - `id`: the line's, if it has one.
     - `words`: those given, or the words into which spaCy's rules split the sentence.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the
       words joined by a space.
@@ -48,8 +49,8 @@ class SrlPredictor(LinePredictor):
         - `probability`: the probability of the whole frame, in [0, 1].
         - `energy`: where it was asked for, the loss-net's energy of the frame; low is good.
 
-    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
-    finite is `null`.
+    Each line has a record, in order; the record of a wrong line has, beside its `id`, only `error`, a sentence. A
+    number that is not finite is `null`.
 
     # Parameters
 
@@ -73,6 +74,8 @@ class SrlPredictor(LinePredictor):
     `ConfigurationError` if an argument is unknown or out of range, the spaCy model is missing, or the energy
     is asked of a model without a loss-net.
     """
+
+    keys = ("sentence", "words", "predicates", "frames")
 
     def __init__(
         self,

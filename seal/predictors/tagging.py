@@ -28,9 +28,10 @@ class TaggingPredictor(LinePredictor):
     ```
 
     A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
-    `sentence` (text) or with `words`. Where the model's reader has feature columns, `features` are needed beside
-    `words`: an object of lists, each with a string for each word. The line's record has
+    `sentence` (text) or with `words`, and optionally `id`. Where the model's reader has feature columns, `features` are
+    needed beside `words`: an object of lists, each with a string for each word. The line's record has
 
+    - `id`: the line's, if it has one.
     - `words`: those given, or the words into which `tokenizer` splits the sentence.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
       joined by a space.
@@ -41,8 +42,8 @@ class TaggingPredictor(LinePredictor):
     - `probability`: the probability of all tags together, in [0, 1].
     - `energy`: where it was asked for, the loss-net's energy of the tags; low is good.
 
-    Each line has a record, in order; the record of a wrong line has only `error`, a sentence. A number that is not
-    finite is `null`.
+    Each line has a record, in order; the record of a wrong line has, beside its `id`, only `error`, a sentence. A
+    number that is not finite is `null`.
 
     # Parameters
 
@@ -61,6 +62,8 @@ class TaggingPredictor(LinePredictor):
     `ConfigurationError` if an argument is unknown or out of range, or the energy is asked of a model without a
     loss-net.
     """
+
+    keys = ("sentence", "words", "features")
 
     def __init__(
         self,

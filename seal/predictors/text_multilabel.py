@@ -2,7 +2,7 @@
 Labels of raw text.
 """
 
-from typing import List, Tuple
+from typing import List
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
-from seal.predictors.label_sets import LabelSetPredictor, id_of
+from seal.predictors.label_sets import LabelSetPredictor
 from seal.predictors.line_predictor import without
 from seal.predictors.lines import decodable
 
@@ -30,7 +30,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     A line of `allennlp predict`'s input is plain text or, where it starts with `{`, a JSON object with the keys that
     the reader joins to a text (all of its `text_keys`, or else `text` or another of the keys that JSON lines may have)
-    and optionally `id`. Its record has
+    and optionally `id`; other keys, which files of data have, are ignored. Its record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, the text's `file:line`.
     - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
@@ -39,8 +39,8 @@ class TextMultilabelPredictor(LabelSetPredictor):
     - `energy`: the loss-net's energy of the predicted labels together; low is good.
     - `probabilities`: the probability of every label, in the order of the model's vocabulary.
 
-    The last three are given on request. Each line has a record, in order; the record of a wrong line has only `error`,
-    a sentence. A number that is not finite is `null`.
+    The last three are given on request. Each line has a record, in order; the record of a wrong line has, beside its
+    `id`, only `error`, a sentence. A number that is not finite is `null`.
 
     # Parameters
 
@@ -86,7 +86,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
             return {"text": _Whole(line)}
         return read_json(line, "the line starts with '{' and is not JSON")
 
-    def prepare(self, inputs: JsonDict) -> Tuple[JsonDict, Instance]:
+    def prepare(self, inputs: JsonDict) -> Instance:
         if not isinstance(inputs, dict):
             raise ConfigurationError(f"expected an object with a text, found {short(inputs)}.")
         text = inputs.get("text")
@@ -95,11 +95,10 @@ class TextMultilabelPredictor(LabelSetPredictor):
         instance = self._dataset_reader.text_to_instance(text)
         self._model.check_length(len(instance["tokens"]))
         self._dataset_reader.apply_token_indexers(instance)
-        return id_of(inputs), instance
+        return instance
 
-    def records(self, prepared: List[Tuple[JsonDict, Instance]]) -> List[JsonDict]:
-        labelled = self._labelled([instance for _, instance in prepared])
-        return [{**found, **record} for (found, _), record in zip(prepared, labelled)]
+    def records(self, prepared: List[Instance]) -> List[JsonDict]:
+        return self._labelled(prepared)
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold labels are ignored."""

@@ -35,6 +35,11 @@ class Score(Registrable):
         raise NotImplementedError
 
 
+def _check_zero_division(value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ConfigurationError(f"score.zero_division: a score, from 0 to 1, not {value}.")
+
+
 def _ratio(numerator: torch.Tensor, denominator: torch.Tensor, zero_division: float) -> torch.Tensor:
     empty = denominator == 0
     return torch.where(empty, zero_division, numerator / denominator.masked_fill(empty, 1.0))
@@ -50,9 +55,14 @@ class SoftF1(Score):
 
     zero_division : `float`, optional (default = `1.0`)
         The score where both the output and gold are empty; 1 makes the cost of gold against itself 0.
+
+    # Raises
+
+    `ConfigurationError` if `zero_division` is not in [0, 1].
     """
 
     def __init__(self, zero_division: float = 1.0) -> None:
+        _check_zero_division(zero_division)
         self._zero_division = zero_division
 
     def __call__(self, output_space, outputs, gold, mask=None):
@@ -69,9 +79,14 @@ class SoftIoU(Score):
 
     zero_division : `float`, optional (default = `1.0`)
         The score where both the output and gold are empty.
+
+    # Raises
+
+    `ConfigurationError` if `zero_division` is not in [0, 1].
     """
 
     def __init__(self, zero_division: float = 1.0) -> None:
+        _check_zero_division(zero_division)
         self._zero_division = zero_division
 
     def __call__(self, output_space, outputs, gold, mask=None):
@@ -92,7 +107,7 @@ class TokenAccuracy(SoftF1):
 
     # Raises
 
-    `ConfigurationError` if the outputs are not tag sequences.
+    `ConfigurationError` if `zero_division` is not in [0, 1], or the outputs are not tag sequences.
     """
 
     def __call__(self, output_space, outputs, gold, mask=None):

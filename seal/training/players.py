@@ -1,3 +1,4 @@
+import math
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -101,6 +102,17 @@ class Players:
     def scheduler(
         self, optimizer: TwoPlayerOptimizer, num_steps_per_epoch: Optional[int], **_: Any
     ) -> TwoPlayerScheduler:
+        """
+        # Raises
+
+        `ConfigurationError` if an epoch has no steps.
+        """
+        if num_steps_per_epoch == 0:
+            raise ConfigurationError(
+                "data_loader: it gives no batch, so that nothing would be trained; with drop_last, the batch_size may "
+                "not be larger than the number of instances."
+            )
+
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             return self._players[name].learning_rate_scheduler.construct(
                 optimizer=optimizer.players[name],
@@ -113,12 +125,16 @@ class Players:
 
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:
-    # Torch keeps every key of a group, and ignores those that it does not know. `multi` has no defaults: its settings
-    # are in the optimizers that it is made of.
-    for group in optimizer.param_groups if optimizer.defaults else ():
-        for key in group:
+    # Torch keeps every key of a group, and ignores those that it does not know. It checks the learning rate of the
+    # optimizer, but not those of groups. `multi` has no defaults: its settings are in those it is made of.
+    place = f"trainer.{player}.optimizer.parameter_groups"
+    for group in optimizer.param_groups:
+        for key in group if optimizer.defaults else ():
             if key != "params" and key not in optimizer.defaults:
                 raise ConfigurationError(
-                    f"trainer.{player}.optimizer.parameter_groups: {type(optimizer).__name__} has no setting '{key}'; "
+                    f"{place}: {type(optimizer).__name__} has no setting '{key}'; "
                     f"choose from: {', '.join(sorted(optimizer.defaults))}."
                 )
+        rate = group.get("lr", 0)
+        if type(rate) not in (int, float) or not 0 <= rate < math.inf:
+            raise ConfigurationError(f"{place}: lr must be a number that is at least 0, not {rate!r}.")

@@ -39,3 +39,6 @@ def test_other_names_are_an_error():
         columns("a", "z").order(vocabulary("a", "b"))
     with pytest.raises(ConfigurationError, match="fruit.arff: the label 'b' is missing"):
         columns("a").order(vocabulary("a", "b"))
+    for names in (("a", "a"), ("a", "b", "a")):
+        with pytest.raises(ConfigurationError, match="fruit.arff: the label 'a' is there twice"):
+            columns(*names).order(vocabulary("a", "b"))

@@ -8,10 +8,14 @@ from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
 
 
 class Numbers(LinePredictor):
+    keys = ("number", "unit")
+
     def __init__(self):
         self.lines = 0
 
     def read(self, line):
+        if line.startswith("{"):
+            return json.loads(line)
         if not line.isdigit():
             raise ConfigurationError(f"{line} is no number.")
         return {"number": int(line)}
@@ -34,6 +38,29 @@ def test_a_wrong_line_is_told_with_its_number_and_the_others_go_on():
         {"error": "line 3 (blank lines not counted): 10 is too much."},
         {"number": 4, "of": 2},
     ]
+
+
+def test_every_record_has_the_id_of_its_line():
+    predictor = Numbers()
+    lines = ('{"number": 3, "id": "a"}', '{"number": 10, "id": ["b"]}', '{"number": 4, "id": NaN}', '{"number": 4}')
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert records == [
+        {"id": "a", "number": 3, "of": 2},
+        {"id": ["b"], "error": "line 2 (blank lines not counted): 10 is too much."},
+        {"error": "line 3 (blank lines not counted): 'id' holds something that JSON cannot hold."},
+        {"number": 4, "of": 2},
+    ]
+    assert list(records[0]) == ["id", "number", "of"]
+
+
+def test_a_key_that_nothing_reads():
+    predictor = Numbers()
+    record = predictor.predict_json(predictor.load_line('{"number": 3, "id": 1, "untis": "m"}'))
+    told = "the key 'untis' is unknown; there are number, unit, id."
+    assert record == {"id": 1, "error": f"line 1 (blank lines not counted): {told}"}
+    with pytest.raises(ConfigurationError, match=f"^{told}$"):
+        predictor.predict_json({"number": 3, "untis": "m"})
+    assert predictor.predict_json({"number": 3, "unit": "m"}) == {"number": 3, "of": 1}
 
 
 def test_what_is_wrong_with_other_input_is_raised():

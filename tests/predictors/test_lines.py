@@ -71,7 +71,7 @@ BAD = {
 @pytest.mark.parametrize("line", BAD, ids=[line[:40].encode("ascii", "replace").decode() for line in BAD])
 def test_a_wrong_line_ends_in_one_sentence_that_any_file_can_hold(line):
     with pytest.raises(ConfigurationError) as caught:
-        read_line(line + "\n")
+        read_request(read_line(line + "\n"))
     sentence = str(caught.value)
     assert BAD[line] in sentence
     assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 200

@@ -38,6 +38,16 @@ def test_the_record_and_the_files_of_an_image(tmp_path):
     json.loads(ours.dump_line(record))
 
 
+def test_the_id_and_the_keys_of_a_line(tmp_path):
+    path = write_npz(tmp_path)
+    ours = predictor()
+    lines = [{"row": 0, "id": 7}, {"row": 99, "id": 8}, {"row": 0, "x": 9}]
+    records = ours.predict_batch_json([ours.load_line(json.dumps({"images": path, **line})) for line in lines])
+    assert records[0]["id"] == 7 and records[0]["size"] == [12, 10]
+    assert records[1]["id"] == 8 and "'row' must be" in records[1]["error"]
+    assert "the key 'x' is unknown; there are image, images, row, id." in records[2]["error"]
+
+
 def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     path = write_npz(tmp_path)
     ours = predictor(folder=str(tmp_path / "out"))
@@ -48,6 +58,27 @@ def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     assert names == ["data_3.mask.png", "data_0.mask.png", "data_3.2.mask.png"]
     by_reader = predictor().predict_batch_instance(list(SegmentationReader().read(path)))
     assert by_reader[3] == {key: value for key, value in records[0].items() if not key.endswith("_file")}
+
+
+def test_a_second_run_replaces_the_files_of_the_same_image_alone(tmp_path):
+    for place, name in enumerate(("a", "b")):
+        (tmp_path / name).mkdir()
+        Image.fromarray(arrays()["images"][place]).save(tmp_path / name / "p\u00e9.png")
+    folder = tmp_path / "out"
+
+    def masks(*names):
+        ours = predictor(folder=str(folder))
+        images = [{"image": str(tmp_path / name / "p\u00e9.png")} for name in names]
+        return [record["mask_file"].rpartition("/")[2] for record in ours.predict_batch_json(images)]
+
+    assert masks("a") == ["p\u00e9.mask.png"]
+    first = (folder / "p\u00e9.mask.png").read_bytes()
+    for _ in range(2):
+        assert masks("b") == ["p\u00e9.2.mask.png"]
+    assert masks("b", "a") == ["p\u00e9.2.mask.png", "p\u00e9.mask.png"]
+    assert (folder / "p\u00e9.mask.png").read_bytes() == first
+    (folder / "p\u00e9.mask.png").write_text("mine")
+    assert masks("a") == ["p\u00e9.3.mask.png"] and (folder / "p\u00e9.mask.png").read_text() == "mine"
 
 
 def test_files_beside_the_image_are_not_written_over(tmp_path):

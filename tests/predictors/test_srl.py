@@ -231,6 +231,15 @@ def test_output_is_strict_json_in_ascii(predictor):
         predictor.dump_line({"energy": float("nan")})
 
 
+def test_the_id_and_the_keys_of_a_line(predictor):
+    lines = ('{"words": ["She", "left"], "id": 7, "frames": []}', '{"id": 8}', '{"words": ["She"], "predicate": [0]}')
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert records[0].pop("id") == 7
+    assert_same([records[0]], [predictor.predict_json({"words": ["She", "left"]})])
+    assert records[1]["id"] == 8 and "needs 'sentence' or 'words'" in records[1]["error"]
+    assert "the key 'predicate' is unknown; there are sentence, words, predicates, " in records[2]["error"]
+
+
 def test_a_wrong_line_has_its_error_in_its_place(archive):
     predictor = Predictor.from_path(archive)
     lines = ["Rain.\n", '{"words": ["a"], "predicates": [1]}\n', COOK + "\n", "caf\udce9\n"]

@@ -107,6 +107,15 @@ def test_lines():
         assert line.endswith("}\n") and line.count("\n") == 1 and json.loads(line) == record
 
 
+def test_the_id_and_the_keys_of_a_line():
+    predictor = predictor_of()
+    lines = ('{"words": ["Rose"], "id": 7}', '{"words": [], "id": 8}', '{"words": ["Rose"], "feature": {}}')
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert records[0] == {"id": 7, **predictor.predict_json({"words": ["Rose"]})}
+    assert records[1]["id"] == 8 and "'words' is empty" in records[1]["error"]
+    assert "the key 'feature' is unknown; there are sentence, words, features, id." in records[2]["error"]
+
+
 def test_feature_columns():
     predictor = predictor_of(reader=TaggingReader(feature_columns={"pos": 1}))
     words = {"words": ["Rose", "sells"]}

@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -210,6 +211,13 @@ def test_a_relative_encoder_is_that_of_the_working_directory(tmp_path, monkeypat
     arguments = ["--suite", "text", "--out", "out", "--cases", "memory", "--methods", "cross_entropy"]
     assert benchmark.main([*arguments, "--batches", "1", "--encoder", "tiny"]) == 0
     assert pandas.read_csv("out/benchmark.csv")["value"].gt(0).all()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nothing can be made")
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_measured(monkeypatch, capsys):
+    monkeypatch.setattr("scripts.measure.bench_tagging.TaggingBenchmark.run", None)
+    assert benchmark.main(["--suite", "tagging", "--out", "/proc/results"]) == 2
+    assert capsys.readouterr().err.startswith("error: --out: /proc/results cannot be written to (")
 
 
 def test_a_stop_is_no_traceback(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """scripts/refine.py: descents of a trained loss-net against slow ones, the files, and mistakes."""
 
 import json
+import os
 import shutil
 from types import SimpleNamespace
 
@@ -197,6 +198,13 @@ def test_a_trained_model(trained, tmp_path, capsys):
     assert refine.main([str(folder), str(other), *options]) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and message.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nothing can be made")
+def test_a_folder_that_cannot_be_made_is_told_before_the_steps(trained, monkeypatch, capsys):
+    monkeypatch.setattr("scripts.measure.refinement.refine", None)
+    assert refine.main([str(trained("nce")), str(VALID), "--out", "/proc/results"]) == 2
+    assert "error: --out: /proc/results cannot be written to (" in capsys.readouterr().err
 
 
 def test_a_model_without_loss_net(trained, capsys):

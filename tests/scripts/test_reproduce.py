@@ -202,6 +202,13 @@ def test_a_file_is_no_folder_for_results(below, tmp_path, capsys):
     assert capsys.readouterr().err == f"error: --out: {tmp_path / 'file'} is a file, not a folder.\n"
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nothing can be made")
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_trained(monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "run_all", None)
+    assert reproduce.main(["--suite", "srl_sample", "--out", "/proc/results"]) == 2
+    assert capsys.readouterr().err.startswith("error: --out: /proc/results cannot be written to (")
+
+
 def test_missing_data_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reproduce, "ROOT", tmp_path)
     assert reproduce.main(["--suite", "srl_sample", "--out", str(tmp_path)]) == 2

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import sys
 from types import SimpleNamespace
@@ -353,7 +354,11 @@ def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, mon
         (["--trials", "0"], "--trials"),
         (["--timeout", "0"], "--timeout"),
         (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),
+        (["--seed", "-1"], "--seed must be a number from 0 to 4000000, not -1"),
+        (["--seed", "4294968"], "--seed must be a number from 0 to 4000000, not 4294968"),
         (["--storage", "README.md"], "--storage"),
+        (["--storage", "README.md/a.db"], "README.md is a file, not a folder"),
+        (["--storage", "."], "--storage: "),
         (["--storage", "search.csv"], "--storage: 'search.csv' has the ending of a file that is written beside it"),
     ],
 )
@@ -363,6 +368,12 @@ def test_mistakes_end_in_a_sentence(more, word, tmp_path, capsys, monkeypatch):
     assert tune.main(["--dataset", "sample", "--method", "nce", *more]) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and word in message and message.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nothing can be made")
+def test_a_storage_that_cannot_be_made_ends_in_a_sentence(capsys):
+    assert tune.main(["--dataset", "sample", "--method", "nce", "--storage", "/proc/results/a.db"]) == 2
+    assert capsys.readouterr().err.startswith("error: --storage: /proc/results cannot be written to (")
 
 
 def test_missing_data_ends_in_a_sentence(tmp_path, monkeypatch, capsys):

@@ -83,6 +83,10 @@ def test_a_player_whose_parameters_are_all_frozen():
         ({"parameter_groups": [[["(weight"], {}]]}, "missing \\), unterminated subpattern"),
         ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "specified in two separate parameter groups"),
         ({"parameter_groups": [[["weight"], {"lrr": 0.1}]]}, "has no setting 'lrr'; choose from: .*lr"),
+        ({"parameter_groups": [[["weight"], {"lr": -1}]]}, "lr must be a number that is at least 0, not -1"),
+        ({"parameter_groups": [[["weight"], {"lr": "1e-3"}]]}, "lr must be a number that is at least 0, not '1e-3'"),
+        ({"parameter_groups": [[["weight"], {"lr": None}]]}, "lr must be a number that is at least 0, not None"),
+        ({"parameter_groups": [[["weight"], {"lr": float("nan")}]]}, "lr must be a number .* not nan"),
     ],
 )
 def test_a_setting_that_an_optimizer_refuses(settings, told):
@@ -127,6 +131,13 @@ def test_schedulers_count_the_epochs_in_which_their_player_moves():
     # Of six epochs the loss-net moves in three, the task-net in four.
     steps = {name: one.total_steps for name, one in scheduler.players.items()}
     assert steps == {"task_net": 20, "loss_net": 15}
+
+
+def test_epochs_without_batches():
+    net = model()
+    made = players(net)
+    with pytest.raises(ConfigurationError, match="^data_loader: it gives no batch, .*drop_last"):
+        made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=0)
 
 
 def test_only_those_with_a_scheduler_have_one():

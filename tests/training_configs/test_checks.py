@@ -38,6 +38,64 @@ def test_a_misspelt_setting(library):
     assert '"lr": 9' in evaluated(library, EXPERIMENTS[library] % "task_net_lr")
 
 
+NEEDED = {
+    "tagging": ["train", "dev", "reader", "encoding"],
+    "text": ["train", "dev", "reader"],
+    "srl": ["train", "dev"],
+}
+OF_SENTENCES = "lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), %s)"
+SETTINGS = {
+    "multilabel": "lib.experiment('sample', 'nce', settings=%s)",
+    "segmentation": "lib.experiment('shapes', 'nce', settings=%s)",
+    **dict.fromkeys(NEEDED, OF_SENTENCES),
+    "citation_tagging": "lib.semi_supervised(labelled=5, training=%s)",
+}
+
+
+@pytest.mark.parametrize("library", SETTINGS)
+@pytest.mark.parametrize("given", ["3", "'tuned'", "null", "[1]"])
+def test_settings_that_are_no_object(library, given):
+    what = "settings" if library in ("multilabel", "segmentation") else "training"
+    with pytest.raises(RuntimeError) as error:
+        evaluated(library, SETTINGS[library] % given)
+    found = given.replace("'", '"')
+    assert str(error.value).startswith(f"RUNTIME ERROR: {what}: this must be an object, found {found}\n")
+
+
+@pytest.mark.parametrize("library", NEEDED)
+def test_data_that_are_no_object(library):
+    with pytest.raises(RuntimeError, match='ERROR: data: this must be an object, found "x"\n'):
+        evaluated(library, "lib.experiment('x', lib.encoder.bilstm(), lib.method.nce())")
+
+
+@pytest.mark.parametrize("library", NEEDED)
+@pytest.mark.parametrize(
+    "setting, told",
+    [
+        ("task_net_optimizer: 'sgd'", "'task_net_optimizer': this must be an object, found \"sgd\""),
+        ("loss_net_optimizer: 'sgd'", "'loss_net_optimizer': this must be an object, found \"sgd\""),
+        ("scheduler: {}", "'scheduler' must have a 'type'; null is none"),
+        ("warmup_epochs: -1", "'warmup_epochs' must be a number that is at least 0"),
+    ],
+)
+def test_settings_of_training(library, setting, told):
+    with pytest.raises(RuntimeError, match=f"RUNTIME ERROR: training: {told}\n"):
+        evaluated(library, OF_SENTENCES % f"lib.training.sample {{ {setting} }}")
+
+
+def test_restarts_that_are_none():
+    with pytest.raises(RuntimeError, match="settings: 'restarts' must be a number that is at least 1"):
+        evaluated("multilabel", "lib.experiment('sample', 'spen', settings={ restarts: 0 })")
+
+
+@pytest.mark.parametrize("method", ["margin", "margin_rescaled", "spen", "compound_shared"])
+def test_a_cost_is_a_name(method):
+    experiment = f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.{method}(cost=%s))"
+    assert '"type": "hamming"' in evaluated("tagging", experiment % "'hamming'")
+    with pytest.raises(RuntimeError, match="ERROR: cost: this must be a name, such as 'l1', found null\n"):
+        evaluated("tagging", experiment % "null")
+
+
 def test_settings_that_a_search_asks_for_are_held_to_the_same_names():
     with pytest.raises(RuntimeError, match="settings: there is no 'energy_wieght'"):
         evaluated("multilabel", "lib.settings('sample', 'nce', { energy_wieght: 1 })")
@@ -52,13 +110,6 @@ def test_misspelt_data(library):
 def test_what_citations_add_is_unknown_to_other_tags():
     with pytest.raises(RuntimeError, match="training: there is no 'num_labelled'"):
         evaluated("tagging", EXPERIMENTS["tagging"] % "num_labelled")
-
-
-NEEDED = {
-    "tagging": ["train", "dev", "reader", "encoding"],
-    "text": ["train", "dev", "reader"],
-    "srl": ["train", "dev"],
-}
 
 
 @pytest.mark.parametrize("library", NEEDED)

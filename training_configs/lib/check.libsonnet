@@ -3,17 +3,41 @@
 local listed(names) = std.join(', ', names);
 
 {
+  // `given` is an object. `what` names it in the error.
+  object(what, given):
+    std.isObject(given) || error '%s: this must be an object, found %s' % [what, std.manifestJsonMinified(given)],
+
   // All fields of `given` are fields of `like`: a misspelt one would have no effect. `what` names `given` in the error.
   known(what, given, like):
+    assert self.object(what, given);
     local unknown = [name for name in std.objectFieldsAll(given) if !std.objectHasAll(like, name)];
     std.length(unknown) == 0
     || error "%s: there is no '%s'; there are %s" % [what, unknown[0], listed(std.objectFieldsAll(like))],
 
   // The same for data, which must also have the fields `needed`.
   data(given, like, needed):
+    assert self.object('data', given);
     local missing = [name for name in needed if !std.objectHasAll(given, name)];
     if std.length(missing) == 0 then self.known('data', given, like)
     else error "data: '%s' is missing; needed are %s" % [missing[0], listed(needed)],
+
+  // The settings of training that the libraries themselves calculate with.
+  training(given, like):
+    assert self.known('training', given, like);
+    assert self.object("training: 'task_net_optimizer'", given.task_net_optimizer);
+    assert self.object("training: 'loss_net_optimizer'", given.loss_net_optimizer);
+    assert !std.isObject(given.scheduler) || std.objectHas(given.scheduler, 'type') :
+           "training: 'scheduler' must have a 'type'; null is none";
+    self.from('training', given, 'warmup_epochs', 0),
+
+  // A setting is a number that is at least `least`.
+  from(what, given, name, least):
+    std.isNumber(given[name]) && given[name] >= least
+    || error "%s: '%s' must be a number that is at least %d" % [what, name, least],
+
+  // A cost is given by its name.
+  cost(given):
+    std.isString(given) || error "cost: this must be a name, such as 'l1', found %s" % std.manifestJsonMinified(given),
 
   // An encoder and a method must be results of calls: an encoder is an object, and a method is a function of the
   // encoder's settings and the energies.

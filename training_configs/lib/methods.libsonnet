@@ -2,6 +2,8 @@
 // are the terms of the task's energy. `energy_weight` is the paper's lambda_1, for which it reports no value: 0.1 was
 // chosen on the dev data of the embedded sentences. With `share_encoder`, the loss-net reads the task-net's vectors
 // instead of those of an encoder of its own.
+local check = import 'check.libsonnet';
+
 local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_through=false) =
   function(encoder, energies) {
     loss_net: { energies: energies, [if !share_encoder then 'encoder']: encoder },
@@ -42,6 +44,7 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
 
   // SEAL-dynamic with the margin loss (Eq. 6).
   margin(energy_weight=0.1, cost='l1', share_encoder=false):
+    assert check.cost(cost);
     dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),
 
   // Bi-level training: contrastive divergence whose gradient includes the loss-net's effect on the task-net. With

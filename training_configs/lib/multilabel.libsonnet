@@ -32,6 +32,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
            "settings: 'loss_net_from' is of the static methods, not of '%s'" % method,
     assert s.task_net_from == null || std.member(['spen', 'nce_energy'], method) :
            "settings: 'task_net_from' is of 'spen' and 'nce_energy', not of '%s'" % method,
+    assert check.from('settings', s, 'restarts', 1),
     local encoder = {
       type: 'feature_mlp',
       hidden_dim: d.net.hidden_dim,

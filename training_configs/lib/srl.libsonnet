@@ -53,7 +53,7 @@ local sentences = import 'sentences.libsonnet';
     assert check.data(data, $.data.sample { tags: [] }, needed=['train', 'dev']);
     assert check.encoder(encoder);
     assert check.method(method);
-    assert check.known('training', training, $.training.default);
+    assert check.training(training, $.training.default);
     local parts = method(encoder.settings, energies);
     sentences.experiment(
       data,

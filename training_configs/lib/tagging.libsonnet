@@ -72,7 +72,7 @@ local sentences = import 'sentences.libsonnet';
     assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader', 'encoding']);
     assert check.encoder(encoder);
     assert check.method(method);
-    assert check.known('training', training, $.training.default);
+    assert check.training(training, $.training.default);
     local embedder = std.get(encoder.settings, 'embedder');
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;

@@ -1,5 +1,6 @@
 // How a tagger is trained: the methods of every task (`methods`), and more. Each returns the part of `model` that it
 // adds; its hidden field `trainer` has what it sets in the trainer.
+local check = import 'check.libsonnet';
 local methods = import 'methods.libsonnet';
 
 methods {
@@ -109,6 +110,7 @@ methods {
   // Energy alone: margin training and prediction by gradient descent over the simplex of each token. Adam is not
   // suitable: its first steps have one size for all tags of a token, and what is equal is lost in the projection.
   spen(num_steps=10, step_size=0.5, optimizer='sgd', cost='l1'):
+    assert check.cost(cost);
     function(encoder, energies) {
       local descent = {
         type: 'gradient_based_inference',

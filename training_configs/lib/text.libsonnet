@@ -57,7 +57,7 @@ local encoders = import 'text_encoders.libsonnet';
     assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader']);
     assert check.encoder(encoder);
     assert check.method(method);
-    assert check.known('training', training, $.training.default);
+    assert check.training(training, $.training.default);
     local parts = method(encoder.settings, energies);
     sentences.experiment(
       data,
