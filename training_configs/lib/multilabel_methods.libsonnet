@@ -5,16 +5,20 @@ local descent(s, more={}) = {
   type: 'gradient_based_inference',
   num_steps: s.inference_steps,
   step_size: s.step_size,
-  optimizer: 'adam',
+  optimizer: s.search,
   start: 'zeros',
 } + more;
 // Samplers whose candidates do not depend on the task-net that is trained.
 local energy_only_sampler = {
   margin(s): descent(s, { objective: 'cost_augmented' }),
-  // The two samples of deep value networks: the energy's minimum, and a step from gold towards the worst error.
+  // The two samples of deep value networks: the energy's minimum, and a step from gold towards the worst error. With
+  // `search_path`, also gold and all points that the search passes, whose values it follows.
   regression(s): {
     type: 'stack',
-    samplers: [descent(s), descent(s, { objective: 'adversarial', start: 'gold', num_steps: 1 })],
+    samplers: [
+      descent(s, if s.search_path then { keep: 'trajectory' } else {}),
+      descent(s, { objective: 'adversarial', start: 'gold', num_steps: 1 }),
+    ] + if s.search_path then ['gold'] else [],
   },
   // Draws from the noise net.
   nce(s): { type: 'discrete', num_samples: s.num_samples },
@@ -26,12 +30,15 @@ local energy_loss = {
   ranking: { type: 'ranking' },
 };
 
+local energy_only_loss(s, loss) =
+  energy_loss[loss] + if loss == 'regression' && s.search_path then { reduction: 'mean' } else {};
+
 // Energy-only models: they predict by minimizing the energy.
 local energy_only(loss) = function(s, task_net, loss_net) {
   model: {
     loss_net: loss_net,
     sampler: energy_only_sampler[loss](s),
-    energy_loss: energy_loss[loss],
+    energy_loss: energy_only_loss(s, loss),
     inference: descent(s, { keep: 'best' } + if s.restarts > 1 then { start: 'random', restarts: s.restarts } else {}),
   },
 };
@@ -54,7 +61,7 @@ local static(loss) = function(s, task_net, loss_net) {
     task_net: task_net,
     loss_net: loss_net { [if s.loss_net_from != null then 'pretrained_file']: s.loss_net_from },
     sampler: energy_only_sampler[loss](s),
-    energy_loss: energy_loss[loss],
+    energy_loss: energy_only_loss(s, loss),
     task_loss: { energy_weight: s.energy_weight },
   },
   phases:

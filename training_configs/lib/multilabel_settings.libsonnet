@@ -23,7 +23,9 @@ local default = {
   // Of the Gaussian noise, for regression_s: on logits ('logit') or on outputs ('clip').
   noise: 1.0,
   noise_space: 'logit',
-  // Of gradient-based inference.
+  // Of gradient-based inference: its optimizer, and whether a regression loss sees all points of the search, and gold.
+  search: 'adam',
+  search_path: false,
   step_size: 0.1,
   inference_steps: 20,
   restarts: 1,

@@ -6,10 +6,13 @@ local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
 // The energy weight is chosen from 1, 5 and 15, for contrastive divergence on bibtex.
 local bi_level = even { energy_weight: 5, dropout: 0.5 };
 
+// Plain gradient steps, since Adam's first steps have one size for all labels; and candidates all along their path.
+local path = { loss_net_lr: 1e-3, search: 'sgd', search_path: true, step_size: 0.1 };
+
 local tuned = {
   bibtex: {
     cross_entropy: { task_net_lr: 1e-3, dropout: 0.5 },
-    dvn: { loss_net_lr: 1e-3 },
+    dvn: path,
     margin: one_step,
     regression: even,
     regression_s: one_step,
