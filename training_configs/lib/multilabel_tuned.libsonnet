@@ -7,12 +7,16 @@ local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
 local bi_level = even { energy_weight: 5, dropout: 0.5 };
 
 // Plain gradient steps, since Adam's first steps have one size for all labels; and candidates all along their path.
-local path = { loss_net_lr: 1e-3, search: 'sgd', search_path: true, step_size: 0.1 };
+local path = { loss_net_lr: 1e-3, search: 'sgd', search_path: true, step_size: 0.1, inference_steps: 30 };
+// The energy of such a network, and a task-net trained by it.
+local path_static(energy_weight) =
+  path + one_step { energy_weight: energy_weight, loss_net_epochs: 90, task_net_lr: 1e-3, weight_decay: 1e-5 };
 
 local tuned = {
   bibtex: {
     cross_entropy: { task_net_lr: 1e-3, dropout: 0.5 },
     dvn: path,
+    static_regression: path_static(5) { dropout: 0.5 },
     margin: one_step,
     regression: even,
     regression_s: one_step,
