@@ -45,14 +45,16 @@ local tuned = {
   },
   expr_fun: {
     cross_entropy: { task_net_lr: 1e-3 },
-    dvn: { loss_net_lr: 1e-3 },
+    dvn: path,
+    static_regression: path_static(1),
     nce: even { energy_weight: 1 },
     ranking: even,
     regression_s: even,
     margin: one_step,
   },
   spo_fun: {
-    dvn: { loss_net_lr: 1e-3 },
+    dvn: path,
+    static_regression: path_static(5),
     nce: one_step { energy_weight: 0.1, task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     ranking: one_step { task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     regression_s: one_step,
