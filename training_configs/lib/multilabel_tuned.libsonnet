@@ -54,7 +54,7 @@ local tuned = {
   },
   spo_fun: {
     dvn: path,
-    static_regression: path_static(5),
+    static_regression: path_static(1),
     nce: one_step { energy_weight: 0.1, task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     ranking: one_step { task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     regression_s: one_step,
