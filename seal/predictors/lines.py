@@ -51,10 +51,8 @@ def read_line(line: str) -> Dict[str, Any]:
     """
     line = decodable(line)
     if not line.lstrip().startswith("{"):
-        inputs: Dict[str, Any] = {"sentence": line}
-    else:
-        inputs = read_json(line, "the line starts with '{' and is not JSON")
-    return inputs
+        return {"sentence": line}
+    return read_json(line, "the line starts with '{' and is not JSON")
 
 
 def decodable(line: str) -> str:

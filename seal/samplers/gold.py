@@ -6,7 +6,5 @@ from seal.samplers.sampler import Sampler, SamplingProblem
 class GoldSampler(Sampler):
     """Gold, one candidate an instance: a member of a `stack`, for regression losses that need one of score 1."""
 
-    uses_task_net = False
-
     def forward(self, problem: SamplingProblem) -> Candidates:
         return Candidates(problem.gold.unsqueeze(1), sources=(CONSTANT,))

@@ -24,7 +24,6 @@ class StackedSampler(Sampler):
         if not samplers:
             raise ConfigurationError("sampler.samplers: a stack needs at least one sampler.")
         self.samplers = torch.nn.ModuleList(samplers)
-        self.uses_task_net = any(sampler.uses_task_net for sampler in samplers)
         self.needs_task_net = any(sampler.needs_task_net for sampler in samplers)
         self.needs_cost_augmented = any(sampler.needs_cost_augmented for sampler in samplers)
 

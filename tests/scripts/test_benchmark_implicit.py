@@ -92,21 +92,6 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
     assert "implicit, data random, batches of 32 rows, 40 features, 12 labels" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "arguments, word",
-    [
-        (["--cases", "growth"], "solver"),
-        (["--methods", "neuman"], "neuman"),
-        (["--dataset", "bibtex"], "--dataset"),
-        (["--encoder", "bert"], "--encoder"),
-    ],
-)
-def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
-    assert benchmark.main(["--suite", "implicit", *arguments, "--out", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("error: ") and word in message and message.count("\n") == 1
-
-
 def test_what_is_installed():
     """Not a package of the name alone: there is another `hypergrad`."""
     assert parts.is_installed("torch.nn")

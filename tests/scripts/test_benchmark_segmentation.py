@@ -100,18 +100,3 @@ def test_memory_of_steps(tmp_path):
     assert table["ratio"].tolist() == [1, 1]
     # Of the process, imports take the most.
     assert 0 < table["value"]["cross_entropy", "added_mib"] < 0.5 * table["value"]["cross_entropy", "peak_mib"]
-
-
-@pytest.mark.parametrize(
-    "arguments, word",
-    [
-        (["--cases", "growth"], "prediction"),
-        (["--methods", "nse"], "nse"),
-        (["--dataset", "weizmann"], "--dataset"),
-        (["--encoder", "bert"], "--encoder"),
-    ],
-)
-def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
-    assert benchmark.main(["--suite", "segmentation", *arguments, "--out", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("error: ") and word in message and message.count("\n") == 1

@@ -84,18 +84,3 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
         assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
     assert (tmp_path / "benchmark.png").stat().st_size > 10_000
     assert "data random, 25 tags" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "arguments, word",
-    [
-        (["--cases", "growth"], "energies"),
-        (["--methods", "nse"], "nse"),
-        (["--dataset", "twitter_pos"], "--dataset"),
-        (["--encoder", "bert"], "--encoder"),
-    ],
-)
-def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
-    assert benchmark.main(["--suite", "tagging", *arguments, "--out", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("error: ") and word in message and message.count("\n") == 1
