@@ -578,7 +578,15 @@ def test_a_run_that_is_stopped(config, tmp_path, number, status, devices):
         overrides["distributed"] = {"cuda_devices": devices}
     more = ("--include-package", "tests.test_user_errors", "-o", json.dumps(overrides))
     command = [sys.executable, "-m", "allennlp", "train", config, "-s", str(run), *more]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # A shell's background job ignores Control-C, and so would its children.
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     end = time.monotonic() + 200
     while not (run / "begun").exists() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.1)
