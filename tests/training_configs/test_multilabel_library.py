@@ -22,3 +22,20 @@ def test_a_regression_may_follow_the_path_of_its_search(method):
 
 def test_other_losses_have_no_path():
     assert model_of("spen", "{ search_path: true }") == model_of("spen", "{}")
+
+
+@pytest.mark.parametrize("method", ["spen", "dvn", "nce_energy"])
+def test_the_search_that_predicts_may_have_more_steps(method):
+    plain, more = (model_of(method, f"{{ inference_steps: 30, {given} }}") for given in ("", "prediction_steps: 40"))
+    assert plain["inference"]["num_steps"] == 30
+    assert more == {**plain, "inference": {**plain["inference"], "num_steps": 40}}
+
+
+@pytest.mark.parametrize("method", ["cross_entropy", "dvn", "static_regression", "nce", "implicit_cd"])
+def test_weights_may_be_averaged(method):
+    plain, averaged = (
+        library_value("multilabel.libsonnet", f"lib.experiment('sample', '{method}', settings={given}).trainer")
+        for given in ("{}", "{ average_weights: 0.999 }")
+    )
+    assert "moving_average" not in plain
+    assert averaged == {**plain, "moving_average": {"type": "exponential", "decay": 0.999}}

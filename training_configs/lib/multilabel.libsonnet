@@ -69,6 +69,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
       patience: s.patience,
       validation_metric: '+f1',
       callbacks: ['tune_thresholds'],
+      [if s.average_weights != null then 'moving_average']: { type: 'exponential', decay: s.average_weights },
       [if std.objectHas(parts.model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
       [if std.objectHas(parts.model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
       [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,

@@ -39,7 +39,10 @@ local energy_only(loss) = function(s, task_net, loss_net) {
     loss_net: loss_net,
     sampler: energy_only_sampler[loss](s),
     energy_loss: energy_only_loss(s, loss),
-    inference: descent(s, { keep: 'best' } + if s.restarts > 1 then { start: 'random', restarts: s.restarts } else {}),
+    inference: descent(s, {
+      keep: 'best',
+      [if s.prediction_steps != null then 'num_steps']: s.prediction_steps,
+    } + if s.restarts > 1 then { start: 'random', restarts: s.restarts } else {}),
   },
 };
 

@@ -29,6 +29,10 @@ local default = {
   step_size: 0.1,
   inference_steps: 20,
   restarts: 1,
+  // The steps of the search that predicts, where they are not `inference_steps`.
+  prediction_steps: null,
+  // The decay of the average of the weights over the training steps; the averages are validated and kept. null: none.
+  average_weights: null,
   // Of the implicit gradient.
   solver_steps: 5,
   damping: 0.1,

@@ -7,7 +7,15 @@ local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
 local bi_level = even { energy_weight: 5, dropout: 0.5 };
 
 // Plain gradient steps, since Adam's first steps have one size for all labels; and candidates all along their path.
-local path = { loss_net_lr: 1e-3, search: 'sgd', search_path: true, step_size: 0.1, inference_steps: 30 };
+// `prediction_steps` is chosen by F1 at 0.5.
+local path = {
+  loss_net_lr: 1e-3,
+  search: 'sgd',
+  search_path: true,
+  step_size: 0.1,
+  inference_steps: 30,
+  average_weights: 0.999,
+};
 // The energy of such a network, and a task-net trained by it.
 local path_static(energy_weight) =
   path + one_step { energy_weight: energy_weight, loss_net_epochs: 90, task_net_lr: 1e-3, weight_decay: 1e-5 };
@@ -16,7 +24,7 @@ local tuned = {
   bibtex: {
     cross_entropy: { task_net_lr: 1e-3, dropout: 0.5 },
     dvn: path,
-    static_regression: path_static(5) { dropout: 0.5 },
+    static_regression: path_static(10) { dropout: 0.5 },
     margin: one_step,
     regression: even,
     regression_s: one_step,
@@ -45,7 +53,7 @@ local tuned = {
   },
   expr_fun: {
     cross_entropy: { task_net_lr: 1e-3 },
-    dvn: path,
+    dvn: path { prediction_steps: 35 },
     static_regression: path_static(1),
     nce: even { energy_weight: 1 },
     ranking: even,
@@ -53,7 +61,7 @@ local tuned = {
     margin: one_step,
   },
   spo_fun: {
-    dvn: path,
+    dvn: path { prediction_steps: 40 },
     static_regression: path_static(1),
     nce: one_step { energy_weight: 0.1, task_net_lr: 1e-2, loss_net_lr: 1e-3 },
     ranking: one_step { task_net_lr: 1e-2, loss_net_lr: 1e-3 },
