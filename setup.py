@@ -34,6 +34,7 @@ setup(
         "numpy>=2.0",
         "scipy>=1.14",
         "scikit-learn>=1.5",
+        "pillow>=11",
         "jsonnet>=0.20",
         "tqdm>=4.66",
         "matplotlib>=3.9",
@@ -41,7 +42,7 @@ setup(
         "wandb>=0.18",
         "setuptools<81",
     ],
-    extras_require={"dev": ["pytest>=8", "pytest-xdist>=3.6", "pyflakes>=3.2", "hypothesis>=6.100"]},
+    extras_require={"dev": ["pytest>=8", "pytest-xdist>=3.6", "pyflakes>=3.2", "hypothesis>=6.100", "pandas>=2.2"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",

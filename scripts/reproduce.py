@@ -5,7 +5,6 @@ import glob
 import os
 import re
 import shlex
-import signal
 import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
@@ -323,16 +322,9 @@ def run(arguments: argparse.Namespace, command: str) -> int:
     for sentence in provenance.changes([run.folder for run in runs if run.trained]):
         print(f"warning: {sentence}", file=sys.stderr)
 
-    def end(number: int, _) -> None:
-        raise SystemExit(128 + number)
-
-    previous = signal.signal(signal.SIGTERM, end)
-    try:
-        tell = partial(report, arguments.out, arguments.label, command)
-        failed = run_all(runs, arguments.jobs, arguments.threads, tell)
-        tell()
-    finally:
-        signal.signal(signal.SIGTERM, previous)
+    tell = partial(report, arguments.out, arguments.label, command)
+    failed = run_all(runs, arguments.jobs, arguments.threads, tell)
+    tell()
     print((arguments.out / "results.md").read_text(encoding="utf-8"))
     if failed:
         print(f"{len(failed)} of {len(runs)} runs failed: {', '.join(failed)}", file=sys.stderr)

@@ -5,7 +5,6 @@ import io
 import logging
 import math
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -283,9 +282,6 @@ def report(arguments: argparse.Namespace, study: Any) -> None:
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
 
-    def end(*_: Any) -> None:
-        raise KeyboardInterrupt  # Optuna records it in the storage; it would not record a `SystemExit`.
-
     def tune() -> None:
         defaults = ("epochs",) if arguments.epochs is None else ()
         check(arguments)
@@ -299,11 +295,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         search(arguments, study)
         report(arguments, study)
 
-    previous = signal.signal(signal.SIGTERM, end)
-    try:
-        return exit_status(tune, stopped="stopped; the same command goes on from here")
-    finally:
-        signal.signal(signal.SIGTERM, previous)
+    return exit_status(tune, stopped="stopped; the same command goes on from here")
 
 
 if __name__ == "__main__":

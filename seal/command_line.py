@@ -21,6 +21,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
+from seal.common.text_lines import check_ending
 from seal.compat import replace_once
 from seal.config_keys import suggest
 from seal.user_errors import discard_standard_output
@@ -38,9 +39,11 @@ def keep_undecodable_input_lines() -> None:
     Can go: when AllenNLP lets the predictor decide.
     """
 
-    def open_compressed(original, *args, **kwargs):
+    def open_compressed(original, filename, *args, **kwargs):
+        if os.path.isfile(filename):
+            check_ending(str(filename))
         kwargs.setdefault("errors", "surrogateescape")
-        return original(*args, **kwargs)
+        return original(filename, *args, **kwargs)
 
     def _get_json_data(original, self):
         # Not every replacement of standard input (a notebook's, a test's) can be reconfigured.

@@ -39,6 +39,9 @@ _WEIGHTING = {
     ("allennlp.training.util", "evaluate"): 'config key "batch_weight_key"',
 }
 
+# The function of AllenNLP that builds a part of a config.
+_BUILDS = ("allennlp.common.from_params", "from_params")
+
 # (module, function, local variables) of frames.
 Frames = List[Tuple[str, str, dict]]
 
@@ -62,6 +65,17 @@ def _innermost(frames: Frames) -> str:
 
 def _one_line(text: Any) -> str:
     return " ".join(str(text).split())
+
+
+def _place(frames: Frames) -> str:
+    """The key of the innermost part of a config that was being built; empty where there is none."""
+    built = [variables["params"] for *place, variables in frames if tuple(place) == _BUILDS]
+    places = [params.history for params in built if hasattr(params, "history")]
+    return places[-1].rstrip(".") if places else ""
+
+
+def _named(place: str, error: BaseException) -> str:
+    return f'config key "{place}": {_one_line(error)}' if place else _one_line(error)
 
 
 def _configuration(error: BaseException, frames: Frames) -> Optional[str]:
@@ -140,7 +154,7 @@ def _predictor_arguments(error: BaseException, frames: Frames) -> Optional[str]:
     if not given:
         return None
     if isinstance(error, (TypeError, ValueError)) and not isinstance(given[0], dict):
-        return f"--predictor-args is not a JSON object ({_one_line(error)})"
+        return f"--predictor-args must be a JSON object, found {_one_line(given[0])}"
     if isinstance(error, TypeError) and "got multiple values for argument" in str(error):
         return f"--predictor-args: {str(error).split()[-1]} is given already; leave it out"
     return None
@@ -157,7 +171,7 @@ def _file(error: BaseException, frames: Frames) -> Optional[str]:
     if (module, name) in _WRITERS:
         return f"{variables[_WRITERS[module, name]]}: the file cannot be written ({error.strerror or _one_line(error)})"
     if isinstance(error, FileNotFoundError) or _innermost(frames).startswith("transformers."):
-        return _one_line(error)
+        return _named(_place(frames), error)
     return None
 
 
@@ -210,10 +224,8 @@ def _constructor(error: BaseException, frames: Frames) -> Optional[str]:
     # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
     while frames and frames[-1][1] in ("__init__", "<listcomp>"):
         frames.pop()
-    module, name, variables = frames[-1] if frames else ("", "", {})
-    if module == "allennlp.common.from_params" and name == "from_params":
-        place = variables["params"].history.rstrip(".")
-        return f'config key "{place}": {_one_line(error)}' if place else None
+    if frames and frames[-1][:2] == _BUILDS and _place(frames):
+        return _named(_place(frames), error)
     return None
 
 

@@ -76,7 +76,7 @@ def test_linux_only_packages_say_so():
 def test_the_lock_is_complete_consistent_and_holds_nothing_else():
     locked = _locked()
     wanted = [(need.name, frozenset(need.extras)) for need in _setup_requirements()]
-    wanted += [(name, frozenset()) for name in ("pytest", "pytest-xdist", "pyflakes", "hypothesis")]
+    wanted += [(name, frozenset()) for name in ("pytest", "pytest-xdist", "pyflakes", "hypothesis", "pandas")]
     seen = set()
     while wanted:
         name, extras = wanted.pop()

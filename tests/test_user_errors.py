@@ -314,7 +314,7 @@ def test_a_damaged_archive(command, archive, size, change):
 @pytest.mark.parametrize("arguments", ["[1]", "3", "{"])
 def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments):
     told = command("predict", str(archive), "x", "--predictor-args", arguments, "--predictor", "sentence_tagger")
-    assert told.startswith("error: --predictor-args is not a JSON object (") and told.count("\n") == 1
+    assert told.startswith("error: --predictor-args must be a JSON object, found ") and told.count("\n") == 1
 
 
 @Predictor.register("plain", exist_ok=True)

@@ -1,11 +1,12 @@
 """What the scripts for the command line share: how they end, and how they report a mistake."""
 
 import argparse
+import signal
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from scripts.measure.suite import UserError
 
@@ -14,19 +15,30 @@ class Stopped(Exception):
     """The program was told to end."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, such as a cluster's. A library that handles Control-C, as Optuna does, so handles it too."""
+
+
+def _terminate(*_: Any) -> None:
+    raise Terminated()
+
+
 def exit_status(run: Callable[[], Optional[int]], stopped: str = "stopped") -> int:
     """
     Calls `run` and returns the exit status: what `run` returned, or 0 for `None`; 2 after a `UserError`, whose sentence
-    is printed; 130 if the user stopped it, which prints `stopped`.
+    is printed; 130 after Control-C and 143 after SIGTERM, which print `stopped`.
     """
+    previous = signal.signal(signal.SIGTERM, _terminate)
     try:
         return run() or 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except (KeyboardInterrupt, Stopped):
+    except (KeyboardInterrupt, Stopped) as error:
         print(stopped, file=sys.stderr)
-        return 130
+        return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
@@ -89,7 +101,7 @@ def check_file(option: str, path: Path) -> None:
 @contextmanager
 def mistakes_of_the_library() -> Iterator[None]:
     """Turns seal's errors about a config or a file into `UserError`s; any other error passes unchanged."""
-    from seal.user_errors import describe
+    from seal.error_sentences import describe
 
     try:
         yield

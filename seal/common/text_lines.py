@@ -6,6 +6,13 @@ from typing import Iterator, Tuple
 from allennlp.common.checks import ConfigurationError
 
 
+def check_ending(path: str) -> None:
+    """Raises a `ConfigurationError` where a file is compressed by gzip, and its name does not end in `.gz`."""
+    with open(path, "rb") as file:
+        if file.read(2) == b"\x1f\x8b" and not path.endswith(".gz"):
+            raise ConfigurationError(f"{path}: this is a gzip file; its name must end in '.gz'.")
+
+
 def text_lines(path: str) -> Iterator[Tuple[int, str]]:
     """
     The lines of a UTF-8 file, which may be a `.gz`: the number of each line, from 1, and its text with the line end.
@@ -20,6 +27,7 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
             f"{path}: there is no such file; put the data there, or set the data path of the config to where it is."
         )
     number = 0
+    check_ending(path)
     try:
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:

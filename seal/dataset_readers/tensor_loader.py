@@ -79,9 +79,10 @@ class TensorLoader(DataLoader):
             yield batch if self._device is None else move_to_device(batch, self._device)
 
     def iter_instances(self) -> Iterator[Instance]:
-        """One instance, from which a vocabulary counts the names of the table's columns."""
-        names = NamesField(self._table.source[0], list(self._table.columns.values()))
-        yield Instance({"metadata": names})
+        """An instance for each row, without its values; from the first a vocabulary counts the columns' names."""
+        columns = list(self._table.columns.values())
+        for row in range(len(self._table))[: self._max_instances]:
+            yield Instance({"metadata": NamesField(self._table.source[row], columns if row == 0 else ())})
 
     def index_with(self, vocab: Vocabulary) -> None:
         self._table.index_with(vocab)

@@ -3,7 +3,7 @@ The dataset reader for multi-label classification of texts.
 """
 
 import logging
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
@@ -203,7 +203,7 @@ class TextMultilabelReader(SentenceReader):
         tokens: List[Token],
         labels: Optional[List[str]],
         source: Optional[str],
-        columns: List[NamedColumns] = [],
+        columns: Sequence[NamedColumns] = (),
     ) -> Instance:
         fields: Dict[str, Field] = {"tokens": TextField(tokens)}
         if labels is not None:

@@ -150,7 +150,7 @@ class SrlScore(Metric):
             A ratio with nothing in its denominator is 0.
         """
         mine = (self._frames, self._violations, self._duplicates), (self._correct, self._predicted, self._gold)
-        workers = of_all_workers(mine)
+        workers = of_all_workers(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         frames, violations, duplicates = totals

@@ -96,7 +96,7 @@ class TaggingScore(Metric):
             denominator is 0.
         """
         mine = (self._right, self._tokens), (self._correct, self._predicted, self._gold)
-        workers = of_all_workers(mine)
+        workers = of_all_workers(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         correct, predicted, gold = by_label

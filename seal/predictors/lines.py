@@ -101,12 +101,12 @@ def read_request(inputs: Any) -> SentenceRequest:
     if not isinstance(inputs, dict):
         raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {short(inputs)}.")
     sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
-    if words is None and sentence is None:
+    if "words" not in inputs and "sentence" not in inputs:
         found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
         raise ConfigurationError(f"the object needs 'sentence' or 'words', found {found}.")
     if words is not None and sentence is not None:
         raise ConfigurationError("the object has both 'sentence' and 'words'; give one of them.")
-    if words is None:
+    if words is None and "sentence" in inputs:
         _check_text(sentence, "'sentence'")
         if predicates is not None:
             raise ConfigurationError(

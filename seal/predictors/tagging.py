@@ -31,7 +31,7 @@ class TaggingPredictor(LinePredictor):
     `sentence` (text) or with `words`, and optionally `id`. Where the model's reader has feature columns, `features` are
     needed beside `words`: an object of lists, each with a string for each word. The line's record has
 
-    - `id`: the line's, if it has one.
+    - `id`: the line's, if it has one; with `--use-dataset-reader`, where the sentence came from (`file:line`).
     - `words`: those given, or the words into which `tokenizer` splits the sentence.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
       joined by a space.
@@ -122,7 +122,11 @@ class TaggingPredictor(LinePredictor):
         sequences = [
             join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
         ]
-        return self.records(list(zip(sequences, instances)))
+        records = self.records(list(zip(sequences, instances)))
+        return [
+            {"id": instance["metadata"].metadata["source"], **record}  # type: ignore[attr-defined]
+            for instance, record in zip(instances, records)
+        ]
 
     def _sequence(self, inputs: Any) -> WordSequence:
         request = read_request(inputs)

@@ -112,7 +112,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
                 records.append({"id": source})
                 good.append(place)
             except ConfigurationError as error:
-                records.append({"error": str(error)})
+                records.append({"id": source, "error": str(error)})
         for place, record in zip(good, self._labelled([instances[place] for place in good])):
             records[place].update(record)
         return records

@@ -51,4 +51,14 @@ class Sampler(torch.nn.Module, Registrable):
     needs_cost_augmented: bool = False
 
     def forward(self, problem: SamplingProblem) -> Candidates:
+        """
+        # Parameters
+
+        problem : `SamplingProblem`
+
+        # Returns
+
+        `Candidates`
+            Constants, without gradient: with `gives_log_prob`, the noise's log-probabilities too.
+        """
         raise NotImplementedError

@@ -41,6 +41,13 @@ def test_a_broken_archive(tmp_path):
         list(text_lines(str(path)))
 
 
+def test_a_compressed_file_must_say_so(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_bytes(gzip.compress(b"one\ntwo\n"))
+    with pytest.raises(ConfigurationError, match="lines.txt: this is a gzip file; its name must end in '.gz'"):
+        list(text_lines(str(path)))
+
+
 def test_line_ends_of_old_macs(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"Rose O\r\nsells O\r\n")

@@ -30,6 +30,14 @@ def test_features_and_labels_of_the_file(tmp_path):
     assert batch["features"].tolist() == [[1, 1.5, 2.5], [0.5, 3, -1], [2, 1, 0], [-1, 2, 4], [3, 0, 1]]
 
 
+@pytest.mark.parametrize("most, rows", [(None, len(ROWS)), (2, 2)])
+def test_as_many_instances_as_rows(tmp_path, most, rows):
+    """`allennlp count-instances` counts them."""
+    data = write_data(tmp_path)
+    loader = TensorLoader(MultilabelReader(**data["reader"], max_instances=most), data["path"])
+    assert len(list(loader.iter_instances())) == rows
+
+
 def test_the_vocabulary_has_all_names_in_order(tmp_path):
     rows = [(text, (gold[0], 1, 0)) for text, gold in ROWS]  # Nothing is sweet.
     data = write_data(tmp_path, rows)

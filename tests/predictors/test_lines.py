@@ -52,6 +52,8 @@ BAD = {
     '{"sentence": " \\n"}': "'sentence' is blank",
     "\ufeff": "'sentence' is blank",
     '{"sentence": "a \\ud83d b"}': "half a surrogate pair",
+    '{"sentence": null}': "'sentence' must be a string, found None",
+    '{"words": null}': "'words' must be a list of strings, found None",
     '{"words": "a b"}': "'words' must be a list of strings, found 'a b'",
     '{"words": []}': "'words' is empty",
     '{"words": ["a", 3]}': "word 1 must be a string, found 3",

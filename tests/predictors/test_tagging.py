@@ -93,6 +93,7 @@ def test_instances_of_the_reader(tmp_path):
     predictor = predictor_of()
     records = predictor.predict_batch_instance(list(predictor._dataset_reader.read(path)))
     assert [record["tags"] for record in records] == [["B-SEL", "O"], ["B-ITM"]]
+    assert [record["id"] for record in records] == [f"{path}:1", f"{path}:4"]
 
 
 def test_lines():

@@ -111,7 +111,8 @@ def test_a_text_too_long_for_the_transformer_has_an_error_and_the_others_go_on(t
     for instance in instances:
         reader.apply_token_indexers(instance)
     records = predictor.predict_batch_instance(instances)
-    assert records[1] == {"error": f"a:2: {message}"} and [records[0]["id"], records[2]["id"]] == ["a:1", "a:3"]
+    assert records[1] == {"id": "a:2", "error": f"a:2: {message}"}
+    assert [records[0]["id"], records[2]["id"]] == ["a:1", "a:3"]
     data = Batch(instances)
     data.index_instances(vocab)
     with pytest.raises(ConfigurationError, match="^a:2: a text has 513 pieces"):

@@ -83,6 +83,11 @@ def test_settings_of_training(library, setting, told):
         evaluated(library, OF_SENTENCES % f"lib.training.sample {{ {setting} }}")
 
 
+def test_tuned_is_true_or_false():
+    with pytest.raises(RuntimeError, match="settings: 'tuned' must be true or false, found \"yes\""):
+        evaluated("multilabel", "lib.experiment('sample', 'nce', settings={ tuned: 'yes' })")
+
+
 def test_restarts_that_are_none():
     with pytest.raises(RuntimeError, match="settings: 'restarts' must be a number that is at least 1"):
         evaluated("multilabel", "lib.experiment('sample', 'spen', settings={ restarts: 0 })")

@@ -35,6 +35,11 @@ local listed(names) = std.join(', ', names);
     std.isNumber(given[name]) && given[name] >= least
     || error "%s: '%s' must be a number that is at least %d" % [what, name, least],
 
+  // A setting is true or false.
+  truth(what, given, name):
+    std.isBoolean(given[name])
+    || error "%s: '%s' must be true or false, found %s" % [what, name, std.manifestJsonMinified(given[name])],
+
   // A cost is given by its name.
   cost(given):
     std.isString(given) || error "cost: this must be a name, such as 'l1', found %s" % std.manifestJsonMinified(given),

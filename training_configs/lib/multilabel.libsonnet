@@ -20,6 +20,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
   settings(dataset, method, settings={}):
     local base = settings_of(dataset, method);
     assert check.known('settings', settings, base);
+    assert check.truth('settings', base + settings, 'tuned');
     base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
 
   experiment(dataset, method, settings={}): {

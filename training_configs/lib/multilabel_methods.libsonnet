@@ -5,7 +5,7 @@ local descent(s, more={}) = {
   type: 'gradient_based_inference',
   num_steps: s.inference_steps,
   step_size: s.step_size,
-  optimizer: s.search,
+  optimizer: s.inference_optimizer,
   start: 'zeros',
 } + more;
 // Samplers whose candidates do not depend on the task-net that is trained.
@@ -150,6 +150,8 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   regression: dynamic('regression', output),
   // Gaussian noise on the task-net's output.
   regression_s: dynamic('regression', noisy_output),
+  // Draws from the task-net.
+  regression_discrete: dynamic('regression', draws),
   nce: dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.
   ranking: dynamic('ranking', draws),
@@ -177,11 +179,10 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
       },
     },
 
-  // Ablations. Without cross-entropy, only the energy trains the task-net.
+  // Ablations. In `*_no_ce`, only the energy trains the task-net.
   margin_no_ce: dynamic('margin', output, 0.0),
   regression_no_ce: dynamic('regression', output, 0.0),
   nce_no_ce: dynamic('nce', draws, 0.0),
-  regression_discrete: dynamic('regression', draws),
   // The ranking loss on the task-net itself, instead of cross-entropy.
   task_net_ranking: function(s, task_net, loss_net) {
     model: { task_net: task_net, task_loss: { type: 'task_net_ranking', num_samples: s.num_samples } },

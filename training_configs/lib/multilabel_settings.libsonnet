@@ -24,7 +24,7 @@ local default = {
   noise: 1.0,
   noise_space: 'logit',
   // Of gradient-based inference: its optimizer, and whether a regression loss sees all points of the search, and gold.
-  search: 'adam',
+  inference_optimizer: 'adam',
   search_path: false,
   step_size: 0.1,
   inference_steps: 20,

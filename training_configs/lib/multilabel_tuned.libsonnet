@@ -10,7 +10,7 @@ local bi_level = even { energy_weight: 5, dropout: 0.5 };
 // `prediction_steps` is chosen by F1 at 0.5.
 local path = {
   loss_net_lr: 1e-3,
-  search: 'sgd',
+  inference_optimizer: 'sgd',
   search_path: true,
   step_size: 0.1,
   inference_steps: 30,

@@ -13,7 +13,7 @@ class Encoder(torch.nn.Module, Registrable):
     """
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
-        """Hidden vectors: `(batch, size)`, or `(batch, tokens, size)` for sequences."""
+        """Hidden vectors: `(batch, size)`; `(batch, tokens, size)` for sequences; `(batch, H, W, size)` for images."""
         raise NotImplementedError
 
     def get_output_dim(self) -> int:

@@ -81,7 +81,7 @@ class FullyConvolutional(Encoder):
         activation: Optional[Activation] = None,
     ) -> None:
         super().__init__()
-        channels = channels or [64, 128, 128]
+        channels = [64, 128, 128] if channels is None else channels
         up_channels = [128, 64] if up_channels is None else up_channels
         check_convolutions("encoder", [*channels, *up_channels], kernel_size)
         if len(up_channels) != len(channels) - 1:
