@@ -3,7 +3,7 @@ import os
 import tarfile
 import zlib
 from contextlib import nullcontext
-from typing import Dict, List, Optional
+from typing import Dict, List, Mapping, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -13,6 +13,11 @@ from allennlp.models.archival import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
+
+
+def shapes_of(weights: Mapping[str, torch.Tensor]) -> Dict[str, Tuple[int, ...]]:
+    """The shape of each weight, by its name."""
+    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def trained_weights(

@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.trained_models import trained_weights
+from seal.common.trained_models import shapes_of, trained_weights
 from seal.energies.energy import Energy
 from seal.output_spaces import OutputSpace
 
@@ -42,15 +42,11 @@ def load_pretrained_energy(
         match = _TERM.fullmatch(name)
         if match is not None:
             terms.setdefault(match[1], {})[match[2]] = value
-    shapes = _shapes(energy.state_dict())
-    fitting = [weights for weights in terms.values() if _shapes(weights) == shapes]
+    shapes = shapes_of(energy.state_dict())
+    fitting = [weights for weights in terms.values() if shapes_of(weights) == shapes]
     if len(fitting) != 1:
         raise ConfigurationError(
             f"{key}: of the {len(terms)} terms of the loss-net in '{path}', {len(fitting)} have the shape of this "
             "one, where it takes exactly one: give this term the settings of that one."
         )
     energy.load_state_dict(fitting[0])
-
-
-def _shapes(weights: Dict[str, torch.Tensor]) -> Dict[str, tuple]:
-    return {name: tuple(value.shape) for name, value in weights.items()}

@@ -2,7 +2,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.trained_models import trained_weights
+from seal.common.trained_models import shapes_of, trained_weights
 from seal.output_spaces import OutputSpace
 
 
@@ -31,11 +31,11 @@ def load_pretrained(
     """
     key = f"model.{name}.pretrained_file"
     weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
-    mine = {key[len(name) + 1 :]: value for key, value in weights.items() if key.startswith(f"{name}.")}
+    start = f"{name}."
+    mine = {parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)}
     if not mine:
         raise ConfigurationError(f"{key}: the model in '{path}' has no {name}.")
-    shapes = {key: tuple(value.shape) for key, value in net.state_dict().items()}
-    theirs = {key: tuple(value.shape) for key, value in mine.items()}
+    shapes, theirs = shapes_of(net.state_dict()), shapes_of(mine)
     for parameter in sorted(set(shapes) | set(theirs)):
         if shapes.get(parameter) != theirs.get(parameter):
             raise ConfigurationError(

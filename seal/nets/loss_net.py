@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.trained_models import shapes_of
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet
@@ -74,7 +75,7 @@ class LossNet(torch.nn.Module, Registrable):
         problem = None
         if task_net is None:
             problem = "the model has no task_net"
-        elif self.encoder is None or _shapes(self.encoder) != _shapes(task_net.encoder):
+        elif self.encoder is None or shapes_of(self.encoder.state_dict()) != shapes_of(task_net.encoder.state_dict()):
             problem = "the loss-net needs an encoder of its own, of the task-net's settings"
         elif len(self._local_energies()) != 1:
             problem = "the loss-net needs an energy 'local', and one only"
@@ -126,10 +127,6 @@ class LossNet(torch.nn.Module, Registrable):
         return sum(
             energy(condition, outputs, mask) for energy, condition in zip(self.energies, features)
         )
-
-
-def _shapes(net: torch.nn.Module) -> Dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in net.state_dict().items()}
 
 
 LossNet.register("sum_of_energies")(LossNet)

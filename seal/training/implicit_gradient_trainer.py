@@ -17,31 +17,23 @@ from seal.hypergradients import (
     NeumannSeries,
     hypergradient,
 )
-from seal.losses import TaskNetRankingLoss
 from seal.models import SealModel
-from seal.nets import StackedNet
 from seal.samplers import check_through, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
+from seal.training.implicit_checks import (
+    check_distributed,
+    check_energy_weight,
+    check_finite_differences,
+    check_log_probabilities,
+    check_mixed_precision,
+    warn_of_kinks,
+)
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
-
-# Piecewise linear activations: their second derivative is 0 wherever it exists.
-_KINKED = (
-    torch.nn.ReLU,
-    torch.nn.ReLU6,
-    torch.nn.LeakyReLU,
-    torch.nn.PReLU,
-    torch.nn.RReLU,
-    torch.nn.Hardtanh,
-    torch.nn.Hardshrink,
-    torch.nn.Softshrink,
-    torch.nn.Threshold,
-)
-
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
 class ImplicitGradientTrainer(AlternatingTrainer):
@@ -152,41 +144,22 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             inner_parameters=inner_parameters,
             **settings,
         )
-        if through in ("relaxed", "soft") and model.energy_loss is not None and model.energy_loss.needs_noise_log_prob:
-            raise ConfigurationError(
-                f"trainer.through: '{through}' makes candidates whose log-probability nobody knows, and "
-                f"{type(model.energy_loss).__name__} needs it; take 'straight_through'."
-            )
+        check_log_probabilities(model, through)
         if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
             raise ConfigurationError(
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
-        if implicit:
-            if model.task_loss.energy_weight == 0:
-                raise ConfigurationError(
-                    "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
-                    "implicit gradient; set it above 0, or trainer.implicit to false."
-                )
-            if products == "finite_differences":
-                _check_finite_differences(model)
-            if trainer._distributed:
-                _check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
         inner = trainer._inner_parameters()
         if implicit:
-            below = any(not name.startswith("task_net._head") for name in inner)
-            if use_amp and not trainer._cpu_autocast:
-                raise ConfigurationError(
-                    "trainer.use_amp: on a GPU it is float16, in which an implicit gradient would vanish; leave it "
-                    "out, or set implicit to false."
-                )
-            if use_amp and below:
-                raise ConfigurationError(
-                    "trainer.use_amp: second derivatives need full precision, which encoders would not have; set "
-                    'inner_parameters to ["^task_net[.]_head[.]"], leave use_amp out, or set implicit to false.'
-                )
-            # Activations below the last layer do not matter where `theta` is that layer alone.
-            _warn_of_kinks({**({"task_net": model.task_net} if below else {}), "loss_net": model.loss_net})
+            check_energy_weight(model)
+            if products == "finite_differences":
+                check_finite_differences(model)
+            if trainer._distributed:
+                check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
+            if use_amp:
+                check_mixed_precision(inner, trainer._cpu_autocast)
+            warn_of_kinks(model, inner)
         return trainer
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
@@ -288,47 +261,6 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
             self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
-
-
-def _check_finite_differences(model: SealModel) -> None:
-    """Refuses a task loss that depends on the task-net in ways that its gradient leaves out, as differences do not."""
-    reasons = {
-        "model.task_loss.straight_through: it": model.task_loss.straight_through,
-        "model.task_loss: it draws outputs, which": isinstance(model.task_loss, TaskNetRankingLoss),
-        "model.loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
-        "model.cost_augmented_net: its input": isinstance(model.cost_augmented_net, StackedNet),
-    }
-    for what, found in reasons.items():
-        if found:
-            raise ConfigurationError(
-                f"{what} counts as constant in the task-net's gradient, but moves with its parameters in finite "
-                "differences; set trainer.products to 'autograd'."
-            )
-
-
-def _check_distributed(solver: Optional[InverseHessianVector], parts: int) -> None:
-    if solver is not None and solver.needs_examples:
-        raise ConfigurationError(
-            f"trainer.solver.type: {type(solver).__name__} would see the examples of one worker only; leave out "
-            "distributed, or take 'conjugate_gradient'."
-        )
-    if parts > 1:
-        raise ConfigurationError(
-            "trainer.num_gradient_accumulation_steps: with distributed all workers solve for their batches together, "
-            "and one may have fewer of them in its last group than another; leave it out and take smaller batches."
-        )
-
-
-def _warn_of_kinks(nets: Dict[str, torch.nn.Module]) -> None:
-    for name, net in nets.items():
-        found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
-        if found:
-            logger.warning(
-                "The implicit gradient rests on second derivatives, which %s in the %s does not have: what bends only "
-                "there is left out; take a smooth activation, such as softplus, tanh or GELU.",
-                ", ".join(found),
-                name,
-            )
 
 
 class _WithGradients(torch.autograd.Function):

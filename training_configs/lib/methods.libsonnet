@@ -3,6 +3,7 @@
 // chosen on the dev data of the embedded sentences. With `share_encoder`, the loss-net reads the task-net's vectors
 // instead of those of an encoder of its own.
 local check = import 'check.libsonnet';
+local components = import 'components.libsonnet';
 
 local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_through=false) =
   function(encoder, energies) {
@@ -56,9 +57,7 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
       {
         energy_loss: { type: 'contrastive_divergence' },
         // Hidden, as it is not part of the model: `experiment` adds it to the trainer.
-        trainer:: {
-          type: 'implicit_gradient',
-          solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },
+        trainer:: components.implicit_gradient(solver_steps, damping) {
           [if last_layer then 'inner_parameters']: ['^task_net[.]_head[.]'],
         },
       },

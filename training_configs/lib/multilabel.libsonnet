@@ -6,6 +6,7 @@
 //   multilabel.experiment('bibtex', 'static_nce', settings={ loss_net_from: 'runs/nce_energy' })
 local check = import 'check.libsonnet';
 local choose = import 'choose.libsonnet';
+local components = import 'components.libsonnet';
 local data = import 'multilabel_data.libsonnet';
 local methods = import 'multilabel_methods.libsonnet';
 local settings_of = import 'multilabel_settings.libsonnet';
@@ -40,12 +41,6 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
       num_layers: layers,
       dropout: std.makeArray(layers, function(i) if i < layers - 1 then dropout else 0.0),
     },
-    local player(lr, steps) = {
-      optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },
-      learning_rate_scheduler: { type: 'reduce_on_plateau', mode: 'max', factor: 0.5, patience: 5 },
-      grad_norm: s.grad_norm,
-      steps: steps,
-    },
     local parts = $.method(method)(
       s,
       { encoder: encoder, bias: false },
@@ -71,9 +66,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
       validation_metric: '+f1',
       callbacks: ['tune_thresholds'],
       [if s.average_weights != null then 'moving_average']: { type: 'exponential', decay: s.average_weights },
-      [if std.objectHas(parts.model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
-      [if std.objectHas(parts.model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
       [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,
-    } + (if std.objectHas(parts, 'trainer') then parts.trainer else {}),
+    } + components.players(s, parts.model, patience=5) + std.get(parts, 'trainer', {}),
   },
 }

@@ -1,13 +1,9 @@
 // How a net is trained, by name. A method is a function of the settings (`multilabel_settings`) and the two nets. It
 // returns parts of a config: `model` and, where the method needs them, the trainer's `phases` or other fields of the
 // `trainer`.
-local descent(s, more={}) = {
-  type: 'gradient_based_inference',
-  num_steps: s.inference_steps,
-  step_size: s.step_size,
-  optimizer: s.inference_optimizer,
-  start: 'zeros',
-} + more;
+local components = import 'components.libsonnet';
+local descent = components.descent;
+
 // Samplers whose candidates do not depend on the task-net that is trained.
 local energy_only_sampler = {
   margin(s): descent(s, { objective: 'cost_augmented' }),
@@ -119,16 +115,8 @@ local after_task_net(loss, sampler, trainer) = function(s, task_net, loss_net) {
   },
   trainer: trainer(s),
 };
-local implicit(loss, sampler) = after_task_net(loss, sampler, function(s) {
-  type: 'implicit_gradient',
-  solver: {
-    type: 'neumann',
-    max_steps: s.solver_steps,
-    damping: s.damping,
-    // Measuring it would take one more product a step.
-    measure_residual: false,
-  },
-});
+local implicit(loss, sampler) =
+  after_task_net(loss, sampler, function(s) components.implicit_gradient(s.solver_steps, s.damping));
 // The same losses in the same order without the implicit term, to show what that term adds.
 local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { first: 'task_net' });
 

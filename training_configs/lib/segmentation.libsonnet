@@ -4,6 +4,7 @@
 //   segmentation.experiment('weizmann', 'nce', settings={ energy_weight: 1, crops: false })
 local check = import 'check.libsonnet';
 local choose = import 'choose.libsonnet';
+local components = import 'components.libsonnet';
 local data = import 'segmentation_data.libsonnet';
 local methods = import 'segmentation_methods.libsonnet';
 local settings_of = import 'segmentation_settings.libsonnet';
@@ -21,12 +22,6 @@ local settings_of = import 'segmentation_settings.libsonnet';
     local s = base + settings,
     assert check.known('settings', settings, base),
     local reader = { type: 'seal_segmentation' },
-    local player(lr, steps) = {
-      optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },
-      learning_rate_scheduler: { type: 'reduce_on_plateau', mode: 'max', factor: 0.5, patience: 10 },
-      grad_norm: s.grad_norm,
-      steps: steps,
-    },
     local parts = $.method(method)(
       s,
       { encoder: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation } },
@@ -54,8 +49,6 @@ local settings_of = import 'segmentation_settings.libsonnet';
       num_epochs: s.epochs,
       patience: s.patience,
       validation_metric: '+mean_iou',
-      [if std.objectHas(parts.model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
-      [if std.objectHas(parts.model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
-    } + (if std.objectHas(parts, 'trainer') then parts.trainer else {}),
+    } + components.players(s, parts.model, patience=10) + std.get(parts, 'trainer', {}),
   },
 }

@@ -1,13 +1,9 @@
 // How a mask is learned, by name. A method is a function of the settings (`segmentation_settings`) and the two nets. It
 // returns parts of a config: `model` and, where the method needs them, fields of the `trainer`.
+local components = import 'components.libsonnet';
+local descent = components.descent;
+
 local iou = { type: 'soft_iou' };
-local descent(s, more={}) = {
-  type: 'gradient_based_inference',
-  num_steps: s.inference_steps,
-  step_size: s.step_size,
-  optimizer: s.inference_optimizer,
-  start: 'zeros',
-} + more;
 // Draws of masks in which the errors of neighbouring pixels are correlated.
 local draws(s) = {
   type: 'correlated_draws',
@@ -77,11 +73,5 @@ local regression = dynamic({ type: 'regression', score: iou }, function(s) fitte
   // Bi-level training: the loss-net's gradient includes its effect on the task-net.
   implicit_cd: function(s, task_net, loss_net)
     dynamic({ type: 'contrastive_divergence', cost: { type: 'one_minus', score: iou } }, draws)(s, task_net, loss_net)
-    {
-      trainer: {
-        type: 'implicit_gradient',
-        // Measuring the residual would take one more product a step.
-        solver: { type: 'neumann', max_steps: s.solver_steps, damping: s.damping, measure_residual: false },
-      },
-    },
+    { trainer: components.implicit_gradient(s.solver_steps, s.damping) },
 }

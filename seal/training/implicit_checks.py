@@ -1,0 +1,108 @@
+"""Checks of the settings of bi-level training. Each mistake is a `ConfigurationError`."""
+
+import logging
+from typing import Dict, Iterable, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.hypergradients import InverseHessianVector
+from seal.losses import TaskNetRankingLoss
+from seal.models import SealModel
+from seal.nets import StackedNet
+
+logger = logging.getLogger(__name__)
+
+# Piecewise linear activations: their second derivative is 0 wherever it exists.
+_KINKED = (
+    torch.nn.ReLU,
+    torch.nn.ReLU6,
+    torch.nn.LeakyReLU,
+    torch.nn.PReLU,
+    torch.nn.RReLU,
+    torch.nn.Hardtanh,
+    torch.nn.Hardshrink,
+    torch.nn.Softshrink,
+    torch.nn.Threshold,
+)
+
+
+def check_log_probabilities(model: SealModel, through: str) -> None:
+    """Refuses candidates without the log-probabilities that the energy loss needs."""
+    if through in ("relaxed", "soft") and model.energy_loss is not None and model.energy_loss.needs_noise_log_prob:
+        raise ConfigurationError(
+            f"trainer.through: '{through}' makes candidates whose log-probability nobody knows, and "
+            f"{type(model.energy_loss).__name__} needs it; take 'straight_through'."
+        )
+
+
+def check_energy_weight(model: SealModel) -> None:
+    if model.task_loss.energy_weight == 0:
+        raise ConfigurationError(
+            "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
+            "implicit gradient; set it above 0, or trainer.implicit to false."
+        )
+
+
+def check_finite_differences(model: SealModel) -> None:
+    """Refuses a task loss that depends on the task-net in ways that its gradient leaves out, as differences do not."""
+    reasons = {
+        "model.task_loss.straight_through: it": model.task_loss.straight_through,
+        "model.task_loss: it draws outputs, which": isinstance(model.task_loss, TaskNetRankingLoss),
+        "model.loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
+        "model.cost_augmented_net: its input": isinstance(model.cost_augmented_net, StackedNet),
+    }
+    for what, found in reasons.items():
+        if found:
+            raise ConfigurationError(
+                f"{what} counts as constant in the task-net's gradient, but moves with its parameters in finite "
+                "differences; set trainer.products to 'autograd'."
+            )
+
+
+def check_distributed(solver: Optional[InverseHessianVector], parts: int) -> None:
+    """`parts` is the number of batches that are accumulated."""
+    if solver is not None and solver.needs_examples:
+        raise ConfigurationError(
+            f"trainer.solver.type: {type(solver).__name__} would see the examples of one worker only; leave out "
+            "distributed, or take 'conjugate_gradient'."
+        )
+    if parts > 1:
+        raise ConfigurationError(
+            "trainer.num_gradient_accumulation_steps: with distributed all workers solve for their batches together, "
+            "and one may have fewer of them in its last group than another; leave it out and take smaller batches."
+        )
+
+
+def check_mixed_precision(inner: Iterable[str], on_cpu: bool) -> None:
+    """`inner` are the names of the inner parameters."""
+    if not on_cpu:
+        raise ConfigurationError(
+            "trainer.use_amp: on a GPU it is float16, in which an implicit gradient would vanish; leave it "
+            "out, or set implicit to false."
+        )
+    if not all_in_head(inner):
+        raise ConfigurationError(
+            "trainer.use_amp: second derivatives need full precision, which encoders would not have; set "
+            'inner_parameters to ["^task_net[.]_head[.]"], leave use_amp out, or set implicit to false.'
+        )
+
+
+def all_in_head(names: Iterable[str]) -> bool:
+    """Whether parameters of these names are all of the task-net's last layer."""
+    return all(name.startswith("task_net._head") for name in names)
+
+
+def warn_of_kinks(model: SealModel, inner: Iterable[str]) -> None:
+    """Warns of activations without second derivatives; below the last layer they do not matter if `inner` is that."""
+    nets: Dict[str, torch.nn.Module] = {} if all_in_head(inner) else {"task_net": model.task_net}
+    nets["loss_net"] = model.loss_net
+    for name, net in nets.items():
+        found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
+        if found:
+            logger.warning(
+                "The implicit gradient rests on second derivatives, which %s in the %s does not have: what bends only "
+                "there is left out; take a smooth activation, such as softplus, tanh or GELU.",
+                ", ".join(found),
+                name,
+            )
