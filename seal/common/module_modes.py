@@ -28,11 +28,13 @@ def without_gradient(parameters: Iterable[torch.nn.Parameter]):
 
 
 @contextmanager
-def without_dropout(module: torch.nn.Module):
-    """Inside, `module` is in evaluation mode."""
-    training = module.training
-    module.eval()
+def without_dropout(*modules: Optional[torch.nn.Module]):
+    """Inside, `modules` are in evaluation mode; `None` stands for a net that a model does not have."""
+    modes = [(module, module.training) for module in modules if module is not None]
+    for module, _ in modes:
+        module.eval()
     try:
         yield
     finally:
-        module.train(training)
+        for module, training in modes:
+            module.train(training)

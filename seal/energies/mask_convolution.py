@@ -34,7 +34,8 @@ class MaskConvolutionEnergy(Energy):
     kernel_size : `int`, optional (default = `5`)
         An odd number.
     dropout : `float`, optional (default = `0.0`)
-        The dropout probability before each fully connected layer but the last.
+        The dropout probability before each fully connected layer but the last. All candidates of an image share one
+        dropout mask, so that dropout never decides which of two candidates has the lower energy.
     activation : `Activation`, optional (default = `swish`)
         A smooth function: gradient-based inference follows its first derivative, and implicit gradients need the
         second. `softplus` is unsuitable: it is above 0 everywhere, and in a sum over thousands of its values the
@@ -94,5 +95,12 @@ class MaskConvolutionEnergy(Energy):
             hidden = self._activation(layer(hidden))
         hidden = hidden.flatten(1)
         for layer in self._layers:
-            hidden = self._activation(layer(self._dropout(hidden)))
+            hidden = self._activation(layer(self._dropped(hidden, samples)))
         return in_full_precision(self._last, hidden).squeeze(1).unflatten(0, (-1, samples))
+
+    def _dropped(self, hidden: torch.Tensor, samples: int) -> torch.Tensor:
+        """`hidden (batch * samples, size)` with dropout, the same for all samples of an instance."""
+        if not self.training or self._dropout.p == 0:
+            return hidden
+        kept = self._dropout(hidden.new_ones(hidden.shape[0] // samples, 1, hidden.shape[1]))
+        return (hidden.unflatten(0, (-1, samples)) * kept).flatten(0, 1)

@@ -1,5 +1,4 @@
 import math
-from contextlib import nullcontext
 from typing import Any, Dict, List, Optional, Union
 
 import torch
@@ -188,9 +187,10 @@ class AlternatingTrainer(PhasedTrainer):
             if part.state is None:
                 # This pass of the task-net is for the loss-net alone, so its dropout, too, draws from the loss-net's
                 # stream. A task-net that is not trained in this phase (a frozen noise net) has no dropout, so that it
-                # gives one distribution for an input.
-                frozen = self.model.task_net is not None and TASK_NET not in self._phase_turns()
-                with torch.no_grad(), without_dropout(self.model.task_net) if frozen else nullcontext():
+                # gives one distribution for an input; nor has the cost-augmented network, which it trains with.
+                moves = TASK_NET in self._phase_turns()
+                frozen = () if moves else (self.model.task_net, self.model.cost_augmented_net)
+                with torch.no_grad(), without_dropout(*frozen):
                     part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
                 raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))

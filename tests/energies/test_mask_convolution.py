@@ -49,6 +49,15 @@ def test_dropout_is_of_training():
     assert torch.equal(energy.eval()(condition, masks), parts()[1](condition, masks))
 
 
+def test_dropout_is_one_mask_for_all_candidates_of_an_image():
+    encoder, energy, images = parts(dropout=0.5)
+    same_image = energy.condition(encoder({"image": images[[0, 0]]}))
+    one_mask = torch.rand(1, 1, 6, 5, dtype=torch.double).expand(2, 3, 6, 5)
+    first, second = energy(same_image, one_mask)
+    assert torch.allclose(first, first[0].expand(3)) and torch.allclose(second, second[0].expand(3))
+    assert not torch.isclose(first[0], second[0])
+
+
 def test_discrete_masks_of_any_type():
     encoder, energy, images = parts()
     condition = energy.condition(encoder({"image": images}))

@@ -1,5 +1,6 @@
 """Phases of a run: who moves when, what a restart brings back, and which epoch is the best."""
 
+import copy
 import logging
 from typing import Any, Dict, List
 
@@ -396,19 +397,33 @@ def test_a_phase_without_anything_to_learn(tmp_path):
     build(config(epochs=2, trainer__phases=schedule, **more), tmp_path)
 
 
-def test_a_frozen_noise_net_has_no_dropout(tmp_path):
-    """A frozen task-net is a fixed distribution for the loss-net; one that is trained has its dropout."""
-    schedule = [{"epochs": 1, "train": "loss_net"}, {"epochs": 1}]
-    trainer = build(config(epochs=2, dropout=0.5, trainer__phases=schedule), tmp_path)
+@pytest.mark.parametrize("kind", [None, "separated", "stacked"])
+def test_frozen_nets_have_no_dropout(tmp_path, kind):
+    """
+    A frozen task-net is a fixed distribution for the loss-net, and so is the cost-augmented network; those that are
+    trained have their dropout.
+    """
+    settings = config(epochs=2, dropout=0.5, trainer__phases=[{"epochs": 1, "train": "loss_net"}, {"epochs": 1}])
+    encoder = copy.deepcopy(settings["model"]["task_net"]["encoder"])
+    if kind is not None:
+        settings["model"].update(
+            cost_augmented_net={"type": kind, **({"encoder": encoder} if kind == "separated" else {})},
+            sampler={"type": "stack", "samplers": ["cost_augmented_output", "task_net_output"]},
+            energy_loss={"type": "compound", "separate": True},
+            task_loss={"type": "inference_network", "energy_weight": 0.5},
+        )
+    trainer = build(settings, tmp_path)
     seen = set()
 
-    def remember(task_net, *_):
+    def remember(net, *_):
         if trainer.model.training:  # Not in validation.
-            seen.add((trainer._epochs_completed, task_net.training))
+            seen.add((type(net), trainer._epochs_completed, net.training))
 
-    trainer.model.task_net.register_forward_hook(remember)
+    nets = [net for net in (trainer.model.task_net, trainer.model.cost_augmented_net) if net is not None]
+    for net in nets:
+        net.register_forward_hook(remember)
     trainer.train()
-    assert seen == {(0, False), (1, True)}
+    assert seen == {(type(net), epoch, epoch == 1) for net in nets for epoch in (0, 1)}
 
 
 def test_what_an_epoch_of_an_earlier_phase_scored_stays_as_it_was(tmp_path):
