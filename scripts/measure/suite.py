@@ -73,6 +73,11 @@ class Statistic:
     value: Callable[[Totals], numpy.ndarray]
 
 
+def mean_f1(name: str) -> Statistic:
+    """The mean over examples, in percent, of the F1 in the column `name`; the column `rows` counts examples."""
+    return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
+
+
 @dataclass
 class Scores:
     """

@@ -3,11 +3,9 @@
 from functools import partial
 from typing import Dict
 
-import numpy
-
 from scripts.measure.grid import Grid
 from scripts.measure.multilabel_scores import KEY, score
-from scripts.measure.suite import Family, Method, Statistic, Suite
+from scripts.measure.suite import Family, Method, Suite, mean_f1
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
@@ -55,10 +53,6 @@ def methods(dataset: str) -> Dict[str, Method]:
         for group, members in METHODS.items()
         for name, title in members.items()
     }
-
-
-def mean_f1(name: str) -> Statistic:
-    return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
 
 
 def suite(dataset: str) -> Suite:

@@ -8,7 +8,7 @@ import numpy
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, mean_f1
 from scripts.measure.text_scores import KEY, score
 
 METHODS = {
@@ -71,10 +71,6 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
             "training": f"text.training.{base}{rates} + {{ {listed(': ', training)} }}",
         },
     )
-
-
-def mean_f1(name: str) -> Statistic:
-    return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
 
 
 def micro_f1(suffix: str) -> Statistic:
