@@ -55,7 +55,7 @@ class SrlScore(Metric):
     also `A0` to `A5`, `AA`) in more than one span. `C-` and `R-` spans and longer names such as `ARG1-DSP` do
     not count. The denominator, which the literature does not state, is the number of predicates.
 
-    Counts are kept in each process and summed over distributed workers in `get_metric`, which every worker
+    Counts are kept in each process and summed over distributed workers in `get_metric(reset=True)`, which every worker
     must then call, as AllenNLP's trainer does.
 
     # Parameters
@@ -130,12 +130,13 @@ class SrlScore(Metric):
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """
-        The scores of all frames counted since the last reset, on all distributed workers together.
+        The scores of all frames counted since the last reset.
 
         # Parameters
 
         reset : `bool`, optional (default = `False`)
-            Whether to forget the counts of this process afterwards.
+            Whether to sum over all distributed workers, which must all call this, and to forget the counts
+            afterwards.
 
         # Returns
 

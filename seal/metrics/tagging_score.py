@@ -81,12 +81,13 @@ class TaggingScore(Metric):
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """
-        The scores of all sentences since the last reset, on all distributed workers together.
+        The scores of all sentences since the last reset.
 
         # Parameters
 
         reset : `bool`, optional (default = `False`)
-            Whether to forget the counts of this process afterwards.
+            Whether to sum over all distributed workers, which must all call this, and to forget the counts
+            afterwards.
 
         # Returns
 

@@ -229,7 +229,7 @@ def run_worker(rank, folder):
     metric = SrlScore(by_role=True)
     for batch in batches_of(rank):
         metric(*batch)
-    # Twice: gathering must not change the counts of this process.
+    # The scores of this process alone, of both, and of none.
     results = [metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()]
     with open(os.path.join(folder, f"{rank}.json"), "w") as file:
         json.dump(results, file)
@@ -239,13 +239,16 @@ def run_worker(rank, folder):
 def test_two_processes_score_as_one(tmp_path):
     # Forked: a spawned process would import everything once more, for ten seconds.
     mp.start_processes(run_worker, args=(str(tmp_path),), nprocs=2, start_method="fork")
-    metric = SrlScore(by_role=True)
+    metric, alone = SrlScore(by_role=True), []
     for rank in range(2):
+        own = SrlScore(by_role=True)
         for batch in batches_of(rank):
-            metric(*batch)
+            for scores in (own, metric):
+                scores(*batch)
+        alone.append(own.get_metric())
     expected = metric.get_metric()
     assert {"f1-ARG3", "f1-ARG4"} <= set(expected)
     for rank in range(2):
-        first, second, after_reset = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert first == second == expected
+        running, found, after_reset = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert running == alone[rank] != expected and found == expected
         assert after_reset["f1"] == 0.0 and after_reset["duplicates"] == 0.0

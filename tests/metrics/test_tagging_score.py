@@ -143,7 +143,7 @@ def run_worker(rank, folder):
     metric = TaggingScore(by_label=True)
     for predicted, gold in pairs_of(rank):
         metric([predicted], [gold])
-    # Twice: gathering must not change the counts of this process.
+    # The scores of this process alone, of both, and of none.
     results = [metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()]
     with open(os.path.join(folder, f"{rank}.json"), "w") as file:
         json.dump(results, file)
@@ -153,13 +153,16 @@ def run_worker(rank, folder):
 def test_two_processes_score_as_one(tmp_path):
     # Forked: a spawned process would import everything once more, for ten seconds.
     mp.start_processes(run_worker, args=(str(tmp_path),), nprocs=2, start_method="fork")
-    metric = TaggingScore(by_label=True)
+    metric, alone = TaggingScore(by_label=True), []
     for rank in range(2):
+        own = TaggingScore(by_label=True)
         for predicted, gold in pairs_of(rank):
-            metric([predicted], [gold])
+            for scores in (own, metric):
+                scores([predicted], [gold])
+        alone.append(own.get_metric())
     expected = metric.get_metric()
     assert {"f1-0", "f1-1"} <= set(expected) and 0 < expected["f1"] < 100
     for rank in range(2):
-        first, second, after_reset = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert first == second == expected
+        running, found, after_reset = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert running == alone[rank] != expected and found == expected
         assert set(after_reset.values()) == {0.0}
