@@ -170,8 +170,10 @@ def _file(error: BaseException, frames: Frames) -> Optional[str]:
     module, name, variables = frames[-1] if frames else ("", "", {})
     if (module, name) in _WRITERS:
         return f"{variables[_WRITERS[module, name]]}: the file cannot be written ({error.strerror or _one_line(error)})"
-    if isinstance(error, FileNotFoundError) or _innermost(frames).startswith("transformers."):
+    if _innermost(frames).startswith("transformers."):
         return _named(_place(frames), error)
+    if isinstance(error, FileNotFoundError):
+        return _one_line(error)
     return None
 
 
