@@ -69,7 +69,7 @@ def _one_line(text: Any) -> str:
 
 def _place(frames: Frames) -> str:
     """The key of the innermost part of a config that was being built; empty where there is none."""
-    built = [variables["params"] for *place, variables in frames if tuple(place) == _BUILDS]
+    built = [variables["params"] for module, name, variables in frames if (module, name) == _BUILDS]
     places = [params.history for params in built if hasattr(params, "history")]
     return places[-1].rstrip(".") if places else ""
 
@@ -154,7 +154,9 @@ def _predictor_arguments(error: BaseException, frames: Frames) -> Optional[str]:
     if not given:
         return None
     if isinstance(error, (TypeError, ValueError)) and not isinstance(given[0], dict):
-        return f"--predictor-args must be a JSON object, found {_one_line(given[0])}"
+        # Text that could not be read has a reason; another value was read, and is none.
+        reason = f" ({_one_line(error)})" if isinstance(error, ValueError) else ""
+        return f"--predictor-args must be a JSON object, found {_one_line(given[0])}{reason}"
     if isinstance(error, TypeError) and "got multiple values for argument" in str(error):
         return f"--predictor-args: {str(error).split()[-1]} is given already; leave it out"
     return None
@@ -226,9 +228,8 @@ def _constructor(error: BaseException, frames: Frames) -> Optional[str]:
     # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
     while frames and frames[-1][1] in ("__init__", "<listcomp>"):
         frames.pop()
-    if frames and frames[-1][:2] == _BUILDS and _place(frames):
-        return _named(_place(frames), error)
-    return None
+    place = _place(frames) if frames and frames[-1][:2] == _BUILDS else ""
+    return _named(place, error) if place else None
 
 
 def _config_text(error: BaseException, frames: Frames) -> Optional[str]:

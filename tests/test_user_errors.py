@@ -311,10 +311,10 @@ def test_a_damaged_archive(command, archive, size, change):
         assert told.startswith(f"error: {archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", ["[1]", "3", "{"])
-def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments):
+@pytest.mark.parametrize("arguments, found", [("[1]", "[1]"), ("3", "3"), ("{", "{ (Expecting property name")])
+def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments, found):
     told = command("predict", str(archive), "x", "--predictor-args", arguments, "--predictor", "sentence_tagger")
-    assert told.startswith("error: --predictor-args must be a JSON object, found ") and told.count("\n") == 1
+    assert told.startswith(f"error: --predictor-args must be a JSON object, found {found}") and told.count("\n") == 1
 
 
 @Predictor.register("plain", exist_ok=True)

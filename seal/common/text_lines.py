@@ -27,8 +27,8 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
             f"{path}: there is no such file; put the data there, or set the data path of the config to where it is."
         )
     number = 0
-    check_ending(path)
     try:
+        check_ending(path)
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
             for number, line in enumerate(file, start=1):

@@ -295,7 +295,7 @@ def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
         raise ConfigurationError(
             "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of "
             "seal's, or leave model.loss_net out. To change a single key by --overrides, name it with dots "
-            "(\"trainer.num_epochs\"): an object in that place replaces the whole trainer."
+            "('trainer.num_epochs'): an object in that place replaces the whole trainer."
         )
 
 

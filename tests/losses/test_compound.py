@@ -5,8 +5,6 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.losses import CompoundLoss, EnergyLoss
 from seal.output_spaces import Candidates
-from seal.scores import L1Cost
-from tests.label_sets import label_set
 from tests.losses.test_margin import FixedCost
 from tests.spine import all_sequences, one_hot, tag_sequence
 

@@ -1,13 +1,10 @@
 import importlib.util
-import json
 import os
 import random
 import shutil
 import subprocess
 
 import pytest
-import torch.distributed as dist
-import torch.multiprocessing as mp
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -15,6 +12,7 @@ from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import spans_to_bio
 from seal.metrics.srl_score import SrlScore
+from tests.training.runs import on_workers
 
 ROLES = "ARG0 ARG1 ARG2 ARGM-TMP ARG1-DSP R-ARG0 C-ARG0 C-ARG1 C-R-ARG0 C-ARGM-TMP C-V".split()
 TOOL = ("structured_prediction", "tools", "srl-eval.pl")
@@ -224,21 +222,15 @@ def batches_of(rank):
         yield [spans_to_bio(predicted, length)], [spans_to_bio(gold, length)]
 
 
-def run_worker(rank, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+def scores_of_worker(rank):
+    """The scores of this process alone, of both, and of none."""
     metric = SrlScore(by_role=True)
     for batch in batches_of(rank):
         metric(*batch)
-    # The scores of this process alone, of both, and of none.
-    results = [metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()]
-    with open(os.path.join(folder, f"{rank}.json"), "w") as file:
-        json.dump(results, file)
-    dist.destroy_process_group()
+    return metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()
 
 
 def test_two_processes_score_as_one(tmp_path):
-    # Forked: a spawned process would import everything once more, for ten seconds.
-    mp.start_processes(run_worker, args=(str(tmp_path),), nprocs=2, start_method="fork")
     metric, alone = SrlScore(by_role=True), []
     for rank in range(2):
         own = SrlScore(by_role=True)
@@ -248,7 +240,6 @@ def test_two_processes_score_as_one(tmp_path):
         alone.append(own.get_metric())
     expected = metric.get_metric()
     assert {"f1-ARG3", "f1-ARG4"} <= set(expected)
-    for rank in range(2):
-        running, found, after_reset = json.loads((tmp_path / f"{rank}.json").read_text())
+    for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
         assert running == alone[rank] != expected and found == expected
         assert after_reset["f1"] == 0.0 and after_reset["duplicates"] == 0.0

@@ -1,11 +1,7 @@
-import json
-import os
 import random
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -13,6 +9,7 @@ from allennlp.training.metrics import Metric, SpanBasedF1Measure
 
 from seal.common.tag_encodings import convert_tags
 from seal.metrics import TaggingScore
+from tests.training.runs import on_workers
 
 BIO = ["O", "B-A", "I-A", "B-B", "I-B"]
 
@@ -138,21 +135,15 @@ def pairs_of(rank):
     return [random_pair(rng) for _ in range(10 + 20 * rank)] + [(["O", f"B-{rank}"], [f"B-{rank}", "O"])]
 
 
-def run_worker(rank, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+def scores_of_worker(rank):
+    """The scores of this process alone, of both, and of none."""
     metric = TaggingScore(by_label=True)
     for predicted, gold in pairs_of(rank):
         metric([predicted], [gold])
-    # The scores of this process alone, of both, and of none.
-    results = [metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()]
-    with open(os.path.join(folder, f"{rank}.json"), "w") as file:
-        json.dump(results, file)
-    dist.destroy_process_group()
+    return metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()
 
 
 def test_two_processes_score_as_one(tmp_path):
-    # Forked: a spawned process would import everything once more, for ten seconds.
-    mp.start_processes(run_worker, args=(str(tmp_path),), nprocs=2, start_method="fork")
     metric, alone = TaggingScore(by_label=True), []
     for rank in range(2):
         own = TaggingScore(by_label=True)
@@ -162,7 +153,6 @@ def test_two_processes_score_as_one(tmp_path):
         alone.append(own.get_metric())
     expected = metric.get_metric()
     assert {"f1-0", "f1-1"} <= set(expected) and 0 < expected["f1"] < 100
-    for rank in range(2):
-        running, found, after_reset = json.loads((tmp_path / f"{rank}.json").read_text())
+    for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
         assert running == alone[rank] != expected and found == expected
         assert set(after_reset.values()) == {0.0}
