@@ -18,6 +18,8 @@ class KnownLabelsField(SequenceLabelField):
     label_namespace : `str`
     source : `str`, optional
         Where the labels are from, `file:line`.
+    lines : `List[int]`, optional
+        The line of each label in that file, where they have lines of their own.
     """
 
     def __init__(
@@ -26,9 +28,10 @@ class KnownLabelsField(SequenceLabelField):
         sequence_field: SequenceField,
         label_namespace: str,
         source: Optional[str] = None,
+        lines: Optional[List[int]] = None,
     ) -> None:
         super().__init__(labels, sequence_field, label_namespace)
-        self._source = source
+        self._source, self._lines = source, lines
 
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is not None:
@@ -36,15 +39,27 @@ class KnownLabelsField(SequenceLabelField):
         more = (
             " (the config's datasets_for_vocab_creation says which files count, vocabulary.tokens_to_add adds labels)"
         )
-        check_known(self.labels, vocab, self._label_namespace, self._source, more)
+        check_known(self.labels, vocab, self._label_namespace, self._source, more, self._lines)
         super().index(vocab)
 
 
-def check_known(labels: Iterable[str], vocab: Vocabulary, namespace: str, source: Optional[str], more: str) -> None:
-    """Raises `ConfigurationError` at a label that the vocabulary lacks; `more` is the end of its advice."""
+def check_known(
+    labels: Iterable[str],
+    vocab: Vocabulary,
+    namespace: str,
+    source: Optional[str],
+    more: str,
+    lines: Optional[List[int]] = None,
+) -> None:
+    """
+    Raises `ConfigurationError` at a label that the vocabulary lacks; `more` is the end of its advice. `source` is
+    `file:line` and, with `lines`, the line of the label takes the place of that one.
+    """
     known = vocab.get_token_to_index_vocabulary(namespace)
-    for label in labels:
+    for index, label in enumerate(labels):
         if label not in known:
+            if source and lines is not None:
+                source = f"{source.rpartition(':')[0]}:{lines[index]}"
             where = f"{source}: " if source else ""
             raise ConfigurationError(
                 f"{where}the label '{label}' is not in the model's vocabulary ('{namespace}'), which comes from its "

@@ -133,7 +133,9 @@ class TaggingReader(SentenceReader):
             tags = self._tags(sentence)
             if self._labelled is not None and number >= self._labelled:
                 tags = None
-            yield self.text_to_instance(sentence.words, tags, sentence.features, sentence.source)
+            yield self.text_to_instance(
+                sentence.words, tags, sentence.features, sentence.source, sentence.lines
+            )
 
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
         path, part = split_off_part(file_path)
@@ -161,6 +163,7 @@ class TaggingReader(SentenceReader):
         tags: Optional[List[str]] = None,
         features: Optional[Dict[str, List[str]]] = None,
         source: Optional[str] = None,
+        lines: Optional[List[int]] = None,
     ) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them).
@@ -174,7 +177,9 @@ class TaggingReader(SentenceReader):
         features : `Optional[Dict[str, List[str]]]`
             One string a word for each of the reader's `feature_columns`.
         source : `Optional[str]`
-            Where the sentence is from, for messages.
+            Where the sentence is from, `file:line`, for messages.
+        lines : `Optional[List[int]]`
+            The line of each word in that file, for messages about its tag.
 
         # Returns
 
@@ -204,7 +209,7 @@ class TaggingReader(SentenceReader):
         if tags is not None:
             if len(tags) != len(words):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
-            fields["tags"] = KnownLabelsField(tags, tokens, "tags", source)
+            fields["tags"] = KnownLabelsField(tags, tokens, "tags", source, lines)
         if self._labelled is not None:
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))

@@ -17,7 +17,7 @@ def load_pretrained(
 
     net : `torch.nn.Module`
     name : `str`
-        `"task_net"` or `"loss_net"`.
+        `"task_net"`, `"loss_net"` or `"cost_augmented_net"`.
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`

@@ -102,7 +102,8 @@ class SealModel(Model):
                         output_space=output_space, task_net_dim=dim
                     )
             self.register_forward_pre_hook(_check_trainer)
-        for name, net in (("task_net", self.task_net), ("loss_net", self.loss_net)):
+        for name in ("task_net", "loss_net", "cost_augmented_net"):
+            net = getattr(self, name)
             if net is not None and net.pretrained_file is not None:
                 load_pretrained(net, name, net.pretrained_file, output_space, vocab)
         #: Whether `forward` also returns the energy of what is predicted, outside training.

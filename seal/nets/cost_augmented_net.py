@@ -27,7 +27,14 @@ class CostAugmentedNet(torch.nn.Module, Registrable):
     output_space : `OutputSpace`
     task_net_dim : `int`
         The size of the task-net's vectors. Both are given by the model.
+    pretrained_file : `str`, optional (default = `None`)
+        A trained model's archive or folder. The weights start as those of its cost-augmented network, which must have
+        the same shape.
     """
+
+    def __init__(self, pretrained_file: Optional[str] = None) -> None:
+        super().__init__()
+        self.pretrained_file = pretrained_file
 
     def forward(
         self,
@@ -65,6 +72,8 @@ class SeparatedNet(CostAugmentedNet):
     dropout : `float`, optional (default = `0.0`)
     bias : `bool`, optional (default = `True`)
         As in `TaskNet`.
+    pretrained_file : `str`, optional (default = `None`)
+        As in `CostAugmentedNet`.
     """
 
     def __init__(
@@ -74,8 +83,9 @@ class SeparatedNet(CostAugmentedNet):
         task_net_dim: int,
         dropout: float = 0.0,
         bias: bool = True,
+        pretrained_file: Optional[str] = None,
     ) -> None:
-        super().__init__()
+        super().__init__(pretrained_file)
         self.net = TaskNet(encoder, output_space, dropout, bias)
 
     def forward(self, inputs, task_net, gold, mask=None):
@@ -92,10 +102,18 @@ class SharedNet(CostAugmentedNet):
 
     output_space, task_net_dim : given by the model.
     bias : `bool`, optional (default = `True`)
+    pretrained_file : `str`, optional (default = `None`)
+        As in `CostAugmentedNet`.
     """
 
-    def __init__(self, output_space: OutputSpace, task_net_dim: int, bias: bool = True) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        output_space: OutputSpace,
+        task_net_dim: int,
+        bias: bool = True,
+        pretrained_file: Optional[str] = None,
+    ) -> None:
+        super().__init__(pretrained_file)
         self._head = torch.nn.Linear(task_net_dim, output_space.num_labels, bias=bias)
 
     def forward(self, inputs, task_net, gold, mask=None):
@@ -117,6 +135,8 @@ class StackedNet(CostAugmentedNet):
     encoder : `Seq2SeqEncoder`, optional (default = `None`)
         An encoder over the positions, below the linear layer of `q`; in the paper a BiLSTM is as good as none. Its
         input size is twice the number of labels. `None`: `q` is the linear layer.
+    pretrained_file : `str`, optional (default = `None`)
+        As in `CostAugmentedNet`.
 
     # Raises
 
@@ -124,9 +144,13 @@ class StackedNet(CostAugmentedNet):
     """
 
     def __init__(
-        self, output_space: OutputSpace, task_net_dim: int, encoder: Optional[Seq2SeqEncoder] = None
+        self,
+        output_space: OutputSpace,
+        task_net_dim: int,
+        encoder: Optional[Seq2SeqEncoder] = None,
+        pretrained_file: Optional[str] = None,
     ) -> None:
-        super().__init__()
+        super().__init__(pretrained_file)
         self._output_space = [output_space]  # In a list, as it is a submodule of the model, not of this net.
         size = 2 * output_space.num_labels
         if encoder is not None and encoder.get_input_dim() != size:

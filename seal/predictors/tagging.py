@@ -102,7 +102,13 @@ class TaggingPredictor(LinePredictor):
         if features is not None:
             if not isinstance(features, dict):
                 raise ConfigurationError("'features' must be an object with a list of strings for each feature.")
+            known = self._dataset_reader.feature_names
             for name, values in features.items():
+                if name not in known:
+                    raise ConfigurationError(
+                        f"the model has no feature {name!r}; "
+                        + (f"its features are {', '.join(known)}." if known else "it reads words alone.")
+                    )
                 if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
                     raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
         instance = self._dataset_reader.text_to_instance(sequence.words, features=features)

@@ -48,6 +48,14 @@ class PhasedTrainer(ResumableTrainer):
         begins = epoch == self._phases.start(index)
         if begins:
             logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase)
+            loss_net = self.model.loss_net
+            shares = loss_net is not None and loss_net.shares_encoder
+            if shares and self._phase.train == TASK_NET and self._phase.energy:
+                logger.warning(
+                    "trainer.phases[%d]: the energy is not fixed while the task_net is trained alone, since the "
+                    "loss_net reads the task_net's encoder; to fix it, give the loss_net an encoder of its own.",
+                    index,
+                )
             if self._phase.restart:
                 self._restart_task_net(index)
             if self._phase.copy_task_net:

@@ -17,7 +17,8 @@ class Phase(FromParams):
     epochs : `int`, optional (default = `None`)
         Their number. Only the last phase may leave it out: it takes the rest of `num_epochs`.
     train : `str`, optional (default = `"both"`)
-        Which player is trained: `"task_net"`, `"loss_net"` or `"both"`. The other one does not change.
+        Which player is trained: `"task_net"`, `"loss_net"` or `"both"`. The other one does not change. A shared encoder
+        is the task-net's, so that training the task-net alone changes the energy, too; a warning says so.
     energy : `bool`, optional (default = `True`)
         Whether the task-net is trained by the energy. If not, it is trained by cross-entropy alone.
     restart : `bool`, optional (default = `False`)

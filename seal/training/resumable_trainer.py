@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Tuple
 import torch
 import torch.distributed as dist
 from allennlp.data import TensorDict
-from allennlp.training import GradientDescentTrainer
+from allennlp.training import GradientDescentTrainer, TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.common.workers import of_all_workers
@@ -22,6 +22,9 @@ from seal.training.random_streams import (
 
 logger = logging.getLogger(__name__)
 
+# How AllenNLP begins the names of what an epoch of training measured.
+_TRAINING = "training_"
+
 
 class ResumableTrainer(GradientDescentTrainer):
     """
@@ -29,7 +32,10 @@ class ResumableTrainer(GradientDescentTrainer):
     recovered ends with the weights and metrics of an uninterrupted one, bit for bit on CPU.
 
     In addition to what AllenNLP saves, a checkpoint has each worker's random states and the means that it has logged
-    in this epoch and earlier ones. Nothing of a finished epoch is computed again.
+    in this epoch. Nothing of a finished epoch is computed again.
+
+    The record of an epoch has only what was measured in it; AllenNLP's keeps the values of earlier ones, such as the
+    loss of a player that has stopped being trained.
 
     Two things are not restored: the order in which several loading processes (`num_workers`) deliver instances, and
     the position in a pass over the data that spans several epochs (`batches_per_epoch`).
@@ -47,8 +53,10 @@ class ResumableTrainer(GradientDescentTrainer):
             torch.cuda.set_device(self.cuda_device)
         self._streams: Dict[str, RandomStream] = {}
         self._losses = Monitors()
-        # The latest value of every metric of training: AllenNLP keeps reporting those of earlier epochs.
+        # What the latest epoch of training measured.
         self._latest: Dict[str, float] = {}
+        # The last one, since the others read what it removes.
+        self._callbacks.append(_ForgetTraining(self._serialization_dir))
         # The generators' states before the epoch's first batch: they determine the order of its data.
         self._epoch_start: Optional[Dict[str, Any]] = None
         # This worker's part of the checkpoint, until the data loader has caught up with it.
@@ -81,11 +89,12 @@ class ResumableTrainer(GradientDescentTrainer):
             metrics.update(self.model.get_metrics(reset=True))
         # AllenNLP's own mean leaves out the batches from before the run was killed.
         metrics.update(self._losses.means(reset=True))
-        self._latest.update(metrics)
-        return dict(self._latest)
+        self._latest = metrics
+        return metrics
 
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         metrics, epoch = super()._try_train()
+        metrics.update((f"{_TRAINING}{name}", value) for name, value in self._latest.items())
         if "epoch" not in metrics and self._start_after_epochs_completed > 0:
             # The run was killed after its last epoch: its metrics are only in that epoch's file.
             last = f"metrics_epoch_{self._start_after_epochs_completed - 1}.json"
@@ -106,7 +115,6 @@ class ResumableTrainer(GradientDescentTrainer):
             "streams": {name: stream.state for name, stream in self._streams.items()},
             "monitors": self.model.monitors.state_dict(),
             "losses": self._losses.state_dict(),
-            "latest": dict(self._latest),
         }
         # The primary worker writes for all workers, and each has its own shuffling and dropout.
         workers = of_all_workers(mine)
@@ -135,7 +143,6 @@ class ResumableTrainer(GradientDescentTrainer):
         self._restored(state)
         self.model.monitors.load_state_dict(self._recovered["monitors"])
         self._losses.load_state_dict(self._recovered["losses"])
-        self._latest = dict(self._recovered["latest"])
         # The batches of the epoch in progress are counted again as they are skipped.
         self._total_batches_completed = state["total_batches_completed"] - state["batches_in_epoch_completed"]
         if self._scaler is not None and "scaler" in state:
@@ -176,3 +183,11 @@ class ResumableTrainer(GradientDescentTrainer):
         self._save_model_state(self._best_model_filename)
         if self._moving_average is not None:
             self._moving_average.restore()
+
+
+class _ForgetTraining(TrainerCallback):
+    """Removes what an epoch of training measured from AllenNLP's record once it is written, which the next one adds to."""
+
+    def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs):
+        for name in [name for name in metrics if name.startswith(_TRAINING) and name != "training_duration"]:
+            del metrics[name]

@@ -73,10 +73,10 @@ def test_vocabulary_and_tensors(tmp_path, caplog):
     assert "label namespace" not in caplog.text
 
 
-def test_an_unknown_tag_names_its_sentence(tmp_path):
+def test_an_unknown_tag_names_its_line(tmp_path):
     train = list(reader_of().read(write(tmp_path / "train", "a X\n")))
-    path = write(tmp_path / "dev", "a X\n\nb Y\n")
-    with pytest.raises(ConfigurationError, match=f"^{path}:3: the label 'Y' is not in the model's vocabulary"):
+    path = write(tmp_path / "dev", "a X\n\na X\nb Y\n")
+    with pytest.raises(ConfigurationError, match=f"^{path}:4: the label 'Y' is not in the model's vocabulary"):
         for instance in reader_of().read(path):
             instance.index_fields(Vocabulary.from_instances(train))
 

@@ -125,12 +125,17 @@ def test_feature_columns():
         (None, "feature 'pos' is missing"),
         ({"pos": ["N"]}, "1 of 'pos' for 2 words"),
         ({"pos": ["N", 1]}, "'pos' must be a list of strings"),
+        ({"pos": ["N", "V"], "chunk": ["B", "B"]}, "the model has no feature 'chunk'; its features are pos."),
         (["N", "V"], "'features' must be an object"),
     ]:
         line = json.dumps({**words, "features": features})
         assert message in predictor.predict_json(predictor.load_line(line))["error"]
         with pytest.raises(ConfigurationError, match=message):
             predictor.predict_json(json.loads(line))
+    record = predictor_of().predict_json({**words, "features": {}})
+    assert record["tags"] == ["B-SEL", "O"]
+    with pytest.raises(ConfigurationError, match="no feature 'pos'; it reads words alone"):
+        predictor_of().predict_json({**words, "features": {"pos": ["N", "V"]}})
 
 
 @pytest.mark.parametrize(

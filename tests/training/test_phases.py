@@ -1,6 +1,7 @@
 """Phases of a run: who moves when, what a restart brings back, and which epoch is the best."""
 
 import copy
+import json
 import logging
 from typing import Any, Dict, List
 
@@ -127,6 +128,20 @@ def test_without_supervision_the_task_net_follows_the_energy_alone(tmp_path):
         model.frozen_features(state), model.output_space.relax(state.logits, state.mask), state.mask
     )
     assert state.gold is None and trainer.training_loss(batch).item() == pytest.approx(energy.mean().item())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_shared_encoder_does_not_leave_the_energy_fixed(tmp_path, caplog, shared):
+    fine_tuning = {"train": "task_net", "supervised": False}
+    settings = config(epochs=2, trainer__phases=[{"epochs": 1}, fine_tuning])
+    if shared:
+        del settings["model"]["loss_net"]["encoder"]
+    trainer, seen = watched(settings, tmp_path)
+    assert trainer.model.loss_net.shares_encoder == shared
+    trainer.train()
+    assert same(seen.weights[0]["loss_net"], seen.weights[1]["loss_net"])
+    told = [record.message for record in caplog.records if "the energy is not fixed" in record.message]
+    assert len(told) == shared and all(message.startswith("trainer.phases[1]: ") for message in told)
 
 
 def test_without_supervision_a_batch_without_a_frame_teaches_nothing(tmp_path):
@@ -384,6 +399,22 @@ def test_the_first_epoch_of_the_last_phase_may_be_the_best(tmp_path):
     # Patience counts again in the last phase.
     assert metrics["epoch"] == 3 and metrics["best_epoch"] == 2
     assert same(torch.load(tmp_path / "best.th"), {**seen.weights[2]["task_net"], **seen.weights[2]["loss_net"]})
+
+
+def test_a_record_has_only_what_its_epoch_measured(tmp_path):
+    """The loss of a player that rests is not repeated, in no epoch's file nor at the end."""
+    given = [{"epochs": 2}, {"train": "task_net", "supervised": False}]
+    trainer = build(config(epochs=4, trainer__phases=given), tmp_path)
+    end = trainer.train()
+    files = [json.loads((tmp_path / f"metrics_epoch_{epoch}.json").read_text()) for epoch in range(4)]
+    resting = {"training_loss_net_loss", "training_cross_entropy", "training_grad_norm_loss_net"}
+    for metrics, rests in zip([*files, end], (False, False, True, True, True)):
+        assert {"training_loss", "training_duration", "training_grad_norm_task_net"} < set(metrics)
+        assert resting.isdisjoint(metrics) if rests else resting < set(metrics)
+    assert files[0]["training_loss_net_loss"] != files[1]["training_loss_net_loss"]
+    assert {name: value for name, value in end.items() if name.startswith("training_")} == {
+        name: value for name, value in files[3].items() if name.startswith("training_")
+    }
 
 
 def test_a_phase_without_anything_to_learn(tmp_path):

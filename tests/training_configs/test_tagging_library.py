@@ -225,8 +225,9 @@ def test_fine_tuning_on_other_words_lowers_their_energy(data):
     tagging.fine_tuned(config, '{run}', '{data}/other.tsv', epochs=20)"""
     settings = json.loads(_jsonnet.evaluate_snippet("test", source))
     tuned = train_model(Params(settings), str(data / "tuned"))
-    for name, weight in first.loss_net.state_dict().items():
-        assert torch.equal(weight, tuned.loss_net.state_dict()[name])
+    for net in ("loss_net", "cost_augmented_net"):
+        start, end = getattr(first, net).state_dict(), getattr(tuned, net).state_dict()
+        assert start and all(torch.equal(weight, end[name]) for name, weight in start.items())
     energies = []
     for model in (first, tuned):
         record = Predictor.from_path(str(data / ("run" if model is first else "tuned")))

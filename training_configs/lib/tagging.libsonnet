@@ -53,7 +53,11 @@ local sentences = import 'sentences.libsonnet';
   fine_tuned(config, run, inputs, epochs=3): config {
     train_data_path: inputs,
     vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
-    model+: { task_net+: { pretrained_file: run }, loss_net+: { pretrained_file: run } },
+    model+: {
+      [net]+: { pretrained_file: run }
+      for net in ['task_net', 'loss_net', 'cost_augmented_net']
+      if std.objectHas(config.model, net)
+    },
     // The task-net alone is trained, so the settings of implicit gradients, which train both nets, are removed.
     trainer: {
       [key]: config.trainer[key]
