@@ -10,8 +10,18 @@ from scripts.measure.suites import citations
 from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
-#: A value for each argument that takes no number.
-VALUES = {"weights": "{ once: 2 }", "last_layer": "true"}
+#: A value for each argument that takes no number from 0 on, or has a limit.
+VALUES = {
+    "weights": "{ once: 2 }",
+    "last_layer": "true",
+    "truncation": "true",
+    "share_encoder": "true",
+    "straight_through": "true",
+    "fine_tune_epochs": "2",
+    "cost": "'hamming'",
+    "optimizer": "'adam'",
+    "q": "{ type: 'pass_through', input_dim: 26 }",
+}
 
 needs_cora = pytest.mark.skipif(
     not (ROOT / "data" / "cora_citation").exists(), reason="data/cora_citation is not here"
@@ -47,8 +57,7 @@ def suite_size(name):
 @pytest.mark.parametrize(
     "name, method, config",
     [
-        ("cora_50", "cross_entropy", "cross_entropy"),
-        ("cora_50", "implicit_cd", "implicit_cd"),
+        *(("cora_50", method, method) for method in citations.METHODS["Labelled references alone"]),
         ("cora_10", "implicit_rewarded_cd", "semi_supervised"),
     ],
 )

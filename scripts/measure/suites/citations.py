@@ -4,14 +4,25 @@ from functools import lru_cache, partial
 from typing import Any, Dict, List, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suites import tagging
 from scripts.measure.tagging_scores import KEY, score
 
 LABELLED = {"cora_5": 5, "cora_10": 10, "cora_50": 50}
-# By the groups that are the headings of the tables.
+# By the groups that are the headings of the tables. Those of labelled references alone are the methods of tagging.
 METHODS = {
-    "Labelled references alone": {"cross_entropy": "cross-entropy", "implicit_cd": "implicit CD"},
+    "Labelled references alone": {
+        "cross_entropy": "cross-entropy",
+        "crf": "CRF",
+        "spen": "SPEN",
+        "margin_rescaled": "margin-rescaled",
+        "perceptron": "perceptron",
+        "compound_separated": "compound, separated",
+        "compound_shared": "compound, shared",
+        "compound_stacked": "compound, stacked",
+        "nce": "NCE",
+        "implicit_cd": "implicit CD",
+    },
     "Labelled and unlabelled references": {
         "rewarded_cd": "CD with rewards",
         "implicit_rewarded_cd": "implicit CD with rewards",
@@ -20,7 +31,7 @@ METHODS = {
 _REWARDED = ("num_samples", "energy_weight", "rounds", "flips", "weights")
 # The arguments that `--settings` may give to a method of `training_configs/lib/citation_tagging.libsonnet`.
 ARGUMENTS = {
-    "implicit_cd": SHARED["implicit_cd"],
+    **tagging.ARGUMENTS,
     "rewarded_cd": _REWARDED,
     "implicit_rewarded_cd": (*_REWARDED, "solver_steps", "damping"),
 }
