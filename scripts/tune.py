@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import json
 import logging
 import math
 import os
@@ -196,7 +197,7 @@ class Tuning:
 
     def _config(self, settings: Dict[str, Any], folder: Path) -> str:
         library = os.path.relpath(LIBRARY_FOLDER, folder)
-        more = (*self._arguments.held, *((name, repr(value)) for name, value in settings.items()))
+        more = (*self._arguments.held, *((name, json.dumps(value)) for name, value in settings.items()))
         chosen = Settings(library, self.seed, self._arguments.epochs, fraction=1.0, more=more)
         return multilabel.experiment(self._arguments.dataset, self._arguments.method, chosen)
 

@@ -74,12 +74,24 @@ WEIGHT_DECAY = Range(1e-6, 1e-2, log=True)
 # Configs of DVN: 0.055 to 0.57, with 30 steps; those of the other energy-only models: 0.1, with 20.
 STEP_SIZE = Range(0.04, 0.6, log=True)
 INFERENCE_STEPS = Choice((20, 30))
+# Ours, as the paper searches by Adam alone: what helped a DVN most.
+SEARCH: Space = {"inference_optimizer": Choice(("adam", "sgd")), "search_path": Choice((False, True))}
+# Ours: None is as many as in training.
+PREDICTION_STEPS = Choice((None, 20, 25, 30, 35, 40, 50))
+# Ours: None is no averaging.
+AVERAGE_WEIGHTS = Choice((None, 0.99, 0.999))
 
-_TASK_NET: Space = {"task_net_lr": LEARNING_RATE, "dropout": DROPOUT, "weight_decay": WEIGHT_DECAY}
+_TASK_NET: Space = {
+    "task_net_lr": LEARNING_RATE,
+    "dropout": DROPOUT,
+    "weight_decay": WEIGHT_DECAY,
+    "average_weights": AVERAGE_WEIGHTS,
+}
 _ENERGY_ONLY: Space = {
     "loss_net_lr": ENERGY_ONLY_LEARNING_RATE,
     "dropout": DROPOUT,
     "weight_decay": WEIGHT_DECAY,
+    "average_weights": AVERAGE_WEIGHTS,
     "step_size": STEP_SIZE,
     "inference_steps": INFERENCE_STEPS,
 }
@@ -118,10 +130,10 @@ SPACES: Dict[str, Space] = {
     "implicit_cd_margin": {**_IMPLICIT, "num_samples": DRAWS, "perceptron_weight": PERCEPTRON_WEIGHT},
     "cross_entropy": _TASK_NET,
     "spen": _ENERGY_ONLY,
-    "dvn": _ENERGY_ONLY,
+    "dvn": {**_ENERGY_ONLY, **SEARCH, "prediction_steps": PREDICTION_STEPS},
     "nce_energy": {**_ENERGY_ONLY, "num_samples": DRAWS},
     "static_margin": _STATIC,
-    "static_regression": _STATIC,
+    "static_regression": {**_STATIC, **SEARCH},
     "static_nce": {**_STATIC, "num_samples": DRAWS},
     "margin": _MARGIN,
     "regression": _REGRESSION,

@@ -1,5 +1,6 @@
 """The trials of a hyper-parameter search: the file that keeps them, which of them count, and their table."""
 
+import json
 import time
 import warnings
 from pathlib import Path
@@ -131,7 +132,8 @@ def write_csv(study: Any, path: Path) -> Any:
 def line_to_paste(
     dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1", held: Held = ()
 ) -> str:
-    inside = ", ".join(f"{name}: {value}" for name, value in (*held, *settings.items()))
+    values = (*held, *((name, json.dumps(value)) for name, value in settings.items()))
+    inside = ", ".join(f"{name}: {value}" for name, value in values)
     line = f"multilabel.experiment('{dataset}', '{method}', settings={{ {inside} }})"
     # The metric of the search also chooses the epoch, so the config has to name it.
     return line if metric == "f1" else f"{line} + {{ trainer+: {{ validation_metric: '+{metric}' }} }}"

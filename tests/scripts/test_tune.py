@@ -83,6 +83,21 @@ def test_the_space_holds_the_configs_own_settings(dataset, method):
         assert may_be(space[name], value)
 
 
+def test_what_the_search_of_a_dvn_may_choose_reaches_its_config(tmp_path):
+    """Booleans, words and null are jsonnet in a trial's config and in the line to paste."""
+    chosen = {"inference_optimizer": "sgd", "search_path": True, "prediction_steps": None, "average_weights": 0.99}
+    assert all(value in search_spaces.SPACES["dvn"][name].values for name, value in chosen.items())
+    of = SimpleNamespace(dataset="sample", method="dvn", metric="f1", epochs=3, seed=None, held=())
+    path = tmp_path / "config.jsonnet"
+    path.write_text(tune.Tuning(of, None)._config(chosen, tmp_path), encoding="utf-8")
+    config = json.loads(_jsonnet.evaluate_file(str(path)))
+    for found in (config, pasted(trials.line_to_paste("sample", "dvn", chosen, "f1", ()))):
+        search, *_ = found["model"]["sampler"]["samplers"]
+        assert (search["optimizer"], search["keep"]) == ("sgd", "trajectory")
+        assert found["model"]["inference"]["num_steps"] == search["num_steps"]
+        assert found["trainer"]["moving_average"]["decay"] == 0.99
+
+
 def may_be(values, value):
     if isinstance(values, Choice):
         return value in values.values
