@@ -209,31 +209,35 @@ class _Interactions:
         return [self._names.index(name) for name in names] if names else None
 
     def _related(self, gold: numpy.ndarray) -> Optional[List[int]]:
-        """The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels."""
+        """
+        The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels. Of a label
+        and its ancestor, the label comes first, however many rows have each.
+        """
         taxonomy = self._taxonomy()
-        edges = [] if taxonomy is None else taxonomy.edges
-        among = self._pairs_of(taxonomy, edges)
-        found = label_statistics.most_associated(gold, among) if among.any() else None
-        return found or label_statistics.most_associated(gold)
+        if taxonomy is None:
+            return label_statistics.most_associated(gold)
+        parents, above = self._pairs_of(taxonomy, taxonomy.edges).T, self._pairs_of(taxonomy, _kin(taxonomy))
+        found = label_statistics.most_associated(gold, parents | parents.T) or label_statistics.most_associated(gold)
+        return found[::-1] if found and above[found[1], found[0]] else found
 
     def _unrelated(self, gold: numpy.ndarray, related: List[int]) -> Optional[List[int]]:
         """The same label `k`, and the least associated label that is neither its ancestor nor its descendant."""
         taxonomy, excluded = self._taxonomy(), set(related)
         if taxonomy is not None:
-            kin = self._pairs_of(taxonomy, zip(*taxonomy.closure.nonzero()))
-            excluded.update(numpy.flatnonzero(kin[related[1]]).tolist())
+            above = self._pairs_of(taxonomy, _kin(taxonomy))
+            excluded.update(numpy.flatnonzero((above | above.T)[related[1]]).tolist())
         other = label_statistics.least_associated(gold, related[1], excluded)
         return None if other is None else [other, related[1]]
 
-    def _pairs_of(self, taxonomy: Optional[Taxonomy], pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
-        """Pairs of the taxonomy's labels, in both orders, marked in a Boolean table of the model's labels, `(L, L)`."""
+    def _pairs_of(self, taxonomy: Taxonomy, pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
+        """Pairs of the taxonomy's labels, marked in a Boolean table of the model's labels, `(L, L)`."""
         columns = {name: column for column, name in enumerate(self._names)}
         table = numpy.zeros((len(columns), len(columns)), dtype=bool)
         for pair in pairs:
             names = [taxonomy.labels[label] for label in pair]
             if columns.keys() >= set(names):
                 one, other = (columns[name] for name in names)
-                table[one, other] = table[other, one] = True
+                table[one, other] = True
         return table
 
     def _taxonomy(self) -> Optional[Taxonomy]:
@@ -252,6 +256,11 @@ class _Interactions:
 
     def _matrix(self, name: str, matrix: numpy.ndarray) -> None:
         write_matrix(self._path(name), "label", self._names, matrix)
+
+
+def _kin(taxonomy: Taxonomy) -> Iterable[Tuple[int, int]]:
+    """Pairs of a label, first, and itself or an ancestor."""
+    return zip(*taxonomy.closure.nonzero())
 
 
 def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
