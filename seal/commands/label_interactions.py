@@ -40,8 +40,8 @@ class LabelInteractions(Subcommand):
       labels go together. The Hessian is written with its sign turned: low energy is good, so where the energy favours
       two labels together the Hessian is negative and the written value positive.
     - `pair_gradients`: the gradient of the global energy in one label of a pair, over the outputs of both, for a pair
-      that belongs together and one that does not, beside the gradient of cross-entropy. Where it is negative, the
-      label is raised.
+      that belongs together and one that does not, beside the gradient of cross-entropy, `-1 / y_k` where label `k` is
+      true, with a `y_k` below 0.05 taken as 0.05. Where it is negative, the label is raised.
     - `summary.json`: the statistics of the label sets, the labels of the two pairs, and Spearman's correlation of the
       negative Hessian with co-occurrence and with pointwise mutual information, over pairs of different labels.
 
@@ -179,23 +179,27 @@ class _Interactions:
         pairs = {"related": related, **({} if unrelated is None else {"unrelated": unrelated})}
         grid = numpy.linspace(0, 1, self._args.grid)
         clipped = numpy.clip(grid, _EDGE, 1)
-        surfaces = {f"cross-entropy, true $y_k$ = 1 ($y_k \\geq$ {_EDGE})": numpy.tile(-1 / clipped, (len(grid), 1))}
-        axes = {title: ["any label", "the true label"] for title in surfaces}
+        surfaces: Dict[str, numpy.ndarray] = {}
+        axes: Dict[str, List[str]] = {}
+        lines: List[List[Any]] = []
+
+        def add(kind: str, title: str, names: List[str], gradient: numpy.ndarray) -> None:
+            surfaces[title], axes[title] = gradient, names
+            lines.extend(
+                [kind, *names, grid[i], grid[k], gradient[i, k]] for i in range(len(grid)) for k in range(len(grid))
+            )
+
+        title = f"cross-entropy, true $y_k$ = 1 ($y_k \\geq$ {_EDGE})"
+        add("cross-entropy", title, ["any label", "the true label"], numpy.tile(-1 / clipped, (len(grid), 1)))
         others = torch.zeros(len(self._names), device=self._model.tuned_threshold.device)
         if self._args.others != "zeros":
             values = data.gold.mean(axis=0) if self._args.others == "means" else data.gold[0]
             others += torch.from_numpy(values).to(others)
-        lines = []
         for kind, (first, second) in pairs.items():
             gradient = energy_derivatives.pair_gradient(
                 self._model.loss_net, data.features, others, first, second, len(grid)
             ).cpu().numpy()
-            names = [self._names[first], self._names[second]]
-            title = f"{kind}: d E_global / d $y_k$"
-            surfaces[title], axes[title] = gradient, names
-            lines += [
-                [kind, *names, grid[i], grid[k], gradient[i, k]] for i in range(len(grid)) for k in range(len(grid))
-            ]
+            add(kind, f"{kind}: d E_global / d $y_k$", [self._names[first], self._names[second]], gradient)
         self._table("pair_gradients.csv", ["pair", "i", "k", "y_i", "y_k", "gradient_k"], lines)
         label_figures.draw_surfaces(surfaces, axes, self._path("pair_gradients.png"))
         return {kind: [self._names[label] for label in pair] for kind, pair in pairs.items()}

@@ -70,7 +70,12 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     assert parent in reader.taxonomy().ancestors(child)
     assert -1 <= summary["spearman"]["co_occurrence"] <= 1
     head, *rows = rows_of(tmp_path / "out" / "pair_gradients.csv")
-    assert len(rows) == 2 * 5 * 5 and all(math.isfinite(float(row[-1])) for row in rows)
+    assert len(rows) == 3 * 5 * 5 and all(math.isfinite(float(row[-1])) for row in rows)
+    # Each panel of the figure, in its order.
+    assert list(dict.fromkeys(row[0] for row in rows)) == ["cross-entropy", "related", "unrelated"]
+    for row in rows[:25]:
+        assert row[1:3] == ["any label", "the true label"]
+        assert float(row[5]) == pytest.approx(-1 / max(float(row[4]), 0.05), rel=1e-4)
     assert summary["label_sets"]["rows"] == 60
 
     run(
