@@ -40,8 +40,8 @@ class LabelInteractions(Subcommand):
       labels go together. The Hessian is written with its sign turned: low energy is good, so where the energy favours
       two labels together the Hessian is negative and the written value positive.
     - `pair_gradients`: the gradient of the global energy in one label of a pair, over the outputs of both, for a pair
-      that belongs together and one that does not, beside the gradient of cross-entropy. Where it is negative, the
-      label is raised.
+      that belongs together and one that does not, beside the gradient of cross-entropy, `-1 / y_k` where label `k` is
+      true, with a `y_k` below 0.05 taken as 0.05. Where it is negative, the label is raised.
     - `summary.json`: the statistics of the label sets, the labels of the two pairs, and Spearman's correlation of the
       negative Hessian with co-occurrence and with pointwise mutual information, over pairs of different labels.
 
@@ -179,23 +179,27 @@ class _Interactions:
         pairs = {"related": related, **({} if unrelated is None else {"unrelated": unrelated})}
         grid = numpy.linspace(0, 1, self._args.grid)
         clipped = numpy.clip(grid, _EDGE, 1)
-        surfaces = {f"cross-entropy, true $y_k$ = 1 ($y_k \\geq$ {_EDGE})": numpy.tile(-1 / clipped, (len(grid), 1))}
-        axes = {title: ["any label", "the true label"] for title in surfaces}
+        surfaces: Dict[str, numpy.ndarray] = {}
+        axes: Dict[str, List[str]] = {}
+        lines: List[List[Any]] = []
+
+        def add(kind: str, title: str, names: List[str], gradient: numpy.ndarray) -> None:
+            surfaces[title], axes[title] = gradient, names
+            lines.extend(
+                [kind, *names, grid[i], grid[k], gradient[i, k]] for i in range(len(grid)) for k in range(len(grid))
+            )
+
+        title = f"cross-entropy, true $y_k$ = 1 ($y_k \\geq$ {_EDGE})"
+        add("cross-entropy", title, ["any label", "the true label"], numpy.tile(-1 / clipped, (len(grid), 1)))
         others = torch.zeros(len(self._names), device=self._model.tuned_threshold.device)
         if self._args.others != "zeros":
             values = data.gold.mean(axis=0) if self._args.others == "means" else data.gold[0]
             others += torch.from_numpy(values).to(others)
-        lines = []
         for kind, (first, second) in pairs.items():
             gradient = energy_derivatives.pair_gradient(
                 self._model.loss_net, data.features, others, first, second, len(grid)
             ).cpu().numpy()
-            names = [self._names[first], self._names[second]]
-            title = f"{kind}: d E_global / d $y_k$"
-            surfaces[title], axes[title] = gradient, names
-            lines += [
-                [kind, *names, grid[i], grid[k], gradient[i, k]] for i in range(len(grid)) for k in range(len(grid))
-            ]
+            add(kind, f"{kind}: d E_global / d $y_k$", [self._names[first], self._names[second]], gradient)
         self._table("pair_gradients.csv", ["pair", "i", "k", "y_i", "y_k", "gradient_k"], lines)
         label_figures.draw_surfaces(surfaces, axes, self._path("pair_gradients.png"))
         return {kind: [self._names[label] for label in pair] for kind, pair in pairs.items()}
@@ -209,31 +213,35 @@ class _Interactions:
         return [self._names.index(name) for name in names] if names else None
 
     def _related(self, gold: numpy.ndarray) -> Optional[List[int]]:
-        """The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels."""
+        """
+        The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels. Of a label
+        and its ancestor, the label comes first, however many rows have each.
+        """
         taxonomy = self._taxonomy()
-        edges = [] if taxonomy is None else taxonomy.edges
-        among = self._pairs_of(taxonomy, edges)
-        found = label_statistics.most_associated(gold, among) if among.any() else None
-        return found or label_statistics.most_associated(gold)
+        if taxonomy is None:
+            return label_statistics.most_associated(gold)
+        parents, above = self._pairs_of(taxonomy, taxonomy.edges).T, self._pairs_of(taxonomy, _kin(taxonomy))
+        found = label_statistics.most_associated(gold, parents | parents.T) or label_statistics.most_associated(gold)
+        return found[::-1] if found and above[found[1], found[0]] else found
 
     def _unrelated(self, gold: numpy.ndarray, related: List[int]) -> Optional[List[int]]:
         """The same label `k`, and the least associated label that is neither its ancestor nor its descendant."""
         taxonomy, excluded = self._taxonomy(), set(related)
         if taxonomy is not None:
-            kin = self._pairs_of(taxonomy, zip(*taxonomy.closure.nonzero()))
-            excluded.update(numpy.flatnonzero(kin[related[1]]).tolist())
+            above = self._pairs_of(taxonomy, _kin(taxonomy))
+            excluded.update(numpy.flatnonzero((above | above.T)[related[1]]).tolist())
         other = label_statistics.least_associated(gold, related[1], excluded)
         return None if other is None else [other, related[1]]
 
-    def _pairs_of(self, taxonomy: Optional[Taxonomy], pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
-        """Pairs of the taxonomy's labels, in both orders, marked in a Boolean table of the model's labels, `(L, L)`."""
+    def _pairs_of(self, taxonomy: Taxonomy, pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
+        """Pairs of the taxonomy's labels, marked in a Boolean table of the model's labels, `(L, L)`."""
         columns = {name: column for column, name in enumerate(self._names)}
         table = numpy.zeros((len(columns), len(columns)), dtype=bool)
         for pair in pairs:
             names = [taxonomy.labels[label] for label in pair]
             if columns.keys() >= set(names):
                 one, other = (columns[name] for name in names)
-                table[one, other] = table[other, one] = True
+                table[one, other] = True
         return table
 
     def _taxonomy(self) -> Optional[Taxonomy]:
@@ -252,6 +260,11 @@ class _Interactions:
 
     def _matrix(self, name: str, matrix: numpy.ndarray) -> None:
         write_matrix(self._path(name), "label", self._names, matrix)
+
+
+def _kin(taxonomy: Taxonomy) -> Iterable[Tuple[int, int]]:
+    """Pairs of a label, first, and itself or an ancestor."""
+    return zip(*taxonomy.closure.nonzero())
 
 
 def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:

@@ -3,15 +3,17 @@ Images and masks from files.
 """
 
 import os
+import re
 import zipfile
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from numpy.lib.format import MAGIC_PREFIX
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import BITSPERSAMPLE
 
-#: Pillow's modes of images with no more than eight bits a colour, and without transparency.
+#: Pillow's modes of images without transparency, with no more than eight bits a colour once they are read.
 _MODES = ("1", "L", "P", "RGB")
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -137,11 +139,12 @@ def read_image(path: str) -> Image.Image:
     `ConfigurationError` if there is no image, it cannot be read, or it has more than eight bits a colour, transparency
     or several frames.
     """
-    image = _open(path)
-    if image.mode not in _MODES:
+    image, largest = _open(path)
+    if image.mode not in _MODES or largest > 255:
+        kind = image.mode if largest <= 255 else f"{image.mode};16"
         raise ConfigurationError(
-            f"{path}: an image of the kind '{image.mode}' (Pillow's name); save it as RGB or grey, eight bits a colour "
-            "and without transparency."
+            f"{path}: an image of the kind '{kind}' (Pillow's name); save it as RGB or grey, eight bits a colour and "
+            "without transparency."
         )
     # Transparency without an alpha channel: a colour that stands for it, or a palette with alpha values.
     if "transparency" in image.info:
@@ -151,25 +154,29 @@ def read_image(path: str) -> Image.Image:
 
 def read_mask(path: str) -> Image.Image:
     """
-    Reads a mask of 0 and 1, from a grey image of 0 and 1, or of 0 and 255. In an image with a palette of colours, as
-    annotation tools write it, the values are the indices into the palette; in one with a palette of greys, the greys.
+    Reads a mask of 0 and 1, from a grey image of 0 and 1, or of 0 and white: 255, or 15 with four bits a pixel. In an
+    image with a palette of colours, as annotation tools write it, the values are the indices into the palette; in one
+    with a palette of greys, the greys.
 
     # Raises
 
     `ConfigurationError` if there is no image, it cannot be read, or it has another value or several frames.
     """
-    image = _open(path)
+    image, largest = _open(path)
     if image.mode not in ("1", "L", "P"):
         raise ConfigurationError(
             f"{path}: a mask of the kind '{image.mode}' (Pillow's name); save it as a grey image of 0 and 255."
         )
     values = numpy.asarray(image if image.mode == "L" or _is_coloured(image) else image.convert("L"))
-    foreground = 255 if values.max() == 255 else 1
+    if largest != 255:
+        values = numpy.rint(values * (largest / 255)).astype(numpy.uint8)
+    foreground = largest if values.max() == largest else 1
     wrong = numpy.argwhere((values != 0) & (values != foreground))
     if len(wrong):
         y, x = wrong[0].tolist()
         raise ConfigurationError(
-            f"{path}: the mask has the value {values[y, x]} at row {y}, column {x}; a mask is 0 and 1, or 0 and 255."
+            f"{path}: the mask has the value {values[y, x]} at row {y}, column {x}; a mask is 0 and 1, or 0 and "
+            f"{largest}."
         )
     return Image.fromarray((values == foreground).astype(numpy.uint8))
 
@@ -179,21 +186,40 @@ def resized_image(image: Image.Image, size: Optional[Tuple[int, int]]) -> numpy.
     return numpy.asarray(image) if size is None else _resized(image, size, smooth=True)
 
 
-def _open(path: str) -> Image.Image:
+def _open(path: str) -> Tuple[Image.Image, int]:
+    """An image, read and upright, and the largest number that a colour of it can have in the file."""
     try:
         with Image.open(path) as image:
             # In a camera's file (MPO) the frames after the photo are only previews of it.
             if getattr(image, "is_animated", False) and image.format != "MPO":
                 raise ConfigurationError(f"{path}: it has several frames or pages; save each as an image of its own.")
+            largest = _largest(image)
             # Only this reads the pixels.
             image.load()
             # Turned upright: cameras write pixels as the sensor has them, and note which side is up.
-            return ImageOps.exif_transpose(image)
+            return ImageOps.exif_transpose(image), largest
     except UnidentifiedImageError as error:
         raise ConfigurationError(f"{path}: this is no image that can be read.") from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise ConfigurationError(f"{path}: the image cannot be read ({reason}).") from error
+
+
+def _largest(image: ImageFile.ImageFile) -> int:
+    """
+    The largest number that a grey, or a red, green or blue, can have in the file of an image that is not loaded yet.
+    Pillow makes 255 of it in the modes `L` and `RGB`. Of others it is given as 255.
+    """
+    if image.mode not in ("L", "RGB") or not image.tile:
+        return 255
+    if image.format == "TIFF":
+        return 2 ** max(image.tag_v2.get(BITSPERSAMPLE, (8,))) - 1  # type: ignore[attr-defined]
+    how = image.tile[0].args
+    if image.format == "PPM" and isinstance(how, tuple):
+        return int(how[1])
+    # As `L;4` and `RGB;16B`.
+    bits = re.search(r";(\d+)", str(how)) if image.format == "PNG" else None
+    return 255 if bits is None else 2 ** int(bits[1]) - 1
 
 
 def _is_coloured(image: Image.Image) -> bool:

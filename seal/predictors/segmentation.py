@@ -4,7 +4,7 @@ Foreground masks of images.
 
 import os
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy
 import torch
@@ -116,6 +116,7 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError(f"folder: {folder} is a file.")
         super().__init__(model, dataset_reader, frozen, energy)
         self._folder = folder
+        self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None
         # The names of files that have been written.
         self._written: Set[str] = set()
 
@@ -139,13 +140,14 @@ class SegmentationPredictor(LinePredictor):
         return inputs
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`)."""
+        """The records of a reader's instances (`--use-dataset-reader`), with masks of the size of the files' images."""
         pictures = []
         for instance in instances:
             image = instance["image"].tensor  # type: ignore[attr-defined]
             source = instance.fields.get("metadata")
             name = "image" if source is None else source.metadata["source"]  # type: ignore[attr-defined]
-            pictures.append(Picture(name, as_pixels(image).numpy(), image))
+            given = source is None or self._resize is None
+            pictures.append(Picture(name, as_pixels(image).numpy() if given else _pixels(name), image))
         return self.records(pictures)
 
     def prepare(self, inputs: JsonDict) -> Picture:
@@ -168,10 +170,8 @@ class SegmentationPredictor(LinePredictor):
             name, image = f"{path}:{inputs.get('row')}", Image.fromarray(_row(path, inputs.get("row")))
         else:
             name, image = path, read_image(path)
-        reader = self._dataset_reader
-        size = reader.resize if isinstance(reader, SegmentationReader) else None
         picture = Picture(
-            name, numpy.array(image), as_input(torch.from_numpy(resized_image(image, size).copy()))
+            name, numpy.array(image), as_input(torch.from_numpy(resized_image(image, self._resize).copy()))
         )
         try:
             self._model.check_size(picture.image)
@@ -221,8 +221,8 @@ class SegmentationPredictor(LinePredictor):
 
     def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
         """Writes both files under a name that no other image has in the folder, and returns their paths."""
-        file, _, row = picture.name.rpartition(":")
-        stem, row = (file, f"_{row}") if file and row.isdigit() else (picture.name, "")
+        stem, row = _file_and_row(picture.name)
+        row = f"_{row}" if row else ""
         name = os.path.splitext(os.path.basename(stem))[0]
         while len(os.fsencode(name)) > LONGEST_NAME:
             name = name[:-1]
@@ -275,6 +275,18 @@ def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarra
             probabilities[None, None], size=pixels.shape[:2], mode="bilinear", align_corners=False
         )[0, 0]
     return (probabilities >= 0.5).cpu().numpy()
+
+
+def _file_and_row(name: str) -> Tuple[str, str]:
+    """The parts of `file:row`; of another name, it and an empty row."""
+    file, _, row = name.rpartition(":")
+    return (file, row) if file and row.isdigit() else (name, "")
+
+
+def _pixels(source: str) -> numpy.ndarray:
+    """An image as its file has it, by the source that a reader gives."""
+    file, row = _file_and_row(source)
+    return _row(file, int(row)) if row else numpy.array(read_image(file))
 
 
 @lru_cache(maxsize=2)

@@ -67,10 +67,15 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     assert numpy.allclose(hessian, hessian.T, atol=1e-6) and not hessian.diagonal().any() and hessian.any()
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     child, parent = summary["pairs"]["related"]
-    assert parent in reader.taxonomy().ancestors(child) or child in reader.taxonomy().ancestors(parent)
+    assert parent in reader.taxonomy().ancestors(child)
     assert -1 <= summary["spearman"]["co_occurrence"] <= 1
     head, *rows = rows_of(tmp_path / "out" / "pair_gradients.csv")
-    assert len(rows) == 2 * 5 * 5 and all(math.isfinite(float(row[-1])) for row in rows)
+    assert len(rows) == 3 * 5 * 5 and all(math.isfinite(float(row[-1])) for row in rows)
+    # Each panel of the figure, in its order.
+    assert list(dict.fromkeys(row[0] for row in rows)) == ["cross-entropy", "related", "unrelated"]
+    for row in rows[:25]:
+        assert row[1:3] == ["any label", "the true label"]
+        assert float(row[5]) == pytest.approx(-1 / max(float(row[4]), 0.05), rel=1e-4)
     assert summary["label_sets"]["rows"] == 60
 
     run(
@@ -91,6 +96,11 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
         for name in ("gold", "mean", "asked")
     )
     assert of_gold == pytest.approx(of_mean, rel=1e-4) and of_gold != pytest.approx(of_all, rel=1e-4)
+    # A child that has all rows of its parent still comes first.
+    equal = tmp_path / "equal.jsonl"
+    equal.write_text("".join(json.dumps({"text": "a", "labels": labels}) + "\n" for labels in 2 * [["rats"], []]))
+    run(monkeypatch, archive, equal, "--output", tmp_path / "equal", "--grid", 3)
+    assert json.loads((tmp_path / "equal" / "summary.json").read_text())["pairs"] == {"related": ["rats", "waste"]}
     # `--instances` takes the first rows of the file, whatever their lengths.
     ten = tmp_path / "ten.jsonl"
     ten.write_text("".join(few.read_text().splitlines(keepends=True)[:10]))

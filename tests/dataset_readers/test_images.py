@@ -1,5 +1,7 @@
 import pickle
+import struct
 import zipfile
+import zlib
 
 import numpy
 import pytest
@@ -168,6 +170,63 @@ def test_kinds_of_images(tmp_path):
         assert f"{path}: an image of the kind '{kind}'" in str(error.value)
 
 
+def png(rows, depth, colour):
+    """A PNG of packed rows, of any depth and kind of colours, which Pillow cannot write."""
+
+    def chunk(name, content):
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    width = 8 * rows[0].nbytes // depth // (3 if colour == 2 else 1)
+    head = struct.pack(">IIBBBBB", width, len(rows), depth, colour, 0, 0, 0)
+    pixels = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def tiff(pixels, planes=False):
+    """An uncompressed TIFF of 16 bits a colour, perhaps with a plane for each."""
+    height, width, _ = pixels.shape
+    size = 2 * height * width
+    entries = [(256, 4, width), (257, 4, height), (258, 3, 8), (262, 3, 2), (277, 3, 3), (278, 4, height)]
+    # The three depths are at 8, the places and sizes of planes at 16 and 28, the pixels at 40.
+    entries += [(273, 4, 16), (279, 4, 28), (284, 3, 2)] if planes else [(273, 4, 40), (279, 4, 3 * size)]
+    counts = {258: 3, **({273: 3, 279: 3} if planes else {})}
+    after = struct.pack("<3H2x6I", 16, 16, 16, *(40 + size * plane for plane in range(3)), size, size, size)
+    content = (pixels.transpose(2, 0, 1) if planes else pixels).astype("<u2").tobytes()
+    directory = b"".join(struct.pack("<HHII", tag, kind, counts.get(tag, 1), at) for tag, kind, at in sorted(entries))
+    end = struct.pack("<H", len(entries)) + directory + struct.pack("<I", 0)
+    return struct.pack("<2sHI", b"II", 42, 40 + len(content)) + after + content + end
+
+
+def test_sixteen_bits_a_colour(tmp_path):
+    """Pillow opens them as RGB, and leaves out the lower eight bits, which is all that a dim image has."""
+    pixels = arrays()["images"][0].astype(">u2")
+    height, width, _ = pixels.shape
+    size = f"{width} {height}"
+    files = {
+        "a.png": png(pixels.reshape(height, -1), 16, 2),
+        "a.ppm": f"P6 {size} 65535\n".encode() + pixels.tobytes(),
+        "b.ppm": f"P3 {size} 1023\n{' '.join(map(str, pixels.ravel()))}\n".encode(),
+        "a.tiff": tiff(pixels),
+        "b.tiff": tiff(pixels, planes=True),
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert Image.open(path).mode == "RGB" and Image.open(path).size == (width, height)
+        with pytest.raises(ConfigurationError) as error:
+            read_image(str(path))
+        assert f"{path}: an image of the kind 'RGB;16'" in str(error.value)
+    shallow = {"c.png": png(pixels.astype("u1").reshape(height, -1), 8, 2)}
+    shallow["c.ppm"] = f"P6 {size} 255\n".encode() + pixels.astype("u1").tobytes()
+    shallow["d.ppm"] = f"P3 {size} 255\n{' '.join(map(str, pixels.ravel()))}\n".encode()
+    for name, content in shallow.items():
+        (tmp_path / name).write_bytes(content)
+        assert numpy.array_equal(numpy.asarray(read_image(str(tmp_path / name))), pixels)
+    for kind in (None, "tiff_lzw", "jpeg"):
+        Image.fromarray(pixels.astype("u1")).save(tmp_path / "c.tiff", compression=kind)
+        assert read_image(str(tmp_path / "c.tiff")).size == (width, height)
+
+
 def test_transparency_without_an_alpha_channel(tmp_path):
     image, exif = Image.fromarray(arrays()["images"][0]), Image.Exif()
     exif[0x0112] = 6
@@ -241,3 +300,29 @@ def test_kinds_of_masks(tmp_path):
         read_mask(save(soft, tmp_path / "soft.png"))
     with pytest.raises(ConfigurationError, match="a mask of the kind 'RGB'"):
         read_mask(save(arrays()["images"][0], tmp_path / "colour.png"))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_masks_of_few_bits_a_pixel(tmp_path, depth):
+    mask, white = arrays(height=5, width=8)["masks"][1], 2**depth - 1
+    assert mask.any() and not mask.all()
+    path = tmp_path / "mask.png"
+
+    def write(values):
+        bits = (values[..., None] >> numpy.arange(depth)[::-1]) & 1
+        path.write_bytes(png(numpy.packbits(bits.reshape(len(values), -1), axis=1), depth, 0))
+        (tmp_path / "mask.pgm").write_bytes(f"P5 8 5 {white}\n".encode() + values.tobytes())
+
+    for foreground in (1, white):
+        write(mask * foreground)
+        for name in ("mask.png", "mask.pgm"):
+            assert numpy.array_equal(numpy.asarray(read_mask(str(tmp_path / name))), mask), (name, foreground)
+    if depth > 1:
+        soft = mask * white
+        soft[2, 3] = 2
+        write(soft)
+        for name in ("mask.png", "mask.pgm"):
+            with pytest.raises(ConfigurationError) as error:
+                read_mask(str(tmp_path / name))
+            told = f"{name}: the mask has the value 2 at row 2, column 3; a mask is 0 and 1, or 0 and {white}."
+            assert told in str(error.value)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy
 import pytest
@@ -125,6 +126,28 @@ def test_images_of_several_sizes(tmp_path):
     # Images are resized to one size; each mask has the size of its image.
     resized = predictor(SegmentationReader(resize=8), folder=str(tmp_path / "out")).predict(paths[0])
     assert Image.open(resized["mask_file"]).size == (12, 10) and resized["size"] == [12, 10]
+
+
+def test_a_reader_that_resizes_leaves_masks_the_size_of_their_images(tmp_path):
+    folder, reader = tmp_path / "data", SegmentationReader(resize=[8, 9])
+    for name, place, size in (("a.png", 0, (12, 10)), ("b.png", 1, (20, 16))):
+        for kind, pixels in arrays().items():
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels[place]).resize(size).save(folder / kind / name)
+    archive = write_npz(tmp_path)
+    images = [str(folder / "images" / name) for name in ("a.png", "b.png")]
+    lines = [{"image": image} for image in images] + [{"images": archive, "row": row} for row in range(5)]
+    instances = [*reader.read(str(folder)), *reader.read(archive)]
+    by_line = predictor(reader, folder=str(tmp_path / "out")).predict_batch_json(lines)
+    masks = [Path(record["mask_file"]).read_bytes() for record in by_line]
+    by_reader = predictor(reader, folder=str(tmp_path / "out")).predict_batch_instance(instances)
+    assert by_reader == by_line and [record["size"] for record in by_reader[:3]] == [[12, 10], [20, 16], [12, 10]]
+    for record, mask in zip(by_reader, masks):
+        assert Path(record["mask_file"]).read_bytes() == mask
+        assert Image.open(record["overlay_file"]).size == tuple(record["size"])
+    # An image of a program has no file, and its own size.
+    made = reader.text_to_instance(arrays()["images"][0])
+    assert predictor(reader).predict_instance(made)["size"] == [12, 10]
 
 
 def test_no_foreground():

@@ -21,7 +21,8 @@ local settings_of = import 'segmentation_settings.libsonnet';
     local base = settings_of(dataset, method),
     local s = base + settings,
     assert check.known('settings', settings, base),
-    local reader = { type: 'seal_segmentation' },
+    local resized = std.objectHas(d, 'resize'),
+    local reader = { type: 'seal_segmentation', [if resized then 'resize']: d.resize },
     local parts = $.method(method)(
       s,
       { encoder: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation } },
@@ -39,7 +40,7 @@ local settings_of = import 'segmentation_settings.libsonnet';
     validation_data_path: d.valid,
     model: {
       type: 'seal_segmentation',
-      output_space: { type: 'binary_mask', size: if s.crops then d.crop else d.size },
+      output_space: { type: 'binary_mask', size: if s.crops then d.crop else if resized then d.resize else d.size },
       crops_per_side: s.crops_per_side,
     } + parts.model,
     data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },

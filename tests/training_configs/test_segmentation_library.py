@@ -1,0 +1,61 @@
+"""Segmentation: each method has its configs, and a data set of folders with images of several sizes needs no more."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.predictors import Predictor
+from PIL import Image
+
+from scripts.measure.configs import library_value, text
+from seal.predictors import SegmentationPredictor
+from tests.few_epochs import few_epochs
+from tests.segmentation import arrays
+
+CONFIGS = Path(__file__).parents[2] / "training_configs"
+
+
+def test_each_method_has_a_config_for_each_data_set():
+    names = library_value("segmentation.libsonnet", "[d + '_' + m for d in lib.datasets for m in lib.methods]")
+    assert [name for name in names if not (CONFIGS / f"{name}.jsonnet").is_file()] == []
+
+
+def experiment(entry, settings="{}"):
+    """The config of cross-entropy on a data set that an entry of `segmentation_data.libsonnet` describes."""
+    lib = f"(lib {{ dataset(name): {entry} }})"
+    return library_value("segmentation.libsonnet", f"{lib}.experiment('mine', 'cross_entropy', settings={settings})")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder of data with images of several sizes."""
+    folder = tmp_path_factory.mktemp("photos")
+    for kind, pixels in arrays(3, 40, 30).items():
+        (folder / kind).mkdir()
+        for row, size in enumerate(((30, 40), (44, 28), (26, 36))):
+            image = Image.fromarray(pixels[row] * (255 if kind == "masks" else 1))
+            image.resize(size, Image.Resampling.NEAREST).save(folder / kind / f"{row}.png")
+    return folder
+
+
+@pytest.mark.parametrize("resize", ["32", "[28, 36]"])
+@pytest.mark.parametrize("crops", ["true", "false"])
+def test_folders_of_images_of_several_sizes(photos, resize, crops, tmp_path):
+    path = text(str(photos))
+    entry = f"{{ train: {path}, valid: {path}, resize: {resize}, crop: 24 }}"
+    config = experiment(entry, f"{{ crops: {crops}, crops_per_side: 2 }}")
+    few_epochs(config["trainer"])
+    model = train_model(Params(config), str(tmp_path / "run"))
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in model.parameters())
+    assert 0 <= model.get_metrics()["mean_iou"] <= 100
+    predictor = Predictor.from_path(tmp_path / "run")
+    assert isinstance(predictor, SegmentationPredictor)
+    assert predictor.predict(str(photos / "images" / "1.png"))["size"] == [44, 28]
+
+
+def test_images_of_one_size_are_not_resized():
+    config = experiment("{ train: 'a', valid: 'b', size: 32, crop: 24 }", "{ crops: false }")
+    assert config["model"]["output_space"]["size"] == 32
+    assert "resize" not in config["dataset_reader"] and "resize" not in config["validation_dataset_reader"]

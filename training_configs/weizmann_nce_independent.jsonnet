@@ -1,0 +1,3 @@
+local segmentation = import 'lib/segmentation.libsonnet';
+
+segmentation.experiment('weizmann', 'nce_independent')
