@@ -5,9 +5,10 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
+from allennlp.data.dataset_readers.dataset_utils import bioul_tags_to_spans
 from allennlp.training.metrics import Metric, SpanBasedF1Measure
 
-from seal.common.tag_encodings import convert_tags
+from seal.common.tag_encodings import convert_tags, tags_to_spans
 from seal.metrics import TaggingScore
 from tests.training.runs import on_workers
 
@@ -98,6 +99,17 @@ def test_counts_as_allennlp_does():
     assert of(ours) == pytest.approx(overall) and 0 < overall[2] < 1
     for label in "AB":
         assert ours.get_metric()[f"f1-{label}"] == pytest.approx(100 * expected[f"f1-measure-{label}"])
+
+
+def test_spans_of_bioes_are_those_of_allennlp():
+    """AllenNLP reads BIOES under the names BIOUL: L for E, U for S."""
+    rng, found = random.Random(5), 0
+    for _ in range(300):
+        tags = convert_tags(legal(random_pair(rng)[0]), "BIO", "BIOES")
+        theirs = bioul_tags_to_spans([{"E": "L", "S": "U"}.get(tag[0], tag[0]) + tag[1:] for tag in tags])
+        assert tags_to_spans(tags) == sorted(((label, *ends) for label, ends in theirs), key=lambda span: span[1])
+        found += len(theirs)
+    assert found > 300
 
 
 def test_by_hand():

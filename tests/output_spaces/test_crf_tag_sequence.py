@@ -59,6 +59,22 @@ def test_gradient():
     assert torch.autograd.gradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
 
 
+def test_marginals_equal_enumeration():
+    """The gradient of `log Z` by a logit is the probability of its tag, the sum over all paths that pass through it."""
+    space, lengths = crf_space(), [4, 1, 3]
+    mask, logits = mask_of(lengths), torch.randn(3, 4, 3, dtype=torch.double, requires_grad=True)
+    gold = torch.zeros(3, 1, 4, dtype=torch.long)
+    scores = logits.detach()
+    log_z = sum(path_score(space, scores[i, :n], [0] * n) for i, n in enumerate(lengths))
+    log_z = log_z - space.log_prob(logits, gold, mask).sum() + (logits[..., 0] * mask - scores[..., 0] * mask).sum()
+    (marginals,) = torch.autograd.grad(log_z, logits)
+    for i, n in enumerate(lengths):
+        every = all_sequences(3, n)
+        weights = torch.tensor([path_score(space, scores[i, :n], tags) for tags in every.tolist()]).double().softmax(0)
+        expected = torch.nn.functional.one_hot(every, 3).double() * weights[:, None, None]
+        assert torch.allclose(marginals[i, :n], expected.sum(0)) and not marginals[i, n:].any()
+
+
 @pytest.mark.parametrize("encoding", ["BIO", None])
 def test_decode_equals_enumeration(encoding):
     space, lengths = crf_space(LABELS, encoding), [4, 3, 1] * 5
