@@ -12,6 +12,7 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceT
 
 from seal.common.file_parts import check_valid_every, expanded, not_empty, of_part, split_off_part
 from seal.common.names import check_text
+from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.label_set_field import LabelSetField
@@ -68,7 +69,8 @@ class TextMultilabelReader(SentenceReader):
         tokens and cuts texts.
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_tokens : `Optional[int]`, optional (default = `None`)
-        The number of tokens, special ones included, after which a text is cut. How many texts are cut is logged.
+        The number of tokens, special ones included, after which a text is cut. How many texts of a file are cut is
+        logged, and so is each that is cut in the prediction of raw text.
     max_words : `Optional[int]`, optional (default = `None`)
         Texts with more words are skipped, and their number is logged; the limit of Yang et al. 2018 is 500. For
         training data only: a test score without the long texts cannot be compared with others.
@@ -182,7 +184,7 @@ class TextMultilabelReader(SentenceReader):
         self, text: str, labels: Optional[List[str]] = None, source: Optional[str] = None
     ) -> Instance:
         """
-        One instance, without token indexers (`apply_token_indexers` adds them).
+        One instance, without token indexers (`apply_token_indexers` adds them). A warning tells that the text is cut.
 
         # Parameters
 
@@ -196,7 +198,11 @@ class TextMultilabelReader(SentenceReader):
 
         `ConfigurationError` if the text is empty.
         """
-        return self._instance(self._tokens(text, source)[0], labels, source)
+        tokens, is_cut = self._tokens(text, source)
+        if is_cut:
+            where = f"{source}: " if source else ""
+            logger.warning("%scut the text %s at %d tokens", where, short(text), self._max_tokens)
+        return self._instance(tokens, labels, source)
 
     def _instance(
         self,
