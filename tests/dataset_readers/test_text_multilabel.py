@@ -78,7 +78,7 @@ def test_ancestors(path, tmp_path):
     assert [labels for _, labels in found(reader, path)] == LABELS
     assert reader.taxonomy().ancestors("water") == ["stuff", "liquid"]
     circle = write(tmp_path, "c.tsv", "a\tb\nb\ta\n")
-    with pytest.raises(ConfigurationError, match="c.tsv: The taxonomy goes round in a circle"):
+    with pytest.raises(ConfigurationError, match="c.tsv:2: The taxonomy goes round in a circle"):
         list(TextMultilabelReader(taxonomy=circle).read(path))
 
 
