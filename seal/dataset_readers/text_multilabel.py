@@ -3,7 +3,7 @@ The dataset reader for multi-label classification of texts.
 """
 
 import logging
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
@@ -82,7 +82,8 @@ class TextMultilabelReader(SentenceReader):
     # Raises
 
     `ConfigurationError`
-        Where an option is out of range, a file is malformed, or the taxonomy for `ancestors` has no label of the texts.
+        Where an option is out of range, a file is malformed, or the taxonomy for `ancestors` has no label of the list
+        or, without one, of a path with at least 10 labels.
     """
 
     def __init__(
@@ -142,10 +143,10 @@ class TextMultilabelReader(SentenceReader):
         # The first instance names the listed labels to the vocabulary, for all texts.
         columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names else []
         try:
-            for text in self._shard(self._short_enough(file_path, self._texts(file_path))):
+            texts = self._short_enough(file_path, self._texts(file_path))
+            for text in self._shard(_noting_labels(texts, found)):
                 tokens, is_cut = self._tokens(text.text, text.source)
                 cut, count = cut + is_cut, count + 1
-                found.update(dict.fromkeys(text.labels))
                 yield self._instance(tokens, scheme.complete(text.labels, text.source), text.source, columns)
                 columns = []
             scheme.check_placed(list(found), file_path)
@@ -220,6 +221,16 @@ class TextMultilabelReader(SentenceReader):
 
 # The key under which a tokenizer of transformers notes that it has warned of a text too long for the transformer.
 _TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
+
+
+def _noting_labels(texts: Iterable[LabelledText], found: Dict[str, None]) -> Iterator[LabelledText]:
+    """
+    Passes the texts on, and adds their labels to `found`: before they are shared out, so that the labels of a path are
+    judged alike by all workers.
+    """
+    for text in texts:
+        found.update(dict.fromkeys(text.labels))
+        yield text
 
 
 def _check_limit(tokenizer: Tokenizer, max_tokens: Optional[int]) -> None:
