@@ -28,8 +28,9 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_text_multilabel")
 class TextMultilabelReader(SentenceReader):
     """
-    Reads texts, each with any number of labels: JSON lines, TSV with numbers for labels, and the published files of
-    AAPD, RCV1-v2, the Blurb Genre Collection and NYT; see `text_formats`. The fields of an instance:
+    Reads texts, each with any number of labels: JSON lines, TSV with names or numbers for labels, and the published
+    files of AAPD, RCV1-v2, the Blurb Genre Collection and, as JSON lines, NYT; see `text_formats`. The fields of an
+    instance:
 
     - `tokens`: the text's words or wordpieces.
     - `labels`: 0 or 1 for each label of the vocabulary's namespace `labels`; absent without gold.
@@ -48,8 +49,9 @@ class TextMultilabelReader(SentenceReader):
     # Parameters
 
     format : `Optional[str]`, optional (default = `None`)
-        `"json_lines"`, `"indexed_tsv"`, `"line_pairs"` (AAPD), `"lyrl"` (RCV1) or `"blurbs"` (BGC). `None`: by the
-        file's name, or its first line.
+        `"json_lines"`, `"tsv"` (names), `"indexed_tsv"` (numbers), `"line_pairs"` (AAPD), `"lyrl"` (RCV1) or `"blurbs"`
+        (BGC). `None`: by the file's name, or its first line; a `.tsv` has numbers where `labels` lists their names, and
+        names otherwise.
     labels : `Optional[str]`, optional (default = `None`)
         A file with the name of a label a line. All of them are labels of the model, whether or not a text has them,
         and the data may have no others. Formats with numbers in place of names need it.
@@ -162,7 +164,7 @@ class TextMultilabelReader(SentenceReader):
         return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
 
     def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
-        texts = FORMATS[self._format or format_of(file)](file, options)
+        texts = FORMATS[self._format or format_of(file, options)](file, options)
         return not_empty(texts, f"{file}:1: the file holds no text.")
 
     def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:

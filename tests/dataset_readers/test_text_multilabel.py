@@ -69,6 +69,16 @@ def test_a_list_of_labels_is_the_vocabulary(path, tmp_path):
             list(TextMultilabelReader(labels=write(tmp_path, "bad.txt", content)).read(path))
 
 
+def test_tsv_with_names_and_with_numbers(tmp_path):
+    names = write(tmp_path, "a.tsv", "the red kite\ttoy\na sea\twater, toy\n")
+    texts = [("the red kite", ["toy"]), ("a sea", ["water", "toy"])]
+    assert found(TextMultilabelReader(), names) == texts
+    numbers = write(tmp_path, "b.tsv", "the red kite\t1\na sea\t0,1\n")
+    labels = write(tmp_path, "labels.txt", "water\ntoy\n")
+    assert found(TextMultilabelReader(labels=labels), numbers) == texts
+    assert found(TextMultilabelReader(labels=labels, format="tsv"), names) == texts
+
+
 def test_ancestors(path, tmp_path):
     taxonomy = write(tmp_path, "t.tsv", "Root\tthing\tstuff\nthing\ttoy\nstuff\tliquid\nliquid\twater\n")
     closed = found(TextMultilabelReader(taxonomy=taxonomy, ancestors=True), path)
