@@ -110,7 +110,7 @@ class TextMultilabelReader(SentenceReader):
         check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
         _check_limit(self._tokenizer, max_tokens)
         if max_tokens is not None and isinstance(self._tokenizer, PretrainedTransformerTokenizer):
             # It tokenizes whole texts, and would warn of tokens that the transformer never gets.
@@ -155,7 +155,7 @@ class TextMultilabelReader(SentenceReader):
         finally:
             # Also where `max_instances` ends the reading.
             if cut:
-                logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
+                logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self.max_tokens)
 
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
@@ -177,8 +177,8 @@ class TextMultilabelReader(SentenceReader):
         if not tokens:
             raise ConfigurationError(f"{where}the tokenizer makes no token of the text {text[:40]!r}.")
         cut = False
-        if self._max_tokens is not None:
-            room = self._max_tokens - self._tokenizer.num_special_tokens_for_sequence()
+        if self.max_tokens is not None:
+            room = self.max_tokens - self._tokenizer.num_special_tokens_for_sequence()
             cut = len(tokens) > room
             tokens = tokens[:room]
         return self._tokenizer.add_special_tokens(tokens), cut
@@ -204,7 +204,7 @@ class TextMultilabelReader(SentenceReader):
         tokens, is_cut = self._tokens(text, source)
         if is_cut:
             where = f"{source}: " if source else ""
-            logger.warning("%scut the text %s at %d tokens", where, short(text), self._max_tokens)
+            logger.warning("%scut the text %s at %d tokens", where, short(text), self.max_tokens)
         return self._instance(tokens, labels, source)
 
     def _instance(
