@@ -124,7 +124,7 @@ class TextBenchmark(Benchmark):
     def _words(self) -> List[str]:
         path = str(ROOT / self._paths["train"].partition("#")[0])
         options = TextOptions(text_keys=("title", "text") if self.data == "reuters" else None)
-        texts = islice(FORMATS[format_of(path)](path, options), 2000)
+        texts = islice(FORMATS[format_of(path, options)](path, options), 2000)
         return [word for item in texts for word in item.words]
 
     def _read(self) -> List[Instance]:

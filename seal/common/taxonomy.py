@@ -12,6 +12,22 @@ from scipy import sparse
 from allennlp.common.checks import ConfigurationError
 
 
+class CircularTaxonomy(ConfigurationError):
+    """
+    The edges of a taxonomy contain a cycle.
+
+    # Parameters
+
+    circle : `List[str]`
+        The labels of one cycle, each the parent of the next; the last is the first.
+    """
+
+    def __init__(self, circle: List[str]) -> None:
+        super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(map(repr, circle))}.")
+        self.edges = list(zip(circle, circle[1:]))
+        """The cycle's edges, `(parent, child)`."""
+
+
 class Taxonomy:
     """
     Labels and the parents of each.
@@ -38,7 +54,7 @@ class Taxonomy:
     # Raises
 
     `ConfigurationError`
-        Where a label comes twice, an edge names an unknown label, or the edges contain a cycle.
+        Where a label comes twice, an edge names an unknown label, or the edges contain a cycle (`CircularTaxonomy`).
     """
 
     def __init__(self, labels: Sequence[str], edges: Iterable[Tuple[str, str]] = ()) -> None:
@@ -123,9 +139,7 @@ class Taxonomy:
                 if not waiting[child]:
                     order.append(child)
         if len(order) < len(self.labels):
-            raise ConfigurationError(
-                "The taxonomy goes round in a circle: " + " -> ".join(self._circle(parents, waiting)) + "."
-            )
+            raise CircularTaxonomy(self._circle(parents, waiting))
         above: List[set] = [set() for _ in self.labels]
         for column in order:
             above[column] = {column}.union(*(above[parent] for parent in parents[column]))
@@ -140,4 +154,4 @@ class Taxonomy:
         while path[-1] not in path[:-1]:
             path.append(next(parent for parent in parents[path[-1]] if waiting[parent]))
         circle = path[path.index(path[-1]) :]
-        return [repr(self.labels[column]) for column in reversed(circle)]
+        return [self.labels[column] for column in reversed(circle)]

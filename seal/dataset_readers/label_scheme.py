@@ -14,6 +14,9 @@ from seal.dataset_readers.taxonomy_files import read_taxonomy_file
 
 logger = logging.getLogger(__name__)
 
+# From this many labels on, those of a path should have one in the taxonomy.
+_MANY = 10
+
 
 class LabelScheme:
     """
@@ -105,7 +108,8 @@ class LabelScheme:
     def check_placed(self, labels: List[str], file_path: str) -> None:
         """
         Checks that the taxonomy has labels of the texts: one of other labels, or of the same labels in another
-        spelling, would give no text an ancestor.
+        spelling, would give no text an ancestor. Without a list of labels, a path with few of them says little of the
+        taxonomy: they may be the very ones that stand alone.
 
         # Parameters
 
@@ -116,7 +120,8 @@ class LabelScheme:
 
         # Raises
 
-        `ConfigurationError` if ancestors are asked for, and the taxonomy lacks all of the labels.
+        `ConfigurationError` if ancestors are asked for, and the taxonomy lacks all of the listed labels or, without a
+        list, all of at least 10 labels of a path.
         """
         if not self._ancestors:
             return
@@ -124,9 +129,11 @@ class LabelScheme:
         lacking = [label for label in labels if label not in self._placed]
         if not lacking:
             return
-        if len(lacking) == len(labels):
+        listed = self.names()
+        wanted, source = (labels, file_path) if listed is None else (listed, self.labels_path)
+        if not self._placed.intersection(wanted) and (listed is not None or len(labels) >= _MANY):
             raise ConfigurationError(
-                f"{self._taxonomy_path}: it has no label of {file_path}, such as '{lacking[0]}'; set "
+                f"{self._taxonomy_path}: it has no label of {source}, such as '{lacking[0]}'; set "
                 "dataset_reader.taxonomy to one of these labels, or leave out 'ancestors'."
             )
         logger.warning(

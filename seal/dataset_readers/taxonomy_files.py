@@ -8,7 +8,7 @@ from typing import Dict, List, Tuple
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.file_parts import not_empty
-from seal.common.taxonomy import Taxonomy
+from seal.common.taxonomy import CircularTaxonomy, Taxonomy
 from seal.common.text_lines import text_lines
 
 # How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
@@ -25,8 +25,8 @@ def read_taxonomy_file(path: str) -> Taxonomy:
       hierarchical classification); between them a line may have one label, which has no edge (BGC's `Humor`);
     - lines `parent: C15 child: C151 child-description: ...`, RCV1's own.
 
-    Blank lines are skipped. A parent or child `Root` or `None`, in upper or lower case, is the node above all labels,
-    and no label.
+    Blank lines are skipped. A parent `Root` or `None`, in upper or lower case, is the node above all labels, and no
+    label.
 
     # Parameters
 
@@ -34,10 +34,13 @@ def read_taxonomy_file(path: str) -> Taxonomy:
 
     # Raises
 
-    `ConfigurationError` at a line that is no edge, if there is no line, and if the edges have a cycle.
+    `ConfigurationError` at a line that is no edge, if there is no line, and if the edges have a cycle, also one through
+    the node above all labels; then with the last of the lines that make it.
     """
     names: Dict[str, None] = {}
-    edges, tabs, alone = [], False, None
+    # The line of each edge.
+    edges: Dict[Tuple[str, str], int] = {}
+    tabs, alone = False, None
     lines = ((number, line) for number, line in text_lines(path) if not line.isspace())
     for number, line in not_empty(lines, f"{path}:1: the taxonomy is empty; a line is a parent, a tab and its child."):
         parent, children = _edge(line, f"{path}:{number}")
@@ -46,20 +49,28 @@ def read_taxonomy_file(path: str) -> Taxonomy:
             alone = alone or _no_edge(line, f"{path}:{number}")
         names.update((name, None) for name in (parent, *children) if name.lower() not in _ROOTS)
         if parent.lower() not in _ROOTS:
-            edges += [(parent, child) for child in children]
+            root = next((child for child in children if child.lower() in _ROOTS), None)
+            if root is not None:
+                raise ConfigurationError(
+                    f"{path}:{number}: The taxonomy goes round in a circle: '{root}' is above all labels, and cannot "
+                    f"be below '{parent}'."
+                )
+            for child in children:
+                edges.setdefault((parent, child), number)
     if alone is not None and not tabs:
         # Without any tab the file is a list of labels, or has blanks in place of tabs.
         raise alone
     try:
         return Taxonomy(list(names), edges)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error.message}") from error
+    except CircularTaxonomy as error:
+        number = max(edges[edge] for edge in error.edges)
+        raise ConfigurationError(f"{path}:{number}: {error.message}") from error
 
 
 def _edge(line: str, where: str) -> Tuple[str, List[str]]:
     match = _RCV1.match(line.strip())
     if match:
-        return match[1], [] if match[2].lower() in _ROOTS else [match[2]]
+        return match[1], [match[2]]
     cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
     if not all(cells):
         raise _no_edge(line, where)

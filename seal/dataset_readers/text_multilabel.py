@@ -3,7 +3,7 @@ The dataset reader for multi-label classification of texts.
 """
 
 import logging
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
@@ -12,6 +12,7 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceT
 
 from seal.common.file_parts import check_valid_every, expanded, not_empty, of_part, split_off_part
 from seal.common.names import check_text
+from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.label_set_field import LabelSetField
@@ -27,8 +28,9 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_text_multilabel")
 class TextMultilabelReader(SentenceReader):
     """
-    Reads texts, each with any number of labels: JSON lines, TSV with numbers for labels, and the published files of
-    AAPD, RCV1-v2, the Blurb Genre Collection and NYT; see `text_formats`. The fields of an instance:
+    Reads texts, each with any number of labels: JSON lines, TSV with names or numbers for labels, and the published
+    files of AAPD, RCV1-v2, the Blurb Genre Collection and, as JSON lines, NYT; see `text_formats`. The fields of an
+    instance:
 
     - `tokens`: the text's words or wordpieces.
     - `labels`: 0 or 1 for each label of the vocabulary's namespace `labels`; absent without gold.
@@ -47,8 +49,9 @@ class TextMultilabelReader(SentenceReader):
     # Parameters
 
     format : `Optional[str]`, optional (default = `None`)
-        `"json_lines"`, `"indexed_tsv"`, `"line_pairs"` (AAPD), `"lyrl"` (RCV1) or `"blurbs"` (BGC). `None`: by the
-        file's name, or its first line.
+        `"json_lines"`, `"tsv"` (names), `"indexed_tsv"` (numbers), `"line_pairs"` (AAPD), `"lyrl"` (RCV1) or `"blurbs"`
+        (BGC). `None`: by the file's name, or its first line; a `.tsv` has numbers where `labels` lists their names, and
+        names otherwise.
     labels : `Optional[str]`, optional (default = `None`)
         A file with the name of a label a line. All of them are labels of the model, whether or not a text has them,
         and the data may have no others. Formats with numbers in place of names need it.
@@ -68,7 +71,8 @@ class TextMultilabelReader(SentenceReader):
         tokens and cuts texts.
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_tokens : `Optional[int]`, optional (default = `None`)
-        The number of tokens, special ones included, after which a text is cut. How many texts are cut is logged.
+        The number of tokens, special ones included, after which a text is cut. How many texts of a file are cut is
+        logged, and so is each that is cut in the prediction of raw text.
     max_words : `Optional[int]`, optional (default = `None`)
         Texts with more words are skipped, and their number is logged; the limit of Yang et al. 2018 is 500. For
         training data only: a test score without the long texts cannot be compared with others.
@@ -80,7 +84,8 @@ class TextMultilabelReader(SentenceReader):
     # Raises
 
     `ConfigurationError`
-        Where an option is out of range, a file is malformed, or the taxonomy for `ancestors` has no label of the texts.
+        Where an option is out of range, a file is malformed, or the taxonomy for `ancestors` has no label of the list
+        or, without one, of a path with at least 10 labels.
     """
 
     def __init__(
@@ -105,7 +110,7 @@ class TextMultilabelReader(SentenceReader):
         check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
         _check_limit(self._tokenizer, max_tokens)
         if max_tokens is not None and isinstance(self._tokenizer, PretrainedTransformerTokenizer):
             # It tokenizes whole texts, and would warn of tokens that the transformer never gets.
@@ -140,17 +145,17 @@ class TextMultilabelReader(SentenceReader):
         # The first instance names the listed labels to the vocabulary, for all texts.
         columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names else []
         try:
-            for text in self._shard(self._short_enough(file_path, self._texts(file_path))):
+            texts = self._short_enough(file_path, self._texts(file_path))
+            for text in self._shard(_noting_labels(texts, found)):
                 tokens, is_cut = self._tokens(text.text, text.source)
                 cut, count = cut + is_cut, count + 1
-                found.update(dict.fromkeys(text.labels))
                 yield self._instance(tokens, scheme.complete(text.labels, text.source), text.source, columns)
                 columns = []
             scheme.check_placed(list(found), file_path)
         finally:
             # Also where `max_instances` ends the reading.
             if cut:
-                logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self._max_tokens)
+                logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self.max_tokens)
 
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
@@ -159,7 +164,7 @@ class TextMultilabelReader(SentenceReader):
         return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
 
     def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
-        texts = FORMATS[self._format or format_of(file)](file, options)
+        texts = FORMATS[self._format or format_of(file, options)](file, options)
         return not_empty(texts, f"{file}:1: the file holds no text.")
 
     def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:
@@ -172,8 +177,8 @@ class TextMultilabelReader(SentenceReader):
         if not tokens:
             raise ConfigurationError(f"{where}the tokenizer makes no token of the text {text[:40]!r}.")
         cut = False
-        if self._max_tokens is not None:
-            room = self._max_tokens - self._tokenizer.num_special_tokens_for_sequence()
+        if self.max_tokens is not None:
+            room = self.max_tokens - self._tokenizer.num_special_tokens_for_sequence()
             cut = len(tokens) > room
             tokens = tokens[:room]
         return self._tokenizer.add_special_tokens(tokens), cut
@@ -182,7 +187,7 @@ class TextMultilabelReader(SentenceReader):
         self, text: str, labels: Optional[List[str]] = None, source: Optional[str] = None
     ) -> Instance:
         """
-        One instance, without token indexers (`apply_token_indexers` adds them).
+        One instance, without token indexers (`apply_token_indexers` adds them). A warning tells that the text is cut.
 
         # Parameters
 
@@ -196,7 +201,11 @@ class TextMultilabelReader(SentenceReader):
 
         `ConfigurationError` if the text is empty.
         """
-        return self._instance(self._tokens(text, source)[0], labels, source)
+        tokens, is_cut = self._tokens(text, source)
+        if is_cut:
+            where = f"{source}: " if source else ""
+            logger.warning("%scut the text %s at %d tokens", where, short(text), self.max_tokens)
+        return self._instance(tokens, labels, source)
 
     def _instance(
         self,
@@ -214,6 +223,16 @@ class TextMultilabelReader(SentenceReader):
 
 # The key under which a tokenizer of transformers notes that it has warned of a text too long for the transformer.
 _TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
+
+
+def _noting_labels(texts: Iterable[LabelledText], found: Dict[str, None]) -> Iterator[LabelledText]:
+    """
+    Passes the texts on, and adds their labels to `found`: before they are shared out, so that the labels of a path are
+    judged alike by all workers.
+    """
+    for text in texts:
+        found.update(dict.fromkeys(text.labels))
+        yield text
 
 
 def _check_limit(tokenizer: Tokenizer, max_tokens: Optional[int]) -> None:

@@ -40,6 +40,12 @@ class TextMultilabelModel(MultilabelModel):
             self.check_length(mask.shape[1], metadata[int(mask.sum(dim=1).argmax())]["source"])
         return self._task_state({"tokens": tokens}, len(mask), labels)
 
+    @property
+    def positions(self) -> Optional[int]:
+        """The most tokens of a text that all transformers of the model take; `None`: any number."""
+        transformers = [module for module in self.modules() if isinstance(module, TextTransformer)]
+        return min((one.positions for one in transformers if one.positions is not None), default=None)
+
     def check_length(self, length: int, source: Optional[str] = None) -> None:
         """
         # Raises

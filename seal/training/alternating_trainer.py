@@ -23,6 +23,7 @@ from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import (
     check_device,
     check_grad_clipping,
+    check_max_tokens,
     check_no_grad,
     check_validation_metric,
     trains_on_cpu,
@@ -262,7 +263,8 @@ class AlternatingTrainer(PhasedTrainer):
         # Raises
 
         `ConfigurationError` if the model is not one of seal's, `first` names no player, no player is to be trained,
-        the phases do not fit the players or `num_epochs`, or `no_grad` names no parameter.
+        the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, or a reader's `max_tokens` is
+        more than the model's transformer takes.
         """
         if not isinstance(model, SealModel):
             raise ConfigurationError(
@@ -272,7 +274,9 @@ class AlternatingTrainer(PhasedTrainer):
         cpu_autocast = use_amp and trains_on_cpu(cuda_device)
         check_grad_clipping(grad_clipping)
         check_no_grad(model, no_grad)
+        check_max_tokens(model, data_loader, "dataset_reader")
         if validation_data_loader is not None:
+            check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
             check_validation_metric(model, validation_metric)
         phases_of_run = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)

@@ -8,8 +8,10 @@ from typing import Collection, Iterable, List, Optional, Union
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device
+from allennlp.data import DataLoader
 
-from seal.models import SealModel
+from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.models import SealModel, TextMultilabelModel
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET
 
@@ -41,6 +43,21 @@ def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> 
         raise ConfigurationError(
             "trainer.validation_metric: predictions of model.inference have no loss; name one of the model's metrics, "
             "as '+f1'."
+        )
+
+
+def check_max_tokens(model: SealModel, loader: DataLoader, key: str) -> None:
+    """
+    Refuses a reader that leaves more tokens to a text than a transformer of the model takes: otherwise the first such
+    text ends the run, which may be hours later. `key` is that of the reader.
+    """
+    reader = getattr(loader, "reader", None)
+    if not isinstance(model, TextMultilabelModel) or not isinstance(reader, TextMultilabelReader):
+        return
+    found, positions = reader.max_tokens, model.positions
+    if found is not None and positions is not None and found > positions:
+        raise ConfigurationError(
+            f"{key}.max_tokens: {found} pieces, and the transformer takes {positions}; set it to {positions} or less."
         )
 
 

@@ -51,11 +51,22 @@ def test_what_the_list_lacks(tree, tmp_path):
 
 def test_what_the_taxonomy_lacks(tree, caplog):
     scheme = LabelScheme(None, tree, ancestors=True)
-    with pytest.raises(ConfigurationError, match="tree.txt: it has no label of a.jsonl, such as 'Dog'"):
-        scheme.check_placed(["Dog", "Cat"], "a.jsonl")
+    many = [f"Dog {number}" for number in range(10)]
+    with pytest.raises(ConfigurationError, match="tree.txt: it has no label of a.jsonl, such as 'Dog 0'"):
+        scheme.check_placed(many, "a.jsonl")
     with caplog.at_level(logging.WARNING, logger="seal.dataset_readers.label_scheme"):
-        scheme.check_placed(["dog", "Cat"], "a.jsonl")
-    assert "lacks 1 of 2 labels, such as 'Cat'" in caplog.text
+        # A few labels, as evaluation data may have, can all stand alone.
+        for labels in (["dog", *many], many[1:]):
+            scheme.check_placed(labels, "a.jsonl")
+    lacks = f"a.jsonl: {tree} lacks %s labels, such as '%s', which have no ancestors"
+    assert caplog.messages == [lacks % ("10 of 11", "Dog 0"), lacks % ("9 of 9", "Dog 1")]
+
+
+def test_a_taxonomy_is_judged_by_the_list_where_there_is_one(tree, tmp_path):
+    some, none = (write(tmp_path, f"{number}.txt", content) for number, content in enumerate(("dog\nx\n", "Dog\nx\n")))
+    LabelScheme(some, tree, ancestors=True).check_placed([f"x{number}" for number in range(10)], "a.jsonl")
+    with pytest.raises(ConfigurationError, match="tree.txt: it has no label of .*1.txt, such as 'x'; set"):
+        LabelScheme(none, tree, ancestors=True).check_placed(["x"], "a.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -41,5 +41,25 @@ def test_wrong_files(tmp_path):
             read(tmp_path, content)
     with pytest.raises(ConfigurationError, match="taxonomy.txt:1: the taxonomy is empty; a line is a parent, a tab"):
         read(tmp_path, "\n \n")
-    with pytest.raises(ConfigurationError, match="taxonomy.txt: The taxonomy goes .* a circle: 'a' -> 'b' -> 'a'"):
-        read(tmp_path, "a\tb\nb\ta\n")
+
+
+@pytest.mark.parametrize(
+    "content, line, circle",
+    [
+        ("a\tb\nb\ta\n", 2, "'a' -> 'b' -> 'a'."),
+        ("b\tc\n\nc\tx\tb\nb\tc\nc\td\n", 3, "'b' -> 'c' -> 'b'."),
+        ("parent: a child: a\n", 1, "'a' -> 'a'."),
+        ("Root\ta\na\tRoot\n", 2, "'Root' is above all labels, and cannot be below 'a'."),
+        ("a\tb\tnone\n", 1, "'none' is above all labels, and cannot be below 'a'."),
+        (
+            "parent: None child: Root\nparent: Root child: a\nparent: a child: Root\n",
+            3,
+            "'Root' is above all labels, and cannot be below 'a'.",
+        ),
+    ],
+)
+def test_circles(tmp_path, content, line, circle):
+    with pytest.raises(ConfigurationError) as error:
+        read(tmp_path, content)
+    path = tmp_path / "taxonomy.txt"
+    assert error.value.message == f"{path}:{line}: The taxonomy goes round in a circle: {circle}"

@@ -7,6 +7,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
+from allennlp.data.dataset_readers import WorkerInfo
 from allennlp.data.token_indexers import PretrainedTransformerIndexer
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from transformers import AutoTokenizer
@@ -68,6 +69,16 @@ def test_a_list_of_labels_is_the_vocabulary(path, tmp_path):
             list(TextMultilabelReader(labels=write(tmp_path, "bad.txt", content)).read(path))
 
 
+def test_tsv_with_names_and_with_numbers(tmp_path):
+    names = write(tmp_path, "a.tsv", "the red kite\ttoy\na sea\twater, toy\n")
+    texts = [("the red kite", ["toy"]), ("a sea", ["water", "toy"])]
+    assert found(TextMultilabelReader(), names) == texts
+    numbers = write(tmp_path, "b.tsv", "the red kite\t1\na sea\t0,1\n")
+    labels = write(tmp_path, "labels.txt", "water\ntoy\n")
+    assert found(TextMultilabelReader(labels=labels), numbers) == texts
+    assert found(TextMultilabelReader(labels=labels, format="tsv"), names) == texts
+
+
 def test_ancestors(path, tmp_path):
     taxonomy = write(tmp_path, "t.tsv", "Root\tthing\tstuff\nthing\ttoy\nstuff\tliquid\nliquid\twater\n")
     closed = found(TextMultilabelReader(taxonomy=taxonomy, ancestors=True), path)
@@ -78,7 +89,7 @@ def test_ancestors(path, tmp_path):
     assert [labels for _, labels in found(reader, path)] == LABELS
     assert reader.taxonomy().ancestors("water") == ["stuff", "liquid"]
     circle = write(tmp_path, "c.tsv", "a\tb\nb\ta\n")
-    with pytest.raises(ConfigurationError, match="c.tsv: The taxonomy goes round in a circle"):
+    with pytest.raises(ConfigurationError, match="c.tsv:2: The taxonomy goes round in a circle"):
         list(TextMultilabelReader(taxonomy=circle).read(path))
 
 
@@ -100,10 +111,29 @@ def test_labels_that_the_taxonomy_lacks(path, tmp_path, caplog):
         assert caplog.messages == [f"{path}: {some} lacks 1 of 2 labels, such as 'toy', which have no ancestors"]
         caplog.clear()
         none = write(tmp_path, "none.tsv", "Liquid\tWater\n")
-        with pytest.raises(ConfigurationError, match=r"none.tsv: it has no label of .*a.jsonl, such as 'toy'; set"):
-            list(TextMultilabelReader(taxonomy=none, ancestors=True, **more).read(path))
         # Nobody asked for ancestors.
         assert len(list(TextMultilabelReader(taxonomy=none, **more).read(path))) == 3 and not caplog.messages
+    with pytest.raises(ConfigurationError, match=r"none.tsv: it has no label of .*labels.txt, such as 'toy'; set"):
+        list(TextMultilabelReader(taxonomy=none, ancestors=True, labels=labels).read(path))
+
+
+def test_a_taxonomy_that_is_of_other_labels_is_told_by_every_worker(tmp_path):
+    lines = [json.dumps({"text": "a", "labels": [f"label {number}"]}) for number in range(10)]
+    path = write(tmp_path, "ten.jsonl", "\n".join(lines) + "\n")
+    for worker in range(2):
+        reader = TextMultilabelReader(taxonomy=write(tmp_path, "t.tsv", "Label 1\tLabel 2\n"), ancestors=True)
+        reader._set_worker_info(WorkerInfo(2, worker))
+        with pytest.raises(ConfigurationError, match="it has no label of .*ten.jsonl, such as 'label 0'"):
+            list(reader.read(path))
+
+
+def test_one_text_with_an_unknown_label_is_told_of_the_label(path, tmp_path):
+    reader = TextMultilabelReader(taxonomy=write(tmp_path, "t.tsv", "liquid\twater\n"), ancestors=True)
+    vocab = Vocabulary.from_instances(reader.read(path))
+    other = write(tmp_path, "b.jsonl", json.dumps({"text": "a", "labels": ["toi"]}) + "\n")
+    (instance,) = reader.read(other)
+    with pytest.raises(ConfigurationError, match="b.jsonl:1: the label 'toi' is not in the model's vocabulary"):
+        instance.index_fields(vocab)
 
 
 def test_parts_of_a_file_are_apart_and_make_it_whole(tmp_path):

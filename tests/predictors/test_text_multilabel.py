@@ -1,4 +1,5 @@
 import json
+import logging
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from tests.multilabel import model as feature_model
 from tests.tiny_bert import save_tiny_bert
 
 
-def predictor_of(parts=None, text_keys=None, **settings):
+def predictor_of(parts=None, text_keys=None, max_tokens=None, **settings):
     """A predictor whose model has fixed weights for kites and the sea."""
     vocab, _ = batch()
     net = model(vocab, **(parts or {"task_net": {"encoder": ENCODER}}))
@@ -27,7 +28,7 @@ def predictor_of(parts=None, text_keys=None, **settings):
         net.task_net._head.bias.fill_(-1)
         for label, place in (("toy", 0), ("water", 1)):
             net.task_net._head.weight[vocab.get_token_index(label, "labels"), place] = 1
-    return TextMultilabelPredictor(net, TextMultilabelReader(text_keys=text_keys), **settings)
+    return TextMultilabelPredictor(net, TextMultilabelReader(text_keys=text_keys, max_tokens=max_tokens), **settings)
 
 
 def sigmoid(value):
@@ -71,6 +72,19 @@ def test_a_text_is_joined_of_the_readers_keys():
     messages = ("the object has no 'title', which the reader's text_keys name", "'title' must be a string", "is empty")
     for record, message in zip(records[3:], messages):
         assert record.keys() == {"error"} and message in record["error"]
+
+
+def test_a_text_that_is_cut_is_told(caplog):
+    predictor = predictor_of(max_tokens=2)
+    lines = ["kite and sea", "kite sea", '{"text": "a sea kite", "id": 7}']
+    with caplog.at_level(logging.WARNING):
+        records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert caplog.messages == ["cut the text 'kite and sea' at 2 tokens", "cut the text 'a sea kite' at 2 tokens"]
+    assert [set(record["labels"]) for record in records] == [{"toy"}, {"toy", "water"}, {"water"}]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        predictor._dataset_reader.text_to_instance("kite and sea", source="a.jsonl:3")
+    assert caplog.messages == ["a.jsonl:3: cut the text 'kite and sea' at 2 tokens"]
 
 
 def test_a_text_alone_is_as_in_a_batch():

@@ -37,7 +37,8 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
       { token_min_padding_length: 3 },
     ),
 
-  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `adapters`: null for full
+  // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `max_length` is the number of
+  // wordpieces after which a text is cut; it may not be larger than what the model takes. `adapters`: null for full
   // fine-tuning, or {} or { dim: 64, placement: 'houlsby' }. `frozen`: whether its weights are fixed.
   transformer(model_name, max_length=128, pooling='mean', adapters=null, frozen=false): {
     reader: {

@@ -14,22 +14,24 @@ from seal.dataset_readers.text_formats.json_lines import read_json_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
 from seal.dataset_readers.text_formats.line_pairs import read_line_pairs
 from seal.dataset_readers.text_formats.lyrl import read_lyrl
+from seal.dataset_readers.text_formats.tsv import read_tsv
 
 #: The readers of the formats; each takes a path and options.
 FORMATS: Dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
     "json_lines": read_json_lines,
+    "tsv": read_tsv,
     "indexed_tsv": read_indexed_tsv,
     "line_pairs": read_line_pairs,
     "lyrl": read_lyrl,
     "blurbs": read_blurbs,
 }
-_ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "indexed_tsv", ".dat": "lyrl"}
+_ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "tsv", ".dat": "lyrl"}
 
 
-def format_of(path: str) -> str:
+def format_of(path: str, options: TextOptions = TextOptions()) -> str:
     """
     The name in `FORMATS` of a file's format, by the file's name or else by the start of its first line that is not
-    blank.
+    blank. TSV has numbers for labels where there are `label_names`, and names otherwise.
 
     # Raises
 
@@ -38,6 +40,8 @@ def format_of(path: str) -> str:
     name = os.path.basename(path)
     name = name[: -len(".gz")] if name.endswith(".gz") else name
     ending = os.path.splitext(name)[1]
+    if ending == ".tsv" and options.label_names is not None:
+        return "indexed_tsv"
     if ending in _ENDINGS:
         return _ENDINGS[ending]
     if name.startswith("text_"):

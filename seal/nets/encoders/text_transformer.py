@@ -82,6 +82,11 @@ class TextTransformer(Encoder):
     def get_output_dim(self) -> int:
         return self._embedder.get_output_dim()
 
+    @property
+    def positions(self) -> Optional[int]:
+        """The most pieces that the transformer takes at once; `None`: any number."""
+        return positions_of(self._embedder.transformer_model)
+
     def check_length(self, length: int, source: Optional[str] = None) -> None:
         """
         # Parameters
@@ -95,7 +100,7 @@ class TextTransformer(Encoder):
 
         `ConfigurationError` if the transformer has fewer positions.
         """
-        positions = positions_of(self._embedder.transformer_model)
+        positions = self.positions
         if positions is not None and length > positions:
             raise ConfigurationError(
                 f"{source or 'encoder'}: a text has {length} pieces, and the transformer takes {positions}; set "

@@ -1,0 +1,77 @@
+"""
+TSV files with a text a line, and the names of its labels after a tab.
+"""
+
+from typing import Iterator, List, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
+
+
+def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    Reads TSV with names: a text, its labels with commas between, and perhaps an id, which is not read. A text without
+    labels has an empty second column. There is no header, and a label with a comma cannot be written.
+
+    # Parameters
+
+    path : `str`
+    options : `TextOptions`
+        Not used.
+
+    # Raises
+
+    `ConfigurationError` as `text_rows`, and at a label that is empty, malformed or there twice.
+    """
+    for text, cell, where in text_rows(path, "its labels"):
+        yield LabelledText(text, _labels(cell, where), where)
+
+
+def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
+    """
+    The rows of a TSV file whose columns are a text, its labels and perhaps an id. All lines have as many columns as the
+    first; quotes have no meaning, and blank lines are skipped.
+
+    # Parameters
+
+    path : `str`
+    labels : `str`
+        What the second column is, for messages.
+
+    # Returns
+
+    `Iterator[Tuple[str, str, str]]`
+        The first two columns of each row, and its `file:line`.
+
+    # Raises
+
+    `ConfigurationError` if a line has another number of columns.
+    """
+    expected = None
+    for number, line in text_lines(path):
+        if line.isspace():
+            continue
+        where, columns = f"{path}:{number}", line.rstrip("\r\n").split("\t")
+        found = f"{len(columns)} column{'' if len(columns) == 1 else 's'}"
+        expected = expected or len(columns)
+        if expected not in (2, 3):
+            raise ConfigurationError(
+                f"{where}: expected a text, {labels} and perhaps an id, with tabs between, found {found}."
+            )
+        if len(columns) != expected:
+            raise ConfigurationError(f"{where}: found {found}, and {expected} in the first line.")
+        yield columns[0], columns[1], where
+
+
+def _labels(cell: str, where: str) -> List[str]:
+    if not cell.strip():
+        return []
+    labels = [label.strip() for label in cell.split(",")]
+    for place, label in enumerate(labels):
+        if not label:
+            raise ConfigurationError(f"{where}: a label is empty; names have one comma between, found {cell[:40]!r}.")
+        if label in labels[:place]:
+            raise ConfigurationError(f"{where}: the label {label!r} comes a second time.")
+    return once_each(labels, where)
