@@ -186,7 +186,7 @@ class ResumableTrainer(GradientDescentTrainer):
 
 
 class _ForgetTraining(TrainerCallback):
-    """Removes what an epoch of training measured from AllenNLP's record once it is written, which the next one adds to."""
+    """Removes what an epoch of training measured from AllenNLP's record once it is written: the next one adds to it."""
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs):
         for name in [name for name in metrics if name.startswith(_TRAINING) and name != "training_duration"]:

@@ -57,6 +57,15 @@ def test_an_output_that_is_not_finite_is_not_scored(value):
         assert "predicted" in net(features=data["features"])
 
 
+def test_what_the_energy_predicts_is_not_scored_where_it_is_not_finite():
+    net, data = model(**seal_parts(inference=DESCENT)).eval(), batch()
+    data["features"][1] = float("inf")
+    with pytest.raises(NonFiniteOutput):
+        net(**data)
+    data["features"][1] = 0
+    net(**data)
+
+
 def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():
     net, data = model().eval(), batch(40)
     net.tuned_metric = "f1"

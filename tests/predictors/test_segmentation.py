@@ -8,6 +8,7 @@ from PIL import Image
 
 from seal.dataset_readers.segmentation import SegmentationReader, as_input
 from seal.predictors import SegmentationPredictor
+from seal.samplers import GradientBasedInference
 from tests.multilabel import model as multilabel_model
 from tests.segmentation import arrays, model, seal_parts, write_npz
 
@@ -125,6 +126,18 @@ def test_images_of_several_sizes(tmp_path):
     # Images are resized to one size; each mask has the size of its image.
     resized = predictor(SegmentationReader(resize=8), folder=str(tmp_path / "out")).predict(paths[0])
     assert Image.open(resized["mask_file"]).size == (12, 10) and resized["size"] == [12, 10]
+
+
+def test_where_no_energy_is_finite_the_record_is_an_error(tmp_path):
+    made = predictor(folder=str(tmp_path / "out"))
+    made._model.inference = GradientBasedInference(num_steps=2, keep="best")
+    with torch.no_grad():
+        for parameter in made._model.loss_net.parameters():
+            parameter.fill_(float("nan"))
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    record = made.predict_json(made.load_line(json.dumps({"id": 3, "image": str(tmp_path / "a.png")})))
+    assert record.keys() == {"id", "error"} and not (tmp_path / "out").exists()
+    assert record["error"].startswith("line 1 (blank lines not counted): the energy is not finite wherever")
 
 
 def test_no_foreground():
