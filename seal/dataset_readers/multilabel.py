@@ -10,6 +10,7 @@ from allennlp.data.fields import TensorField
 from scipy import sparse
 
 from seal.common.file_parts import expanded
+from seal.common.names import check_label
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
@@ -20,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 #: Namespaces of the vocabulary; AllenNLP gives no padding entry to those that end in "labels".
 LABELS, ATTRIBUTES = "labels", "attribute_labels"
+
+# What gives a reader the path of data; it is not told which.
+_PATHS = "the path of data (train_data_path, validation_data_path or test_data_path)"
 
 
 @DatasetReader.register("seal_multilabel")
@@ -73,6 +77,8 @@ class MultilabelReader(DatasetReader):
                 "dataset_reader.statistics_from: name the training file, whose means and deviations 'standardize' "
                 "takes."
             )
+        if root is not None:
+            check_label(root, "dataset_reader.root")
         self._settings = dict(
             label_xml=label_xml,
             labels=labels,
@@ -127,7 +133,8 @@ class MultilabelReader(DatasetReader):
     def training_statistics(self) -> Optional[MultilabelData]:
         """The split `statistics_from`, read once; `None` where none is named."""
         if self._statistics is None and self._statistics_from is not None:
-            data = read_multilabel(_files(self._statistics_from), **self._settings)
+            files = _files(self._statistics_from, "dataset_reader.statistics_from")
+            data = read_multilabel(files, **self._settings)
             if self.standardize:
                 self._take_deviations(_dense(data))
             self._statistics = data
@@ -192,8 +199,8 @@ class ColumnsField(TensorField):
 def _columns(data: MultilabelData) -> Dict[str, NamedColumns]:
     source = data.source[0].rpartition(":")[0]
     return {
-        "features": NamedColumns(data.feature_names, ATTRIBUTES, "attribute", source),
-        "labels": NamedColumns(data.label_names, LABELS, "label", source),
+        "features": NamedColumns(data.feature_names, ATTRIBUTES, "attribute", source, data.wheres),
+        "labels": NamedColumns(data.label_names, LABELS, "label", source, data.wheres),
     }
 
 
@@ -224,12 +231,12 @@ def _with_root(data: MultilabelData, root: str) -> MultilabelData:
     )
 
 
-def _files(path: Union[str, Sequence[str]]) -> List[str]:
+def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> List[str]:
     if not isinstance(path, str):
         wrong = [file for file in path if not isinstance(file, str)] if isinstance(path, (list, tuple)) else [path]
         if wrong:
-            raise ConfigurationError(
-                f"the path of data must be a string or a list of strings, found {short(wrong[0])}."
-            )
+            raise ConfigurationError(f"{key} must be a string or a list of strings, found {short(wrong[0])}.")
+        if not path:
+            raise ConfigurationError(f"{key} is an empty list; name one or more files.")
         return list(path)
     return expanded(path)

@@ -6,7 +6,7 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
@@ -14,6 +14,7 @@ from scipy import sparse
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import ArffTable, read_arff
 from seal.dataset_readers.feature_columns import feature_columns, fill_missing, is_binary
@@ -45,6 +46,8 @@ class MultilabelData:
         float32, shape (features,): the values of missing features with `missing="mean"`.
     taxonomy : `Optional[Taxonomy]`
         That of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
+    wheres : `Dict[str, str]`
+        `file:line` of the attribute that gives a feature or label.
     """
 
     features: Matrix
@@ -54,6 +57,7 @@ class MultilabelData:
     source: List[str]
     means: numpy.ndarray
     taxonomy: Optional[Taxonomy] = None
+    wheres: Dict[str, str] = field(default_factory=dict)
 
     def columns_of(self, names: Sequence[str]) -> List[int]:
         """The column of each of these features."""
@@ -112,13 +116,14 @@ def read_multilabel(
     """
     if missing not in ("mean", "zero", "error"):
         raise ConfigurationError(f"dataset_reader.missing must be 'mean', 'zero' or 'error', found {missing!r}.")
-    if isinstance(labels, str) or isinstance(drop_attributes, str):
-        raise ConfigurationError("dataset_reader: 'labels' and 'drop_attributes' must be lists of attribute names.")
+    for key, names in (("labels", labels or ()), ("drop_attributes", drop_attributes)):
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise ConfigurationError(f"dataset_reader.{key} must be a list of attribute names, found {short(names)}.")
     if labels is not None and label_xml is not None:
         raise ConfigurationError("dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.")
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
-        raise ConfigurationError("The list of files to read is empty.")
+        raise ConfigurationError("the list of the files to read is empty; name one or more.")
     plan, features, gold, sources = None, [], [], []
     for path in paths:
         table = read_arff(path, repeated_names)
@@ -133,14 +138,15 @@ def read_multilabel(
     given = None
     if statistics is not None:
         training = statistics.source[0].rpartition(":")[0]
-        _check_names(paths[0], "label", plan.label_names, statistics.label_names, training)
-        _check_names(paths[0], "feature", names, statistics.feature_names, training)
+        _check_names(plan, "label", plan.label_names, statistics.label_names, training)
+        _check_names(plan, "feature", names, statistics.feature_names, training)
         given = statistics.means[statistics.columns_of(names)]
     anywhere_sparse = any(sparse.issparse(part) for part in features)
     stacked = sparse.vstack(features, format="csr") if anywhere_sparse else numpy.concatenate(features)
     filled, means = fill_missing(stacked, names, sources, missing, given)
     labels_of_all = sparse.csr_array(sparse.vstack(gold, format="csr"))
-    return MultilabelData(filled, labels_of_all, names, plan.label_names, sources, means, plan.taxonomy)
+    wheres = plan.wheres()
+    return MultilabelData(filled, labels_of_all, names, plan.label_names, sources, means, plan.taxonomy, wheres)
 
 
 class _Labels(NamedTuple):
@@ -186,7 +192,7 @@ class _Plan:
         else:
             for name in self.label_names:
                 if name not in columns:
-                    where = found.wheres.get(name, "'labels'")
+                    where = found.wheres.get(name, "dataset_reader.labels")
                     raise ConfigurationError(f"{where}: {table.path} has no attribute for the label {name!r}.")
                 if name in drop_attributes:
                     where = found.wheres.get(name, f"{table.path}:1")
@@ -221,6 +227,17 @@ class _Plan:
                     f"{{NO,YES}} or {{FALSE,TRUE}}, found {attribute.kind} "
                     f"{{{','.join(attribute.values)[:60]}}}."
                 )
+
+    def wheres(self) -> Dict[str, str]:
+        """`file:line` of the attribute of each feature and label."""
+        found = {}
+        for column in self.used:
+            attribute = self.first.attributes[column]
+            names = [attribute.name, *(f"{attribute.name}={value}" for value in attribute.values)]
+            if column == self.hierarchical:
+                names = self.label_names
+            found.update(dict.fromkeys(names, f"{self.first.path}:{attribute.line}"))
+        return found
 
     def check_same(self, table: ArffTable) -> None:
         """Raise where another file's attributes in use differ from the first one's."""
@@ -284,7 +301,7 @@ def _labels_of(
     if labels is not None:
         names = list(labels)
         if not names or len(set(names)) < len(names):
-            raise ConfigurationError("'labels' must name one or more attributes, each once.")
+            raise ConfigurationError("dataset_reader.labels must name one or more attributes, each once.")
         return _Labels(names)
     if label_xml is not None:
         lines, edges = read_mulan_xml(label_xml)
@@ -299,12 +316,13 @@ def _labels_of(
     return _Labels([table.attributes[column].name for column in found])
 
 
-def _check_names(path: str, what: str, names: List[str], in_training: List[str], training: str) -> None:
+def _check_names(plan: _Plan, what: str, names: List[str], in_training: List[str], training: str) -> None:
     """Raise where a file's names are not those of the training file, whatever their order."""
-    ours, theirs = set(names), set(in_training)
+    ours, theirs, wheres = set(names), set(in_training), plan.wheres()
     for name in names + in_training:
         if name not in ours or name not in theirs:
             found = f"has a {what} {name!r} that is not in" if name in ours else f"lacks the {what} {name!r} of"
+            where = wheres.get(name, f"{plan.first.path}:1")
             raise ConfigurationError(
-                f"{path}:1: the file {found} {training}, the training file that dataset_reader.statistics_from names."
+                f"{where}: the file {found} {training}, the training file that dataset_reader.statistics_from names."
             )

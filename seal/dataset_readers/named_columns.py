@@ -20,13 +20,18 @@ class NamedColumns:
         What a column is, for messages.
     source : `str`
         The file the names are from.
+    wheres : `Dict[str, str]`, optional (default = `None`)
+        `file:line` of the names, as far as known.
     """
 
-    def __init__(self, names: List[str], namespace: str, what: str, source: str) -> None:
+    def __init__(
+        self, names: List[str], namespace: str, what: str, source: str, wheres: Optional[Dict[str, str]] = None
+    ) -> None:
         self.names = names
         self.namespace = namespace
         self._what = what
         self._source = source
+        self._wheres = wheres or {}
         # Cached, because every row asks for it where rows are instances.
         self._order: Optional[Tuple[Vocabulary, numpy.ndarray]] = None
 
@@ -57,8 +62,9 @@ class NamedColumns:
                 raise ConfigurationError(f"{self._source}: the {self._what} '{name}' is there twice.")
             seen.add(name)
             if name not in known:
+                where = self._wheres.get(name, self._source)
                 raise ConfigurationError(
-                    f"{self._source}: the {self._what} '{name}' is not among those the model was trained with."
+                    f"{where}: the {self._what} '{name}' is not among those the model was trained with."
                 )
         if len(known) > len(self.names):
             missing = next(name for name in known if name not in seen)
@@ -71,7 +77,7 @@ class NamedColumns:
 
     def ordered(self, order: numpy.ndarray) -> "NamedColumns":
         """The same names in another order."""
-        return NamedColumns([self.names[i] for i in order], self.namespace, self._what, self._source)
+        return NamedColumns([self.names[i] for i in order], self.namespace, self._what, self._source, self._wheres)
 
 
 class NamesField(MetadataField):

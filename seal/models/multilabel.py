@@ -8,6 +8,7 @@ from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
+from seal.models.model_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -119,9 +120,11 @@ class MultilabelModel(SealModel):
             Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
             task-net predicts.
         """
-        return self._output(self.task_state(features, labels), labels)
+        return self._output(self.task_state(features, labels), labels, metadata)
 
-    def _output(self, state: TaskState, labels: Optional[torch.Tensor]) -> Dict[str, torch.Tensor]:
+    def _output(
+        self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[List[Dict[str, Any]]]
+    ) -> Dict[str, torch.Tensor]:
         """What `forward` returns."""
         output: Dict[str, torch.Tensor] = {}
         if self.inference is None:
@@ -136,6 +139,8 @@ class MultilabelModel(SealModel):
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)
                 output["energy"] = self.loss_net(self.frozen_features(state), outputs).squeeze(1)
             if labels is not None:
+                # An infinite logit has a probability, but no number stands behind it.
+                check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
                 self._score(output["probabilities"], labels)
         return output
 

@@ -9,6 +9,7 @@ from allennlp.models import Model
 from seal.common.crops import CropGrid
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
+from seal.models.model_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
@@ -136,6 +137,9 @@ class SegmentationModel(SealModel):
                 energy = torch.cat([self.loss_net(self.frozen_features(s), o) for s, o in zip(states, outputs)])
                 output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)
             if mask is not None:
+                # The cross-entropy of an infinite logit is infinite or no number; its probability is 0 or 1.
+                scored = torch.cat(losses) if losses else output["probabilities"]
+                check_scored(scored.view(len(image), -1), metadata)
                 self._score(output["probabilities"], mask)
         return output
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
+from seal.models.model_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -155,6 +156,8 @@ class SrlModel(SealModel):
                 features = self.loss_net.encode(inputs, hidden, mask)
                 output["energy"] = self.loss_net(features, output["tags"].unsqueeze(1), mask).squeeze(1)
             if tags is not None:
+                finder = (predicate_logits * mask).sum(dim=1)
+                check_scored((output["log_prob"] + finder).unsqueeze(1), metadata)
                 self._update_metrics(output, frames, is_predicate, mask, metadata)
         return output
 

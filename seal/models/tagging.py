@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from seal.common.tag_encodings import tags_to_spans
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
+from seal.models.model_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -133,6 +134,7 @@ class TaggingModel(SealModel):
             if self.with_energy and self.loss_net is not None:
                 output["energy"] = self.loss_net(self.frozen_features(state), outputs, mask).squeeze(1)
             if tags is not None:
+                check_scored(output["log_prob"].unsqueeze(1), metadata)
                 # Gold as strings, which have no padding: tags predicted there do not count.
                 gold = [sentence["tags"] for sentence in metadata]
                 self._score(self._strings(output), gold)

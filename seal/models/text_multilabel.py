@@ -75,4 +75,4 @@ class TextMultilabelModel(MultilabelModel):
 
         As `MultilabelModel`, with a row for each text.
         """
-        return self._output(self.task_state(tokens, labels, metadata), labels)
+        return self._output(self.task_state(tokens, labels, metadata), labels, metadata)

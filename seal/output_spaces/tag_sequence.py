@@ -166,8 +166,8 @@ class TagSequence(OutputSpace):
         # What theta would be if the first 1, 2, ... entries stayed above 0.
         ranks = torch.arange(1, self.num_labels + 1, device=outputs.device, dtype=outputs.dtype)
         thetas = (ordered.cumsum(dim=-1) - 1) / ranks
-        # The entries that stay above 0 come first, and the first one always does.
-        above = (ordered > thetas).sum(dim=-1, keepdim=True)
+        # The entries that stay above 0 come first, and the first one always does, unless it is NaN.
+        above = (ordered > thetas).sum(dim=-1, keepdim=True).clamp(min=1)
         projected = (outputs - thetas.gather(-1, above - 1)).clamp(min=0)
         return projected if mask is None else projected * mask[:, None, :, None]
 

@@ -13,7 +13,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 from seal.models.multilabel import DECISIONS, MultilabelModel
-from seal.predictors.line_predictor import LinePredictor, check_request, finite
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite
 
 
 class LabelSetPredictor(LinePredictor):
@@ -92,6 +92,9 @@ class LabelSetPredictor(LinePredictor):
         if self._probabilities:
             for record, row in zip(records, probabilities.tolist()):
                 record["probabilities"] = dict(zip(self._names, map(finite, row)))
+        if self._model.inference is not None:
+            for row in numpy.flatnonzero(~numpy.isfinite(probabilities).all(axis=1)):
+                records[row] = dict(NOTHING_FOUND)
         return records
 
     def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[Dict[str, float]]:

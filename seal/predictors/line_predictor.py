@@ -11,6 +11,13 @@ from allennlp.predictors import Predictor
 from seal.common.quoting import short
 
 
+#: The record of an input for which inference by the energy finds nothing.
+NOTHING_FOUND = {
+    "error": "the energy is not finite wherever the search for a prediction has looked; the values of the input may be "
+    "too large for the model, or its weights be NaN."
+}
+
+
 class Line(dict):
     """
     A line of input, as `allennlp predict` hands it on: the request of the line or, where it is `wrong`, the record of
@@ -70,7 +77,10 @@ class LinePredictor(Predictor):
         raise NotImplementedError
 
     def records(self, prepared: List[Any]) -> List[JsonDict]:
-        """The records of any number of prepared requests, also none, in as few passes of the model as possible."""
+        """
+        The records of any number of prepared requests, also none, in as few passes of the model as possible. A record
+        with the key `error` has a mistake of the request that only the model has found.
+        """
         raise NotImplementedError
 
     def _set_model(self) -> None:
@@ -133,6 +143,11 @@ class LinePredictor(Predictor):
                     raise
                 records[place].update(wrong_line(item.number, error))
         for place, record in zip(good, self.records(list(good.values()))):
+            if "error" in record:
+                error = ConfigurationError(record["error"])
+                if not isinstance(inputs[place], Line):
+                    raise error
+                record = wrong_line(inputs[place].number, error)
             records[place].update(record)
         return records
 

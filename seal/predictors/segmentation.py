@@ -21,7 +21,7 @@ from seal.common.strict_json import read_json
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.models.segmentation import SegmentationModel
-from seal.predictors.line_predictor import LinePredictor, check_request, finite
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite
 from seal.predictors.lines import decodable
 
 #: The colour of the foreground in an overlay, and its share in the mixture with the image.
@@ -192,15 +192,19 @@ class SegmentationPredictor(LinePredictor):
         some = next(self._model.parameters())
         for places in by_size.values():
             output = self._model(torch.stack([prepared[place].image for place in places]).to(some))
+            searched = self._model.inference is not None
             for number, place in enumerate(places):
+                if searched and not output["probabilities"][number].isfinite().all():
+                    records[place] = dict(NOTHING_FOUND)
+                    continue
                 masks[place] = _of_size(output["probabilities"][number], prepared[place].pixels)
                 records[place] = self._record(prepared[place], masks[place])
                 if self._energy:
                     records[place]["energy"] = finite(float(output["energy"][number]))
         if self._folder is not None:
             # In the order of the input, not of the sizes, so that equal names are numbered in that order.
-            for place, picture in enumerate(prepared):
-                records[place].update(self._write(picture, masks[place]))
+            for place, mask in sorted(masks.items()):
+                records[place].update(self._write(prepared[place], mask))
         return records
 
     @staticmethod

@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.models.tagging import TaggingModel
-from seal.predictors.line_predictor import LinePredictor, check_request, finite, without
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite, without
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
 
@@ -143,6 +143,8 @@ class TaggingPredictor(LinePredictor):
         return self._splitter.split(request.sentence)
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
+        if self._model.inference is not None and not math.isfinite(output["log_prob"]):
+            return dict(NOTHING_FOUND)
         words, tags = sequence.words, output["tags"]
         record: JsonDict = {"words": words, "offsets": sequence.offsets, "tags": tags}
         if "spans" in output:

@@ -58,7 +58,8 @@ class GradientBasedInference(Sampler):
     keep : `str`, optional (default = `"last"`)
         `"last"`: the last iterate of each start, `restarts` candidates. `"best"`: the one of the least `J` among all
         iterates of all starts, including the first and the last, 1 candidate. `"trajectory"`: all iterates, in
-        order, `restarts * (num_steps + 1)` candidates.
+        order, `restarts * (num_steps + 1)` candidates. An energy that is not finite is never the least; where those of
+        a start, or with `"best"` of all starts, are finite nowhere, the candidate is NaN.
     tolerance : `float`, optional (default = `0.0`)
         A candidate stays as it is once a step has changed each of its variables by less than this; when all
         candidates stay, the descent ends. With 0 all steps are taken.
@@ -144,15 +145,17 @@ class GradientBasedInference(Sampler):
         optimizer = OPTIMIZERS[self.optimizer]([point], lr=self.step_size)
         outputs = self._outputs(problem, point)
         trajectory = [outputs]
-        # shape of both: (batch, samples)
-        least, moving = None, None
-        best = outputs
+        # shape of all: (batch, samples)
+        least, moving = torch.full(outputs.shape[:2], torch.inf, dtype=outputs.dtype, device=outputs.device), None
+        reached = torch.zeros_like(least, dtype=torch.bool)
+        best = torch.full_like(outputs, torch.nan)
         for _ in range(self.num_steps):
             with torch.enable_grad():
                 value = self._value(problem, self._outputs(problem, point))
                 # Under autocast a backward pass, too, would multiply in half precision.
                 with torch.autocast(point.device.type, enabled=False):
                     (point.grad,) = torch.autograd.grad(value.sum(), point)
+            reached |= value.isfinite()
             if self.keep == "best":
                 best, least = _better(best, least, outputs, value.detach())
             before = point.clone()
@@ -169,11 +172,12 @@ class GradientBasedInference(Sampler):
                 if not moving.any():
                     break
         if self.keep == "last":
-            return _constants(outputs)
+            return _constants(torch.where(_like(reached, outputs), outputs, torch.nan))
         if self.keep == "trajectory":
             # Further steps would have changed nothing.
             trajectory += [outputs] * (self.num_steps + 1 - len(trajectory))
-            return _constants(torch.cat(trajectory, dim=1))
+            nowhere = ~_like(reached, outputs)
+            return _constants(torch.cat([step.masked_fill(nowhere, torch.nan) for step in trajectory], dim=1))
         best, least = _better(best, least, outputs, self._value(problem, outputs))
         winner = least.argmin(dim=1)
         return _constants(best[torch.arange(len(best), device=best.device), winner].unsqueeze(1))
@@ -228,7 +232,5 @@ def _like(flags: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
 
 def _better(best, least, outputs, value):
     """For each candidate the better of the best iterate so far and a new one, with its value."""
-    if least is None:
-        return outputs, value
-    lower = value < least
+    lower = (value < least) & value.isfinite()
     return torch.where(_like(lower, outputs), outputs, best), torch.where(lower, value, least)

@@ -1,5 +1,5 @@
 import math
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Lazy
@@ -11,6 +11,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
 from seal.models import SealModel
+from seal.models.model_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
@@ -33,8 +34,8 @@ from seal.training.two_player import TwoPlayerOptimizer
 
 class NonFiniteLoss(ConfigurationError):
     """
-    A player's loss or gradient is not finite. Since it is the settings that must change, the command ends as for any
-    mistake in them, with one sentence.
+    A player's loss, gradient, weights or output is not finite. Since it is the settings that must change, the command
+    ends as for any mistake in them, with one sentence.
     """
 
 
@@ -101,17 +102,24 @@ class AlternatingTrainer(PhasedTrainer):
         self._cpu_autocast = cpu_autocast
         self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
         self._streams["loss_net"] = self._loss_net_stream
+        # Epochs and batches of the first state whose weights have not yet given a finite loss: earlier ones are good.
+        self._untried: Tuple[int, int] = (0, 0)
 
     # The step.
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
         if not for_training:
             # In full precision, as a trained model is evaluated and predicts.
-            with torch.autocast(self.cuda_device.type, enabled=False):
-                return super().batch_outputs(batch, for_training=False)
+            try:
+                with torch.autocast(self.cuda_device.type, enabled=False):
+                    return super().batch_outputs(batch, for_training=False)
+            except NonFiniteOutput as error:
+                raise NonFiniteLoss(self._diverged_in_validation(error)) from error
         # AllenNLP's own autocast is for GPUs only.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._cpu_autocast):
-            return super().batch_outputs(batch, for_training=True)
+            outputs = super().batch_outputs(batch, for_training=True)
+        self._untried = (self._epochs_completed, self._batches_in_epoch_completed + 1)
+        return outputs
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
         group = micro_batches(batch)
@@ -219,14 +227,49 @@ class AlternatingTrainer(PhasedTrainer):
             raise NonFiniteLoss(self._diverged(f"{player}'s gradient is {length}", player))
         return length
 
-    def _diverged(self, what: str, player: str) -> str:
-        batch, epoch = self._batches_in_epoch_completed + 1, self._epochs_completed
-        paths = None if self._checkpointer is None else self._checkpointer.find_latest_checkpoint()
-        saved = "no checkpoint has been saved" if paths is None else f"the last good checkpoint is {paths[0]}"
+    def _diverged(self, what: str, player: str, in_batch: bool = True) -> str:
+        batch = f"at batch {self._batches_in_epoch_completed + 1}" if in_batch else self._after_batch()
         return (
-            f"the {what} at batch {batch} of epoch {epoch}, so training stops; {saved}. Lower "
-            f"trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train into another folder."
+            f"the {what} {batch} of epoch {self._epochs_completed}, so training stops; {self._last_good_checkpoint()}. "
+            f"Lower trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train into another folder."
         )
+
+    def _after_batch(self) -> str:
+        return f"after batch {self._batches_in_epoch_completed}"
+
+    def _diverged_in_validation(self, error: NonFiniteOutput) -> str:
+        players = [player for player in self.optimizer.players if self._prediction_depends_on([player])]
+        whose = f"{players[0]}'s output" if len(players) == 1 else "output"
+        where = f" ({error.source})" if error.source else ""
+        rates = " and ".join(f"trainer.{player}.optimizer.lr" for player in players or self.optimizer.players)
+        return (
+            f"the {whose} on validation data{where} is not finite {self._after_batch()} of epoch "
+            f"{self._epochs_completed}, so training stops; {self._last_good_checkpoint()}. Lower {rates}, or "
+            "scale the validation data if their values are far larger than those of the training data, and train into "
+            "another folder."
+        )
+
+    def _last_good_checkpoint(self) -> str:
+        checkpointer = self._checkpointer
+        if checkpointer is None or checkpointer.find_latest_checkpoint() is None:
+            return "no checkpoint has been saved"
+        good = [place for place in checkpointer._find_all_checkpoints() if place < self._untried]
+        if not good:
+            return "no checkpoint is known to be good"
+        return f"the last good checkpoint is {checkpointer._model_state_path(*max(good))}"
+
+    def _restored(self, state: Dict[str, Any]) -> None:
+        super()._restored(state)
+        self._untried = (state["epochs_completed"], state["batches_in_epoch_completed"])
+
+    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+        metrics = super()._train_epoch(epoch)
+        # No loss follows the last update, and without validation data nothing else looks at what it has made.
+        for player, optimizer in self.optimizer.players.items():
+            parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+            if not all(bool(torch.isfinite(parameter).all()) for parameter in parameters):
+                raise NonFiniteLoss(self._diverged(f"{player}'s weights are not finite", player, in_batch=False))
+        return metrics
 
     # Construction.
 

@@ -186,8 +186,28 @@ def test_a_label_that_the_model_does_not_know(tmp_path):
     vocab = vocabulary()
     (tmp_path / "labels.xml").write_text('<labels><label name="red"/><label name="round"/></labels>')
     loader = TensorLoader(MultilabelReader(**data["reader"]), data["path"])
-    with pytest.raises(ConfigurationError, match="fruit.arff: the attribute 'sweet' is not among those"):
+    with pytest.raises(ConfigurationError, match="fruit.arff:3: the attribute 'sweet' is not among those"):
         loader.index_with(vocab)
+    (tmp_path / "labels.xml").write_text('<labels><label name="red"/><label name="size"/></labels>')
+    path = tmp_path / "fruit.arff"
+    path.write_text(HEAD.replace("size numeric", "size {0,1}") + "1,0,2,1,0,1\n")
+    loader = TensorLoader(MultilabelReader(label_xml=data["reader"]["label_xml"]), str(path))
+    with pytest.raises(ConfigurationError, match="fruit.arff:7: the label 'size' is not among those"):
+        loader.index_with(vocabulary(attributes=["weight", "sweet", "ripe", "round"]))
+
+
+def test_the_name_of_the_root_is_checked_as_that_of_any_label():
+    for name, told in (("", "is blank"), ("a\nb\n", "begins or ends with a control character"), (" a", "white space")):
+        with pytest.raises(ConfigurationError, match=f"^dataset_reader.root .*{told}"):
+            MultilabelReader(root=name)
+
+
+def test_no_file_at_all(tmp_path):
+    with pytest.raises(ConfigurationError, match="^the path of data .train_data_path, .* is an empty list; name"):
+        MultilabelReader().load([])
+    reader = {**write_data(tmp_path)["reader"], "statistics_from": []}
+    with pytest.raises(ConfigurationError, match="^dataset_reader.statistics_from is an empty list"):
+        MultilabelReader(**reader).load(str(tmp_path / "fruit.arff"))
 
 
 def test_text_to_instance():

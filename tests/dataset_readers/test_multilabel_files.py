@@ -89,14 +89,14 @@ def test_means_go_by_name(tmp_path):
     found = read_multilabel(write(tmp_path, rows, "test.arff"), labels=["l"], statistics=first)
     assert found.feature_names == ["b=z", "b=y", "b=x", "a"]
     assert found.features[0].tolist() == found.means.tolist() == pytest.approx([0, 2 / 3, 1 / 3, 3])
-    for old, new, what in (
-        ("z,y,x", "z,y,x,w", "has a feature 'b=w' that is not in"),
-        ("z,y,x", "z,y", "lacks the feature 'b=x' of"),
-        (" a ", " c ", "has a feature 'c' that is not in"),
+    for old, new, line, what in (
+        ("z,y,x", "z,y,x,w", 2, "has a feature 'b=w' that is not in"),
+        ("z,y,x", "z,y", 1, "lacks the feature 'b=x' of"),
+        (" a ", " c ", 3, "has a feature 'c' that is not in"),
     ):
         path = write(tmp_path, rows.replace(old, new), "test.arff")
         assert message_of(path, labels=["l"], statistics=first) == (
-            f"{path}:1: the file {what} {train}, the training file that dataset_reader.statistics_from names."
+            f"{path}:{line}: the file {what} {train}, the training file that dataset_reader.statistics_from names."
         )
     path = write(tmp_path, rows.replace(" l ", " k "), "test.arff")
     assert f"{path}:1: the file has a label 'k' that" in message_of(path, labels=["k"], statistics=first)
@@ -176,8 +176,8 @@ BOTH = dict(labels=["red", "big"], **DROP)
     [
         (dict(labels=["red"]),
          "{}:5: the string attribute 'id' is no feature; name it in 'drop_attributes'."),
-        (dict(labels=["blue"], **DROP), "'labels': {} has no attribute for the label 'blue'."),
-        (dict(labels=["red", "red"], **DROP), "'labels' must name one or more attributes, each once."),
+        (dict(labels=["blue"], **DROP), "dataset_reader.labels: {} has no attribute for the label 'blue'."),
+        (dict(labels=["red", "red"], **DROP), "dataset_reader.labels must name one or more attributes, each once."),
         (dict(labels=["id"]),
          "{}:5: the label 'id' must be numeric, {{0,1}}, {{NO,YES}} or {{FALSE,TRUE}}, found string {{}}."),
         (dict(labels=["shape"], **DROP), "{}:7: the label 'shape' must be numeric, {{0,1}}, {{NO,YES}} or "
@@ -188,7 +188,10 @@ BOTH = dict(labels=["red", "big"], **DROP)
          "{}:1: no attribute is left to be a feature."),
         (dict(labels=["w"], **DROP), "{}:9: the label 'w' must be 0 or 1, found 0.5."),
         (dict(labels=["soft"], **DROP), "{}:10: the label 'soft' must be 0 or 1, it is missing."),
-        (dict(labels="red"), "dataset_reader: 'labels' and 'drop_attributes' must be lists of attribute names."),
+        (dict(labels="red"), "dataset_reader.labels must be a list of attribute names, found 'red'."),
+        (dict(drop_attributes="red"), "dataset_reader.drop_attributes must be a list of attribute names, found 'red'."),
+        (dict(drop_attributes=3), "dataset_reader.drop_attributes must be a list of attribute names, found 3."),
+        (dict(drop_attributes=[3]), "dataset_reader.drop_attributes must be a list of attribute names, found [3]."),
         (dict(labels=["red"], label_xml="x.xml"),
          "dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both."),
         (dict(missing="median"), "dataset_reader.missing must be 'mean', 'zero' or 'error', found 'median'."),
@@ -215,7 +218,7 @@ def test_files_of_a_split_must_agree(tmp_path):
     )
     short = write(tmp_path, "@attribute red {0,1}\n@data\n1\n", "short.arff")
     assert message_of([path, short], **BOTH) == f"{short}:1: the file has 1 attributes, {path} has 6."
-    assert message_of([]) == "The list of files to read is empty."
+    assert message_of([]) == "the list of the files to read is empty; name one or more."
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import f1_score
 
+from seal.models.model_checks import NonFiniteOutput
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, TASK_NET, batch, model, seal_parts
 
 
@@ -40,6 +41,29 @@ def test_metrics_are_those_of_sklearn_and_of_evaluation_only():
     for average, name in (("samples", "f1"), ("micro", "micro_f1"), ("macro", "macro_f1")):
         expected = f1_score(data["labels"], predicted, average=average, zero_division=1.0)
         assert metrics[name] == pytest.approx(100 * expected), name
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_an_output_that_is_not_finite_is_not_scored(value):
+    net, data = model().eval(), batch()
+    net.task_net.register_forward_hook(lambda _, inputs, found: found._replace(logits=found.logits.fill_(value)))
+    with torch.no_grad():
+        with pytest.raises(NonFiniteOutput, match="^the model's output is not finite and cannot be scored"):
+            net(**data)
+        sources = [{"source": f"fruit.arff:{9 + row}"} for row in range(len(data["labels"]))]
+        with pytest.raises(NonFiniteOutput, match="the model's output for fruit.arff:9 is not finite"):
+            net(**data, metadata=sources)
+        # A prediction is no score.
+        assert "predicted" in net(features=data["features"])
+
+
+def test_what_the_energy_predicts_is_not_scored_where_it_is_not_finite():
+    net, data = model(**seal_parts(inference=DESCENT)).eval(), batch()
+    data["features"][1] = float("inf")
+    with pytest.raises(NonFiniteOutput):
+        net(**data)
+    data["features"][1] = 0
+    net(**data)
 
 
 def test_thresholds_are_tuned_where_asked_and_kept_with_the_weights():

@@ -6,6 +6,7 @@ from allennlp.data import Vocabulary
 from seal.common.crops import CropGrid
 from seal.metrics import MaskScore
 from seal.models import SegmentationModel
+from seal.models.model_checks import NonFiniteOutput
 from tests.label_sets import label_set
 from tests.segmentation import DESCENT, LOSS_NET, batch, model, seal_parts
 
@@ -49,6 +50,20 @@ def test_no_more_than_some_crops_go_through_the_nets_at_once(monkeypatch, infere
     assert rows == [5, 5, 2] * 2 and whole.keys() == parts.keys()
     for name, value in whole.items():
         assert torch.allclose(parts[name].double(), value.double(), rtol=1e-12, atol=1e-12), name
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_an_output_that_is_not_finite_is_not_scored(value):
+    net, data = model(crops_per_side=3).eval(), batch(2, 11, 9)
+    data["metadata"] = [{"source": "a.npz:0"}, {"source": "a.npz:1"}]
+
+    def spoil(_, inputs, found):
+        # The last crop, which is one of the second image.
+        return found._replace(logits=found.logits.index_fill(0, torch.tensor(len(found.logits) - 1), value))
+
+    net.task_net.register_forward_hook(spoil)
+    with torch.no_grad(), pytest.raises(NonFiniteOutput, match="output for a.npz:1 is not finite"):
+        net(**data)
 
 
 def test_only_the_loss_net_learns_from_its_loss_and_only_the_task_net_from_its():

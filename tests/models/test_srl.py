@@ -4,6 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.models.model_checks import NonFiniteOutput
 from seal.models.srl import select_rows
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, loss_net_params, seal_model, srl_batch
 from tests.spine import srl_model
@@ -119,6 +120,16 @@ def test_metrics_of_one_kind_of_row(rows):
     metrics = model.get_metrics(reset=True)
     assert all(math.isfinite(value) for value in metrics.values())
     assert ("predicate_f1" in metrics) == (rows == FINDER_ROWS)
+
+
+@pytest.mark.parametrize("part", ["task_net", "_predicate_head"])
+def test_an_output_that_is_not_finite_is_not_scored(part):
+    model, batch = srl_model().eval(), srl_batch()
+    with torch.no_grad():
+        for parameter in getattr(model, part).parameters():
+            parameter.fill_(1e308)
+    with pytest.raises(NonFiniteOutput):
+        model(**batch)
 
 
 def test_energy_of_the_decoded_frame():

@@ -10,6 +10,7 @@ from allennlp.models import Model
 
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.tagging import TaggingReader
+from seal.models.model_checks import NonFiniteOutput
 
 SENTENCES = [
     ("Rose sells old ginger in York".split(), "S-SEL O B-ITM E-ITM O S-LOC".split()),
@@ -139,6 +140,20 @@ def test_metrics():
     plain = model_of(encoding=None).eval()
     output = plain.make_output_human_readable(plain(**batch_of()))
     assert "spans" not in output and set(plain.get_metrics()) == {"accuracy"}
+
+
+@pytest.mark.parametrize("output_space", ["tag_sequence", "crf_tag_sequence"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_an_output_that_is_not_finite_is_not_scored(output_space, value):
+    model, batch = model_of(output_space=output_space).eval(), batch_of()
+    batch["metadata"][1]["source"] = "train.txt:8"
+
+    def spoil(_, inputs, found):
+        return found._replace(logits=found.logits.index_fill(0, torch.tensor(1), value))
+
+    model.task_net.register_forward_hook(spoil)
+    with torch.no_grad(), pytest.raises(NonFiniteOutput, match="output for train.txt:8 is not finite"):
+        model(**batch)
 
 
 def test_spans():

@@ -56,6 +56,18 @@ def test_where_the_energy_predicts_the_labels_are_what_inference_finds():
     assert any(record["labels"] for record in records)
 
 
+def test_where_no_energy_is_finite_the_record_is_an_error():
+    made = MultilabelPredictor(net(**ENERGY_ONLY), MultilabelReader(), energy=True, probabilities=True, top_k=1)
+    large = json.dumps({"id": 7, "features": [3e38, 3e38, -3e38]})
+    wrong, right = made.predict_batch_json([made.load_line(large), made.load_line('{"features": [1, 2, 3]}')])
+    told = "the energy is not finite wherever the search for a prediction has looked"
+    assert wrong.keys() == {"id", "error"} and wrong["id"] == 7
+    assert wrong["error"].startswith(f"line 1 (blank lines not counted): {told}")
+    assert right["labels"].keys() == made.predict([1, 2, 3])["labels"].keys()
+    with pytest.raises(ConfigurationError, match=f"^{told}"):
+        made.predict([3e38, 3e38, -3e38])
+
+
 def test_a_batch_is_one_pass_of_the_model(monkeypatch):
     made = predictor()
     sizes = []

@@ -9,6 +9,7 @@ from PIL import Image
 
 from seal.dataset_readers.segmentation import SegmentationReader, as_input
 from seal.predictors import SegmentationPredictor
+from seal.samplers import GradientBasedInference
 from tests.multilabel import model as multilabel_model
 from tests.segmentation import arrays, model, seal_parts, write_npz
 
@@ -148,6 +149,18 @@ def test_a_reader_that_resizes_leaves_masks_the_size_of_their_images(tmp_path):
     # An image of a program has no file, and its own size.
     made = reader.text_to_instance(arrays()["images"][0])
     assert predictor(reader).predict_instance(made)["size"] == [12, 10]
+
+
+def test_where_no_energy_is_finite_the_record_is_an_error(tmp_path):
+    made = predictor(folder=str(tmp_path / "out"))
+    made._model.inference = GradientBasedInference(num_steps=2, keep="best")
+    with torch.no_grad():
+        for parameter in made._model.loss_net.parameters():
+            parameter.fill_(float("nan"))
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    record = made.predict_json(made.load_line(json.dumps({"id": 3, "image": str(tmp_path / "a.png")})))
+    assert record.keys() == {"id", "error"} and not (tmp_path / "out").exists()
+    assert record["error"].startswith("line 1 (blank lines not counted): the energy is not finite wherever")
 
 
 def test_no_foreground():

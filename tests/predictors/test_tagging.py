@@ -9,6 +9,7 @@ from allennlp.models import Model
 
 from seal.dataset_readers.tagging import TaggingReader
 from seal.predictors.tagging import TaggingPredictor
+from seal.samplers import GradientBasedInference
 
 WORDS, TAGS = "Rose sells ginger !".split(), "B-SEL O B-ITM O".split()
 ENTITIES, SPEECH = TAGS, "^ V N ,".split()
@@ -55,6 +56,18 @@ def test_a_sentence():
     ]
     assert record["description"] == "[SEL Rose] sells [ITM ginger] !"
     assert 0.9 < record["probability"] <= 1 and "energy" not in record
+
+
+def test_where_no_energy_is_finite_the_record_is_an_error():
+    predictor = predictor_of(loss_net=True)
+    predictor._model.inference = GradientBasedInference(num_steps=2, keep="best")
+    assert "tags" in predictor.predict_json(predictor.load_line("Rose sells"))
+    with torch.no_grad():
+        for parameter in predictor._model.loss_net.parameters():
+            parameter.fill_(float("nan"))
+    record = predictor.predict_json(predictor.load_line('{"id": 3, "sentence": "Rose sells"}'))
+    assert record.keys() == {"id", "error"}
+    assert record["error"].startswith("line 2 (blank lines not counted): the energy is not finite wherever")
 
 
 def test_words_and_white_space():

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from seal import user_errors
 from seal.training import AlternatingTrainer, NonFiniteLoss
 from tests.training.runs import (
+    DATA,
     LINEAR,
     build,
     comparable,
@@ -789,6 +790,63 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path, monkeypatch, player, w
     assert f"the last good checkpoint is {tmp_path / 'model_state_e1_b0.th'}. Lower trainer.{player}" in told
     state = torch.load(tmp_path / "model_state_e1_b0.th")
     assert all(torch.isfinite(value).all() for value in state.values())
+
+
+class Break(TrainerCallback):
+    """Sets the weights of a net after the given update."""
+
+    def __init__(self, batch: int, value: float, net: str = "task_net") -> None:
+        super().__init__("")
+        self.batch, self.value, self.net = batch, value, net
+
+    def on_batch(self, trainer, *args, is_training=True, **kwargs) -> None:
+        if is_training and trainer._total_batches_completed == self.batch:
+            for parameter in getattr(trainer.model, self.net).parameters():
+                parameter.data.fill_(self.value)
+
+
+def stopped(trainer, *callbacks: TrainerCallback) -> str:
+    trainer._callbacks.extend(callbacks)
+    with pytest.raises(NonFiniteLoss) as error:
+        trainer.train()
+    return user_errors.describe(error.value)
+
+
+@pytest.mark.parametrize("value", [1e38, float("nan")])
+def test_outputs_of_the_last_update_that_cannot_be_scored_stop_the_run(tmp_path, value):
+    trainer = build(config(epochs=3), tmp_path)
+    told = stopped(trainer, Break(8, value))
+    what = "output on validation data (" if value == 1e38 else "weights are not finite after batch"
+    assert told.startswith(f"the task_net's {what}") and "\n" not in told
+    assert "after batch 4 of epoch 1, so training stops" in told and "Lower trainer.task_net.optimizer.lr" in told
+    assert value != 1e38 or f"({DATA}:" in told
+    # Its checkpoint was not written, and that of the epoch before is the best.
+    assert f"the last good checkpoint is {tmp_path / 'model_state_e1_b0.th'}." in told
+    assert not (tmp_path / "model_state_e2_b0.th").exists()
+    assert all(value.isfinite().all() for value in torch.load(tmp_path / "best.th").values())
+
+
+def test_without_validation_data_a_checkpoint_is_good_once_a_loss_under_it_was_finite(tmp_path):
+    settings = config(epochs=3, validation_data_path=..., trainer__validation_metric="-loss")
+    told = stopped(build(settings, tmp_path), Break(8, 1e38))
+    assert "at batch 1 of epoch 2" in told and (tmp_path / "model_state_e2_b0.th").exists()
+    assert f"the last good checkpoint is {tmp_path / 'model_state_e1_b0.th'}." in told
+    # The recovered run fails at once: of the two checkpoints it is the earlier that is good.
+    told = stopped(build(settings, tmp_path))
+    assert "at batch 1 of epoch 2" in told
+    assert f"the last good checkpoint is {tmp_path / 'model_state_e1_b0.th'}." in told
+
+
+def test_the_only_checkpoint_may_be_a_bad_one(tmp_path):
+    settings = config(epochs=2, validation_data_path=..., trainer__validation_metric="-loss")
+    assert "no checkpoint is known to be good. Lower" in stopped(build(settings, tmp_path), Break(4, 1e38))
+
+
+@pytest.mark.parametrize("net", ["task_net", "loss_net"])
+def test_weights_of_the_last_update_that_are_no_numbers_stop_the_run(tmp_path, net):
+    settings = config(validation_data_path=..., trainer__validation_metric="-loss")
+    told = stopped(build(settings, tmp_path), Break(4, float("inf"), net))
+    assert told.startswith(f"the {net}'s weights are not finite after batch 4 of epoch 0, so training stops; no checkp")
 
 
 def test_where_there_is_no_checkpoint_yet(tmp_path, monkeypatch):
