@@ -57,3 +57,12 @@ def random_loss_net(num_labels, patterns=4, sign=None, seed=0):
         if sign:
             net.energies[1].weights.weight.abs_().mul_(sign)
     return net, net.encode({"features": torch.randn(2, 3, dtype=torch.double)}, None)
+
+
+def random_energies(num_labels, seed=0):
+    """`E(y) = -a.y - sum_p softplus(w_p.y)` of every label set, for two instances: `(2, 2 ** num_labels)`."""
+    generator = torch.Generator().manual_seed(seed)
+    sets = all_sets(num_labels)
+    local = torch.randn(2, num_labels, generator=generator, dtype=torch.double)
+    patterns = torch.randn(3, num_labels, generator=generator, dtype=torch.double)
+    return -local @ sets.T - torch.nn.functional.softplus(sets @ patterns.T).sum(dim=1)

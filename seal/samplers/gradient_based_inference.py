@@ -1,8 +1,10 @@
-from typing import Optional
+import inspect
+from typing import Any, Dict, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.quoting import short
 from seal.losses.regression import regression_loss
 from seal.output_spaces import CONSTANT, Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
@@ -13,9 +15,18 @@ from seal.scores import Cost, L1Cost, Score, SoftF1
 OPTIMIZERS = {
     "sgd": torch.optim.SGD,
     "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "adamax": torch.optim.Adamax,
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
     "adagrad": torch.optim.Adagrad,
+    "adadelta": torch.optim.Adadelta,
     "rmsprop": torch.optim.RMSprop,
+    "asgd": torch.optim.ASGD,
+    "rprop": torch.optim.Rprop,
 }
+# Arguments of their constructors that are given otherwise, would go up, or concern the implementation.
+_NOT_SET = {"self", "params", "lr", "maximize", "foreach", "capturable", "differentiable", "fused"}
 CHOICES = {
     "space": ("clip", "logit"),
     "start": ("zeros", "half", "random", "task_net", "draw", "gold"),
@@ -38,8 +49,11 @@ class GradientBasedInference(Sampler):
         At least 1.
     step_size : `float`, optional (default = `0.5`)
         The optimizer's learning rate, in units of outputs, or of logits with `space` `"logit"`; above 0.
-    optimizer : `str`, optional (default = `"sgd"`)
-        `"sgd"`, `"adam"`, `"adagrad"` or `"rmsprop"`.
+    optimizer : `Union[str, Dict[str, Any]]`, optional (default = `"sgd"`)
+        torch's `"sgd"`, `"adam"`, `"adamw"`, `"adamax"`, `"nadam"`, `"radam"`, `"adagrad"`, `"adadelta"`, `"rmsprop"`,
+        `"asgd"` or `"rprop"`; or an object of the `type` and arguments of its constructor other than the learning
+        rate, such as `{"type": "sgd", "momentum": 0.9}`. Every search begins with a new one. A weight decay, which
+        `"adamw"` has by default, draws what is updated towards 0.
     space : `str`, optional (default = `"clip"`)
         `"clip"` updates the outputs and projects them onto the relaxed space after each step. `"logit"` updates
         logits, whose relaxation the outputs are. Logits of confident outputs hardly move with `"sgd"`: take
@@ -78,7 +92,7 @@ class GradientBasedInference(Sampler):
         self,
         num_steps: int = 20,
         step_size: float = 0.5,
-        optimizer: str = "sgd",
+        optimizer: Union[str, Dict[str, Any]] = "sgd",
         space: str = "clip",
         start: str = "zeros",
         restarts: int = 1,
@@ -90,7 +104,13 @@ class GradientBasedInference(Sampler):
     ) -> None:
         super().__init__()
         self.num_steps, self.step_size, self.tolerance = num_steps, step_size, tolerance
-        self.optimizer, self.space, self.start = optimizer, space, start
+        if not isinstance(optimizer, (str, dict)):
+            raise ConfigurationError(
+                f"gradient_based_inference: optimizer is a name or an object with a type, not {short(optimizer)}."
+            )
+        self._optimizer_arguments: Dict[str, Any] = {} if isinstance(optimizer, str) else dict(optimizer)
+        self.optimizer = optimizer if isinstance(optimizer, str) else self._optimizer_arguments.pop("type", None)
+        self.space, self.start = space, start
         self.restarts, self.objective, self.keep = restarts, objective, keep
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
@@ -112,7 +132,26 @@ class GradientBasedInference(Sampler):
                 raise ConfigurationError(
                     f"gradient_based_inference: {name} is for the objective '{needed}', not '{objective}'."
                 )
+        self._check_optimizer()
         self._cost, self._score = cost or L1Cost(), score or SoftF1()
+
+    def _check_optimizer(self) -> None:
+        known = [name for name in inspect.signature(OPTIMIZERS[self.optimizer]).parameters if name not in _NOT_SET]
+        for name in self._optimizer_arguments:
+            if name not in known:
+                given = "; it is given by step_size" if name == "lr" else f"; it has {', '.join(known)}"
+                raise ConfigurationError(
+                    f"gradient_based_inference: optimizer.{name} is no setting of '{self.optimizer}' here{given}."
+                )
+        try:
+            self._new_optimizer(torch.zeros(1))
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"gradient_based_inference: optimizer has a wrong value for '{self.optimizer}': {error}."
+            ) from error
+
+    def _new_optimizer(self, point: torch.Tensor) -> torch.optim.Optimizer:
+        return OPTIMIZERS[self.optimizer]([point], lr=self.step_size, **self._optimizer_arguments)
 
     @property
     def needs_gold(self) -> bool:
@@ -142,7 +181,7 @@ class GradientBasedInference(Sampler):
                 "so it is for training alone."
             )
         point = self._first_point(problem).clone().requires_grad_(True)
-        optimizer = OPTIMIZERS[self.optimizer]([point], lr=self.step_size)
+        optimizer = self._new_optimizer(point)
         outputs = self._outputs(problem, point)
         trajectory = [outputs]
         # shape of all: (batch, samples)

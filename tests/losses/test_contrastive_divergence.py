@@ -7,7 +7,7 @@ from allennlp.common import Params
 from seal.losses import ContrastiveDivergenceLoss, EnergyLoss, MarginLoss, RankingLoss
 from seal.output_spaces import Candidates
 from seal.scores import Cost, L1Cost, OneMinusScore, SoftF1
-from tests.label_sets import label_set
+from tests.label_sets import all_sets, label_set, random_energies
 from tests.losses.padded import assert_padding_takes_no_part
 
 GOLD_ENERGY, ENERGY, COST = -1.0, [0.5, -0.2, 1.3], [0.4, 0.7, 0.25]
@@ -115,3 +115,32 @@ def test_from_params():
     params = Params({"type": "contrastive_divergence", "cost": {"type": "one_minus", "score": "soft_iou"}})
     loss = EnergyLoss.from_params(params)
     assert isinstance(loss, ContrastiveDivergenceLoss) and not loss.needs_noise_log_prob
+
+
+# By enumeration of all label sets.
+
+
+@pytest.mark.parametrize("gold", [0, 77, 255])
+def test_over_all_label_sets(gold):
+    """Gold and every set once: `log(exp(-E(y)) + sum_y' exp(Delta(y', y) - E(y'))) + E(y)`, in Python."""
+    sets, energies = all_sets(8), random_energies(8).requires_grad_(True)
+    candidates = Candidates(sets.expand(2, -1, -1))
+    loss = ContrastiveDivergenceLoss(L1Cost())(energies[:, gold], energies, candidates, sets[[gold] * 2], label_set(8))
+    (slope,) = torch.autograd.grad(loss.sum(), energies)
+    for found, gradient, row in zip(loss.tolist(), slope.tolist(), energies.tolist()):
+        errors = [bin(place ^ gold).count("1") for place in range(256)]
+        weights = [math.exp(cost - energy) for cost, energy in zip(errors, row)]
+        total = math.exp(-row[gold]) + sum(weights)
+        assert found == pytest.approx(math.log(total) + row[gold])
+        # The gradient of the energies is gold minus the cost-augmented distribution, in which gold stands twice.
+        expected = [-weight / total for weight in weights]
+        expected[gold] += 1 - math.exp(-row[gold]) / total
+        assert gradient == pytest.approx(expected)
+
+
+def test_without_cost_and_over_all_other_label_sets_it_is_the_likelihood():
+    gold, energies = 77, random_energies(8)
+    others = [place for place in range(256) if place != gold]
+    candidates = Candidates(torch.zeros(2, 255, 1, dtype=torch.double))
+    loss = LOSS(energies[:, gold], energies[:, others], candidates, torch.zeros(2, 1), label_set(1))
+    assert torch.allclose(loss, -(-energies).log_softmax(dim=1)[:, gold])

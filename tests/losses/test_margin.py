@@ -6,6 +6,7 @@ import torch
 from seal.losses import EnergyLoss, MarginLoss
 from seal.output_spaces import Candidates
 from seal.scores import Cost, OneMinusScore, SoftF1
+from tests.label_sets import all_sets, label_set, random_energies
 from tests.spine import mask_of, one_hot, tag_sequence
 
 
@@ -71,3 +72,37 @@ def test_fillers_are_silent():
     log_count = torch.tensor([[0.0, -math.inf]])
     value, gradient = margin(-1.0, [-0.8, -5.0], 0.4, 0.4, log_count=log_count)
     assert value == pytest.approx(0.2) and gradient == [1, -1, 0]
+
+
+# By enumeration of all label sets.
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_exact_cost_augmented_output_has_the_structured_hinge(seed):
+    """`max_y' [Delta(y', y) - E(y')] + E(y)`, at least 0 as gold is among the `y'`, for many golds."""
+    sets, energies = all_sets(8), random_energies(8, seed)
+    for gold in range(0, 256, 15):
+        errors = (sets != sets[gold]).sum(dim=1)
+        value = errors - energies
+        worst = value.argmax(dim=1)
+        expected = value.amax(dim=1) + energies[:, gold]
+        arguments = energies[:, gold], energies.gather(1, worst.unsqueeze(1))
+        candidates = Candidates(sets[worst].unsqueeze(1))
+        loss = MarginLoss()(*arguments, candidates, sets[gold].expand(2, -1), label_set(8))
+        assert torch.allclose(loss, expected) and (loss >= 0).all()
+        # No other candidate has a larger hinge.
+        alone, golds = Candidates(sets.unsqueeze(1)), sets[gold].expand(256, -1)
+        for row, largest in zip(energies, loss.tolist()):
+            hinges = MarginLoss()(row[gold].expand(256), row.unsqueeze(1), alone, golds, label_set(8))
+            assert hinges.max().item() == pytest.approx(largest)
+
+
+def test_the_hinge_over_all_label_sets():
+    """Each candidate's own hinge, in Python."""
+    sets, energies = all_sets(8), random_energies(8)
+    gold = 77
+    loss = MarginLoss()(energies[:, gold], energies, Candidates(sets.expand(2, -1, -1)), sets[[gold] * 2], label_set(8))
+    for found, row in zip(loss.tolist(), energies.tolist()):
+        errors = [bin(place ^ gold).count("1") for place in range(256)]
+        hinges = [max(0.0, cost - energy + row[gold]) for cost, energy in zip(errors, row)]
+        assert found == pytest.approx(sum(hinges)) and 0 < hinges.count(0.0) < 256

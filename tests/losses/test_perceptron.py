@@ -7,6 +7,7 @@ from allennlp.common import Params
 from seal.losses import EnergyLoss, MarginLoss, PerceptronLoss
 from seal.output_spaces import Candidates
 from seal.scores import Cost
+from tests.label_sets import all_sets, label_set, random_energies
 from tests.spine import tag_sequence
 
 
@@ -63,3 +64,22 @@ def test_instances_are_apart():
     loss = EnergyLoss.from_params(Params({"type": "perceptron"}))
     values = loss(gold_energy, energy, candidates, torch.zeros(2, 3, dtype=torch.long), tag_sequence(2))
     assert values.tolist() == [1.0, 0.5]
+
+
+# By enumeration of all label sets.
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_exact_minimiser_has_the_perceptrons_loss(seed):
+    """`E(y) - min_y' E(y')`, which is 0 for the minimiser alone; and each hinge over all sets, in Python."""
+    sets, energies = all_sets(8), random_energies(8, seed)
+    best = energies.argmin(dim=1)
+    for gold in [*best.tolist(), *range(0, 256, 15)]:
+        golds = sets[[gold] * 2]
+        arguments = energies[:, gold], energies.gather(1, best.unsqueeze(1))
+        loss = PerceptronLoss()(*arguments, Candidates(sets[best].unsqueeze(1)), golds, label_set(8))
+        assert torch.allclose(loss, energies[:, gold] - energies.amin(dim=1))
+        assert ((loss == 0) == (best == gold)).all()
+        every = PerceptronLoss()(energies[:, gold], energies, Candidates(sets.expand(2, -1, -1)), golds, label_set(8))
+        for found, row in zip(every.tolist(), energies.tolist()):
+            assert found == pytest.approx(sum(max(0.0, row[gold] - energy) for energy in row))

@@ -25,7 +25,7 @@ def expected_gradient(loss, energy, truth, logits, samples):
     return torch.autograd.grad((weight * values).sum(), energy)[0]
 
 
-@pytest.mark.parametrize("num_labels, samples", [(2, 1), (2, 3), (3, 2), (5, 1)])
+@pytest.mark.parametrize("num_labels, samples", [(2, 1), (2, 3), (3, 2), (5, 1), (8, 1)])
 def test_nce_is_consistent(num_labels, samples):
     torch.manual_seed(num_labels)
     truth = torch.randn(2**num_labels, dtype=torch.double).softmax(0)  # No product over labels.

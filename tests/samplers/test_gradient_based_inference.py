@@ -22,8 +22,25 @@ def test_the_oracle_trajectory():
 
 
 @pytest.mark.parametrize("space", ["clip", "logit"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "rmsprop"])
-def test_a_quadratic_with_a_known_minimum(space, optimizer):
+@pytest.mark.parametrize(
+    "optimizer, step_sizes",
+    [
+        ("sgd", (0.05, 1.0)),
+        ("adam", (0.1, 0.1)),
+        ({"type": "adamw", "weight_decay": 0.0}, (0.1, 0.1)),
+        ("adamax", (0.1, 0.1)),
+        ("nadam", (0.1, 0.1)),
+        ("radam", (0.1, 0.1)),
+        ("adagrad", (0.1, 1.0)),
+        ("adadelta", (0.1, 1.0)),
+        ("rmsprop", (0.001, 0.005)),
+        ({"type": "asgd", "lambd": 0.0}, (0.05, 1.0)),
+        ("rprop", (0.1, 0.1)),
+        ({"type": "sgd", "momentum": 0.9}, (0.02, 0.5)),
+        ({"type": "adam", "betas": [0.5, 0.9]}, (0.1, 0.1)),
+    ],
+)
+def test_a_quadratic_with_a_known_minimum(space, optimizer, step_sizes):
     torch.manual_seed(0)
     root = torch.randn(2, 3, 3, dtype=torch.double)
     matrix = root @ root.transpose(1, 2) + torch.eye(3, dtype=torch.double)
@@ -33,18 +50,30 @@ def test_a_quadratic_with_a_known_minimum(space, optimizer):
         away = outputs - center.unsqueeze(1)
         return torch.einsum("bki,bij,bkj->bk", away, matrix, away)
 
-    step_sizes = {"sgd": (0.05, 1.0), "adam": (0.1, 0.1), "adagrad": (0.1, 1.0), "rmsprop": (0.001, 0.005)}
-    step_size = step_sizes[optimizer][space == "logit"]
     found = infer(
         problem_of(energy, batch=2),
         optimizer=optimizer,
         space=space,
-        step_size=step_size,
+        step_size=step_sizes[space == "logit"],
         start="half",
         num_steps=1500,
         keep="best",
     )
     assert torch.allclose(found.squeeze(1), center, atol=0.01)
+
+
+def test_momentum_by_hand():
+    """`v <- 0.9 v + (y - center)`, `y <- y - 0.1 v`, away from the bounds; every search begins with `v = 0`."""
+    sampler = GradientBasedInference(3, 0.1, {"type": "sgd", "momentum": 0.9}, start="half", keep="trajectory")
+    center, point, velocity, way = 0.3, 0.5, 0.0, [0.5]
+    for _ in range(3):
+        velocity = 0.9 * velocity + point - center
+        point -= 0.1 * velocity
+        way.append(point)
+    for _ in range(2):
+        assert sampler(problem_of(bowl(center, center, center))).outputs[0, :, 0].tolist() == pytest.approx(way)
+    plain = infer(problem_of(bowl(center, center, center)), num_steps=3, step_size=0.1, start="half")
+    assert abs(plain[0, 0, 0].item() - point) > 0.01
 
 
 def test_mixed_precision_does_not_reach_the_gradient():

@@ -1,8 +1,11 @@
 """What the library of label sets makes of its settings."""
 
 import pytest
+from allennlp.common import Params
+from allennlp.models import Model
 
 from scripts.measure.configs import library_value
+from tests.multilabel import SIZES, vocabulary
 
 
 def model_of(method, settings):
@@ -41,3 +44,87 @@ def test_weights_may_be_averaged(method):
     )
     assert "moving_average" not in plain
     assert averaged == {**plain, "moving_average": {"type": "exponential", "decay": 0.999}}
+
+
+# The papers' numbers.
+
+# SEAL, ICLR 2022 submission, Tables 4 to 10: the energy's weight, the number of samples, and the learning rates of the
+# loss-net and the task-net.
+TABLES = {
+    "genbase": {
+        "margin": (0.001, None, 0.0002, 0.001),
+        "regression": (0.002, None, 0.0003, 0.001),
+        "regression_s": (0.03, 20, 0.0004, 0.001),
+        "nce": (0.002, 100, 0.0005, 0.001),
+        "ranking": (0.002, 100, 0.000015, 0.001),
+    },
+    "cal500": {
+        "margin": (0.001, None, 0.0005, 0.008),
+        "regression": (1.4, None, 0.006, 0.007),
+        "regression_s": (9, 5, 0.008, 0.006),
+        "nce": (0.4, 40, 0.007, 0.005),
+        "ranking": (8, 80, 0.003, 0.0001),
+    },
+    "delicious": {
+        "margin": (0.0002, None, 0.002, 0.004),
+        "regression": (8, None, 0.0001, 0.00015),
+        "regression_s": (9, 5, 0.0001, 0.003),
+        "nce": (0.9, 20, 0.002, 0.001),
+        "ranking": (1, 60, 0.0008, 0.0001),
+    },
+    "eurlexev": {
+        "margin": (0.001, None, 0.0003, 0.002),
+        "regression": (0.002, None, 0.0006, 0.004),
+        "regression_s": (0.01, 20, 0.0004, 0.007),
+        "nce": (0.5, 40, 0.001, 0.002),
+        "ranking": (0.3, 40, 0.0003, 0.002),
+    },
+    "expr_fun": {
+        "margin": (0.01, None, 0.00003, 0.001),
+        "regression": (0.02, None, 0.0003, 0.0006),
+        "regression_s": (2, 30, 0.007, 0.002),
+        "nce": (4, 80, 0.00005, 0.0002),
+        "ranking": (1, 40, 0.008, 0.0005),
+    },
+    "spo_fun": {
+        "margin": (0.08, None, 0.0001, 0.002),
+        "regression": (9, None, 0.001, 0.00015),
+        "regression_s": (0.02, 10, 0.0002, 0.0009),
+        "nce": (0.7, 60, 0.008, 0.0005),
+        "ranking": (1.5, 40, 0.004, 0.002),
+    },
+    "bibtex": {
+        "margin": (0.0002, None, 0.00005, 0.001),
+        "regression": (3, None, 0.005, 0.003),
+        "regression_s": (9, 10, 0.005, 0.001),
+        "nce": (5, 20, 0.0004, 0.001),
+        "ranking": (9, 40, 0.00005, 0.001),
+    },
+}
+
+
+@pytest.mark.parametrize("dataset", SIZES)
+def test_the_nets_are_those_of_the_papers(dataset):
+    attributes, labels, num_layers, hidden_dim, patterns, task_net, loss_net, _, _ = SIZES[dataset]
+    model = library_value("multilabel.libsonnet", f"lib.experiment('{dataset}', 'nce').model")
+    for net in ("task_net", "loss_net"):
+        encoder = model[net]["encoder"]
+        assert (encoder["hidden_dim"], encoder["num_layers"]) == (hidden_dim, num_layers)
+    assert model["loss_net"]["energies"][1]["hidden_dim"] == patterns
+    vocab = vocabulary(map(str, range(labels)), map(str, range(attributes)))
+    built = Model.from_params(Params(model), vocab=vocab)
+    found = [sum(parameter.numel() for parameter in net.parameters()) for net in (built.task_net, built.loss_net)]
+    assert found == [task_net, loss_net]
+
+
+@pytest.mark.parametrize("dataset", TABLES)
+def test_the_settings_are_those_of_the_papers(dataset):
+    rows = TABLES[dataset]
+    of_rows = ", ".join(f"{method}: lib.experiment('{dataset}', '{method}')" for method in rows)
+    for method, experiment in library_value("multilabel.libsonnet", f"{{ {of_rows} }}").items():
+        weight, num_samples, loss_net_lr, task_net_lr = rows[method]
+        model, trainer = experiment["model"], experiment["trainer"]
+        assert model["task_loss"]["energy_weight"] == weight, method
+        assert trainer["loss_net"]["optimizer"]["lr"] == loss_net_lr, method
+        assert trainer["task_net"]["optimizer"]["lr"] == task_net_lr, method
+        assert model["sampler"].get("num_samples") == num_samples, method

@@ -9,6 +9,7 @@ from seal.energies import LabelInteractionEnergy, LocalEnergy
 from seal.nets import LossNet, TaskNet
 from seal.nets.encoders import Encoder, FeatureMlp
 from tests.label_sets import label_set
+from tests.multilabel import SIZES
 
 
 @pytest.mark.parametrize("num_layers", [1, 3])
@@ -68,19 +69,6 @@ def test_from_params():
         FeatureMlp(3, 0, input_dim=4)
     with pytest.raises(ConfigurationError, match="encoder.input_dim: the data have 5 features, not 4"):
         FeatureMlp(3, 1, input_dim=4)({"features": torch.randn(2, 5)})
-
-
-# d, L, layers, h, m, and the parameters of cross-entropy training, of an energy-only model, of SEAL's
-# training and of its inference (SEAL, ICLR 2022 submission, Table 11, the two cells of cal500 exchanged).
-SIZES = {
-    "expr_fun": (561, 500, 4, 200, 400, 333_000, 533_800, 866_800, 333_000),
-    "spo_fun": (86, 500, 4, 300, 300, 447_000, 597_600, 1_044_600, 447_000),
-    "bibtex": (1836, 159, 2, 400, 200, 958_800, 991_000, 1_949_800, 958_800),
-    "cal500": (68, 174, 5, 500, 200, 1_123_500, 1_158_700, 2_282_200, 1_123_500),
-    "delicious": (500, 983, 2, 400, 200, 754_000, 951_000, 1_705_000, 754_000),
-    "genbase": (1186, 27, 1, 400, 200, 485_600, 491_400, 977_000, 485_600),
-    "eurlex_ev": (5000, 3993, 2, 500, 200, 4_747_500, 5_546_500, 10_294_000, 4_747_500),
-}
 
 
 @pytest.mark.parametrize("name", SIZES)
