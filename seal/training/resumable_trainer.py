@@ -186,11 +186,7 @@ class ResumableTrainer(GradientDescentTrainer):
 
 
 class _ForgetTraining(TrainerCallback):
-<<<<<<< HEAD
     """Removes what an epoch of training measured from AllenNLP's record, once written: the next epoch adds to it."""
-=======
-    """Removes what an epoch of training measured from AllenNLP's record once it is written: the next one adds to it."""
->>>>>>> h3
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs):
         for name in [name for name in metrics if name.startswith(_TRAINING) and name != "training_duration"]:
