@@ -76,6 +76,7 @@ def test_a_text_is_joined_of_the_readers_keys():
 
 def test_a_text_that_is_cut_is_told(caplog):
     predictor = predictor_of(max_tokens=2)
+    caplog.clear()
     lines = ["kite and sea", "kite sea", '{"text": "a sea kite", "id": 7}']
     with caplog.at_level(logging.WARNING):
         records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
