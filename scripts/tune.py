@@ -205,8 +205,10 @@ class Tuning:
 @contextmanager
 def quiet(verbose: bool) -> Iterator[None]:
     """Hides what is written to stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
+    from allennlp.common.tqdm import logger as bars
+
     root, hook = logging.getLogger(), sys.excepthook
-    handlers, level = list(root.handlers), root.level
+    handlers, level, handlers_of_bars = list(root.handlers), root.level, list(bars.handlers)
     out, err = (sys.stdout, sys.stderr) if verbose else (io.StringIO(), io.StringIO())
     try:
         with redirect_stdout(out), redirect_stderr(err):
@@ -216,6 +218,8 @@ def quiet(verbose: bool) -> Iterator[None]:
             handler.close()
         root.handlers[:] = handlers
         root.setLevel(level)
+        # Progress bars would go on writing to the log of the trial, whose folder is gone.
+        bars.handlers[:] = handlers_of_bars
         sys.excepthook = hook
 
 

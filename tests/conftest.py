@@ -28,10 +28,12 @@ import pytest  # noqa: E402
 def allennlp_logging(monkeypatch):
     """
     For a test that trains in this process: puts back what `prepare_global_logging` takes over for good (the
-    root logger's handlers and level, and the hook for uncaught exceptions).
+    root logger's handlers and level, the handlers of progress bars, and the hook for uncaught exceptions).
     """
+    from allennlp.common.tqdm import logger as bars
+
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, handlers_of_bars = list(root.handlers), root.level, list(bars.handlers)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     yield
     for handler in root.handlers:
@@ -39,3 +41,4 @@ def allennlp_logging(monkeypatch):
             handler.close()
     root.handlers[:] = handlers
     root.setLevel(level)
+    bars.handlers[:] = handlers_of_bars

@@ -13,6 +13,7 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.tqdm import logger as progress
 
 pytest.importorskip("optuna", reason="optuna is for measurements: it is in requirements-measure.txt")
 
@@ -202,11 +203,13 @@ def test_a_trial_is_the_plain_training_of_its_config(tmp_path, monkeypatch, alle
 
 def test_a_pruned_trial_ends_at_once_and_leaves_nothing_behind(capfd):
     handlers, level, hook = list(logging.getLogger().handlers), logging.getLogger().level, sys.excepthook
+    bars = list(progress.handlers)
     trial = Trial(prune_at=0)
     with pytest.raises(optuna.TrialPruned):
         trained(trial, {"batch_size": 400}, epochs=3)
     assert list(trial.reported) == [0] and trial.user_attrs["epochs"] == 1
     assert (logging.getLogger().handlers, logging.getLogger().level, sys.excepthook) == (handlers, level, hook)
+    assert progress.handlers == bars
     assert capfd.readouterr() == ("", "")
 
 
