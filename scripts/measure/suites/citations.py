@@ -9,20 +9,22 @@ from scripts.measure.suites import tagging
 from scripts.measure.tagging_scores import KEY, score
 
 LABELLED = {"cora_5": 5, "cora_10": 10, "cora_50": 50}
-# By the groups that are the headings of the tables. Those of labelled references alone are the methods of tagging.
+_OF_TAGGING = {name: title for members in tagging.METHODS.values() for name, title in members.items()}
+_ALONE = (
+    "cross_entropy",
+    "crf",
+    "spen",
+    "margin_rescaled",
+    "perceptron",
+    "compound_separated",
+    "compound_shared",
+    "compound_stacked",
+    "nce",
+    "implicit_cd",
+)
+# By the groups that are the headings of the tables.
 METHODS = {
-    "Labelled references alone": {
-        "cross_entropy": "cross-entropy",
-        "crf": "CRF",
-        "spen": "SPEN",
-        "margin_rescaled": "margin-rescaled",
-        "perceptron": "perceptron",
-        "compound_separated": "compound, separated",
-        "compound_shared": "compound, shared",
-        "compound_stacked": "compound, stacked",
-        "nce": "NCE",
-        "implicit_cd": "implicit CD",
-    },
+    "Labelled references alone": {name: _OF_TAGGING[name] for name in _ALONE},
     "Labelled and unlabelled references": {
         "rewarded_cd": "CD with rewards",
         "implicit_rewarded_cd": "implicit CD with rewards",
