@@ -1,5 +1,6 @@
-from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
+from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.checkpointer import ResumableCheckpointer
+from seal.training.divergence import NonFiniteLoss
 from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
 from seal.training.micro_batches import GroupedLoader
 from seal.training.optimizers import FusedAdamW

@@ -1,5 +1,5 @@
 import math
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from allennlp.common import Lazy
@@ -13,6 +13,7 @@ from seal.common.module_modes import without_dropout
 from seal.models import SealModel
 from seal.models.model_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
+from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
@@ -30,13 +31,6 @@ from seal.training.trainer_checks import (
     trains_on_cpu,
 )
 from seal.training.two_player import TwoPlayerOptimizer
-
-
-class NonFiniteLoss(ConfigurationError):
-    """
-    A player's loss, gradient, weights or output is not finite. Since it is the settings that must change, the command
-    ends as for any mistake in them, with one sentence.
-    """
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
@@ -102,8 +96,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._cpu_autocast = cpu_autocast
         self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
         self._streams["loss_net"] = self._loss_net_stream
-        # Epochs and batches of the first state whose weights have not yet given a finite loss: earlier ones are good.
-        self._untried: Tuple[int, int] = (0, 0)
+        self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     # The step.
 
@@ -114,11 +107,11 @@ class AlternatingTrainer(PhasedTrainer):
                 with torch.autocast(self.cuda_device.type, enabled=False):
                     return super().batch_outputs(batch, for_training=False)
             except NonFiniteOutput as error:
-                raise NonFiniteLoss(self._diverged_in_validation(error)) from error
+                raise self._diverged_in_validation(error) from error
         # AllenNLP's own autocast is for GPUs only.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._cpu_autocast):
             outputs = super().batch_outputs(batch, for_training=True)
-        self._untried = (self._epochs_completed, self._batches_in_epoch_completed + 1)
+        self._last_good_checkpoint.loss_was_finite(self._epochs_completed, self._batches_in_epoch_completed)
         return outputs
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
@@ -175,7 +168,7 @@ class AlternatingTrainer(PhasedTrainer):
         self.optimizer.turn = player
         loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part, one_pass)
         if not torch.isfinite(loss):
-            raise NonFiniteLoss(self._diverged(f"{player}'s loss is {float(loss.detach())}", player))
+            raise self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
         return loss
 
     def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
@@ -202,7 +195,7 @@ class AlternatingTrainer(PhasedTrainer):
                 with torch.no_grad(), without_dropout(*frozen):
                     part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
             if not torch.isfinite(part.state.logits).all():
-                raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
+                raise self._diverged("task_net's output is no longer finite", TASK_NET)
             if part.candidates is None:
                 part.candidates = self.model.draw(part.state)
             return self.model.loss_net_loss(part.state, part.candidates)
@@ -224,43 +217,24 @@ class AlternatingTrainer(PhasedTrainer):
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
-            raise NonFiniteLoss(self._diverged(f"{player}'s gradient is {length}", player))
+            raise self._diverged(f"{player}'s gradient is {length}", player)
         return length
 
-    def _diverged(self, what: str, player: str, in_batch: bool = True) -> str:
-        batch = f"at batch {self._batches_in_epoch_completed + 1}" if in_batch else self._after_batch()
-        return (
-            f"the {what} {batch} of epoch {self._epochs_completed}, so training stops; {self._last_good_checkpoint()}. "
-            f"Lower trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train into another folder."
-        )
+    def _diverged(self, what: str, player: str) -> NonFiniteLoss:
+        place = f"at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}"
+        return player_diverged(what, player, place, self._last_good_checkpoint)
+
+    def _diverged_in_validation(self, error: NonFiniteOutput) -> NonFiniteLoss:
+        players = list(self.optimizer.players)
+        predicting = [player for player in players if self._prediction_depends_on([player])]
+        return validation_diverged(error, predicting, players, self._after_batch(), self._last_good_checkpoint)
 
     def _after_batch(self) -> str:
-        return f"after batch {self._batches_in_epoch_completed}"
-
-    def _diverged_in_validation(self, error: NonFiniteOutput) -> str:
-        players = [player for player in self.optimizer.players if self._prediction_depends_on([player])]
-        whose = f"{players[0]}'s output" if len(players) == 1 else "output"
-        where = f" ({error.source})" if error.source else ""
-        rates = " and ".join(f"trainer.{player}.optimizer.lr" for player in players or self.optimizer.players)
-        return (
-            f"the {whose} on validation data{where} is not finite {self._after_batch()} of epoch "
-            f"{self._epochs_completed}, so training stops; {self._last_good_checkpoint()}. Lower {rates}, or "
-            "scale the validation data if their values are far larger than those of the training data, and train into "
-            "another folder."
-        )
-
-    def _last_good_checkpoint(self) -> str:
-        checkpointer = self._checkpointer
-        if checkpointer is None or checkpointer.find_latest_checkpoint() is None:
-            return "no checkpoint has been saved"
-        good = [place for place in checkpointer._find_all_checkpoints() if place < self._untried]
-        if not good:
-            return "no checkpoint is known to be good"
-        return f"the last good checkpoint is {checkpointer._model_state_path(*max(good))}"
+        return f"after batch {self._batches_in_epoch_completed} of epoch {self._epochs_completed}"
 
     def _restored(self, state: Dict[str, Any]) -> None:
         super()._restored(state)
-        self._untried = (state["epochs_completed"], state["batches_in_epoch_completed"])
+        self._last_good_checkpoint.recovered(state["epochs_completed"], state["batches_in_epoch_completed"])
 
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
         metrics = super()._train_epoch(epoch)
@@ -268,7 +242,8 @@ class AlternatingTrainer(PhasedTrainer):
         for player, optimizer in self.optimizer.players.items():
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
             if not all(bool(torch.isfinite(parameter).all()) for parameter in parameters):
-                raise NonFiniteLoss(self._diverged(f"{player}'s weights are not finite", player, in_batch=False))
+                what = f"{player}'s weights are not finite"
+                raise player_diverged(what, player, self._after_batch(), self._last_good_checkpoint)
         return metrics
 
     # Construction.

@@ -19,7 +19,7 @@ from seal.hypergradients import (
 )
 from seal.models import SealModel
 from seal.samplers import check_through, with_gradient
-from seal.training.alternating_trainer import AlternatingTrainer, NonFiniteLoss
+from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.implicit_checks import (
     check_distributed,
     check_energy_weight,
@@ -34,6 +34,7 @@ from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
+
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
 class ImplicitGradientTrainer(AlternatingTrainer):
@@ -187,7 +188,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         with contextlib.nullcontext() if spans is None else spans.recording():
             state = model.state_of_all_nets(**batch)
         if not torch.isfinite(state.logits).all():
-            raise NonFiniteLoss(self._diverged("task_net's output is no longer finite", TASK_NET))
+            raise self._diverged("task_net's output is no longer finite", TASK_NET)
         if part.candidates is None:
             part.candidates = model.draw(state)
         candidates = part.candidates
@@ -222,7 +223,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             )
         except FloatingPointError as error:
             what = str(error).removeprefix("hypergradient: the ").rstrip(".")
-            raise NonFiniteLoss(self._diverged(what, TASK_NET)) from error
+            raise self._diverged(what, TASK_NET) from error
         self._report(found.report)
         gradients = [found.gradient[name] for name in outer]
         value = gradients[0].new_tensor(found.report.loss)
