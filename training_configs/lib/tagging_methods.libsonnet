@@ -107,22 +107,44 @@ methods {
       task_loss: { energy_weight: 0 },
     },
 
-  // Energy alone: margin training and prediction by gradient descent over the simplex of each token. Adam is not
-  // suitable: its first steps have one size for all tags of a token, and what is equal is lost in the projection.
+  // Energy-only models predict by gradient descent over the simplex of each token. Adam is not suitable: its first steps
+  // have one size for all tags of a token, and what is equal is lost in the projection.
+  local descent(num_steps, step_size, optimizer) = {
+    type: 'gradient_based_inference',
+    num_steps: num_steps,
+    step_size: step_size,
+    optimizer: optimizer,
+    start: 'half',
+  },
+
+  // Energy alone, by margin training.
   spen(num_steps=10, step_size=0.5, optimizer='sgd', cost='l1'):
     assert check.cost(cost);
     function(encoder, energies) {
-      local descent = {
-        type: 'gradient_based_inference',
-        num_steps: num_steps,
-        step_size: step_size,
-        optimizer: optimizer,
-        start: 'half',
-      },
+      local search = descent(num_steps, step_size, optimizer),
       task_net:: null,
       loss_net: { encoder: encoder, energies: energies },
-      sampler: descent { objective: 'cost_augmented', cost: { type: cost } },
+      sampler: search { objective: 'cost_augmented', cost: { type: cost } },
       energy_loss: { type: 'margin', cost: { type: cost } },
-      inference: descent { keep: 'best' },
+      inference: search { keep: 'best' },
+    },
+
+  // Energy alone: a deep value network, whose energy is fitted to the token accuracy of the output that it finds and of
+  // an adversarial one beside gold.
+  dvn(num_steps=10, step_size=0.2, optimizer='sgd', adversarial_steps=1):
+    function(encoder, energies) {
+      local search = descent(num_steps, step_size, optimizer),
+      local score = { type: 'token_accuracy' },
+      task_net:: null,
+      loss_net: { encoder: encoder, energies: energies },
+      sampler: {
+        type: 'stack',
+        samplers: [
+          search,
+          search { objective: 'adversarial', score: score, start: 'gold', num_steps: adversarial_steps },
+        ],
+      },
+      energy_loss: { type: 'regression', score: score },
+      inference: search { keep: 'best' },
     },
 }

@@ -14,6 +14,7 @@ _ALONE = (
     "cross_entropy",
     "crf",
     "spen",
+    "dvn",
     "margin_rescaled",
     "perceptron",
     "compound_separated",

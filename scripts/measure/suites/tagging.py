@@ -14,7 +14,7 @@ from scripts.measure.tagging_scores import KEY, score
 # By the groups that are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy", "crf": "CRF"},
-    "Energy only, gradient-based inference": {"spen": "SPEN"},
+    "Energy only, gradient-based inference": {"spen": "SPEN", "dvn": "DVN"},
     "Inference networks": {
         "margin_rescaled": "margin-rescaled",
         "perceptron": "perceptron",
@@ -38,6 +38,7 @@ _COMPOUND = (*_NETWORK, "lambda", "cost")
 ARGUMENTS = {
     **SHARED,
     "spen": ("num_steps", "step_size", "optimizer", "cost"),
+    "dvn": ("num_steps", "step_size", "optimizer", "adversarial_steps"),
     "margin_rescaled": (*_NETWORK, "fine_tune_epochs", "cost"),
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
