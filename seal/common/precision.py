@@ -33,6 +33,11 @@ def without_autocast(forward: Callable) -> Callable:
     return in_full
 
 
+def at_least_float(values: torch.Tensor) -> torch.Tensor:
+    """`values` in single precision if they had less, as the logits of a net in mixed precision may have."""
+    return values.to(torch.promote_types(values.dtype, torch.float))
+
+
 @contextmanager
 def mixed_precision_in(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
     """
@@ -47,7 +52,7 @@ def mixed_precision_in(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
     def leave(module: torch.nn.Module, arguments: Any, output: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
         autocasts[module].__exit__(None, None, None)
         # After an exception there is no output.
-        return None if output is None else output.to(torch.promote_types(output.dtype, torch.float))
+        return None if output is None else at_least_float(output)
 
     handles = [module.register_forward_pre_hook(enter) for module in autocasts]
     handles += [module.register_forward_hook(leave, always_call=True) for module in autocasts]

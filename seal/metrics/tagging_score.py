@@ -95,12 +95,21 @@ class TaggingScore(Metric):
             In percent (0 to 100): `accuracy`; with `spans`, `precision`, `recall` and `f1`; and `f1-<label>` with
             `by_label`, for every label that was predicted or is in the gold tags. A ratio with nothing in its
             denominator is 0.
+
+        # Raises
+
+        `ConfigurationError` at a reset if no sentence had tags: its zeros would be taken for scores.
         """
         mine = (self._right, self._tokens), (self._correct, self._predicted, self._gold)
         workers = of_all_workers(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         correct, predicted, gold = by_label
+        if reset and totals[1] == 0:
+            raise ConfigurationError(
+                "no sentence with tags was scored: give validation and evaluation data with tags, and leave 'labelled' "
+                "out of the reader of that data (validation_dataset_reader)."
+            )
         metrics = {"accuracy": _percent(*totals)}
         if self._spans:
             counts = [sum(counter.values()) for counter in by_label]

@@ -3,6 +3,7 @@ from typing import Optional, Tuple
 import torch
 from torch.nn import functional as F
 
+from seal.common.precision import at_least_float
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
 from seal.output_spaces.output_space import OutputSpace
@@ -49,7 +50,7 @@ class BinaryVariables(OutputSpace):
         temperature: float = 0.5,
     ) -> torch.Tensor:
         self._ensure_no_mask(mask)
-        logits = _at_least_float(logits).unsqueeze(1)
+        logits = at_least_float(logits).unsqueeze(1)
         uniform = torch.rand(
             logits.shape[0], num_samples, *logits.shape[2:], dtype=logits.dtype, device=logits.device
         )
@@ -61,7 +62,7 @@ class BinaryVariables(OutputSpace):
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         self._ensure_no_mask(mask)
-        logits = _at_least_float(logits)
+        logits = at_least_float(logits)
         outputs = outputs.to(logits)
         # Two sums of terms of one sign: in `y z - softplus(z)` the small loss of a confident label would cancel.
         return dot(outputs, F.logsigmoid(logits)) + dot(1 - outputs, F.logsigmoid(-logits))
@@ -79,7 +80,7 @@ class BinaryVariables(OutputSpace):
         # Gold is 0 or 1, so the minimum is the product. Where output and gold are equal, the gradient of the product
         # is the one-sided one into [0, 1]; `min` and `max` would halve it, and inference often starts at 0.
         intersection = dot(outputs, gold)
-        total = _at_least_float(outputs).flatten(2).sum(dim=-1) + gold.flatten(1).sum(dim=-1, keepdim=True)
+        total = at_least_float(outputs).flatten(2).sum(dim=-1) + gold.flatten(1).sum(dim=-1, keepdim=True)
         return intersection, total - intersection
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -128,7 +129,7 @@ class BinaryVariables(OutputSpace):
 
 def _draws(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     """Booleans, `(batch, samples, *structure)`."""
-    logits = _at_least_float(logits)
+    logits = at_least_float(logits)
     if F.softplus(logits).mean() < _RARE:
         return _draws_of_few(logits, num_samples)
     shape = (logits.shape[0], num_samples, *logits.shape[1:])
@@ -181,7 +182,3 @@ def packed(bits: torch.Tensor) -> torch.Tensor:
     # other bits.
     eights = padded.view(torch.int64).unflatten(1, (-1, 8))
     return (eights << torch.arange(8, device=bits.device)).sum(dim=-1)
-
-
-def _at_least_float(values: torch.Tensor) -> torch.Tensor:
-    return values.to(torch.promote_types(values.dtype, torch.float))

@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from torch.nn import functional as F
 
+from seal.common.precision import at_least_float
 from seal.common.tag_transitions import DECODED, tag_transitions
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
@@ -62,7 +63,7 @@ class TagSequence(OutputSpace):
         self.register_buffer("_ends", ends, persistent=False)
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        probabilities = logits.softmax(dim=-1)
+        probabilities = at_least_float(logits).softmax(dim=-1)
         if mask is not None:
             probabilities = probabilities * mask.unsqueeze(-1)
         return probabilities.unsqueeze(1)
@@ -78,7 +79,7 @@ class TagSequence(OutputSpace):
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         batch, tokens, tags = logits.shape
-        probabilities = logits.float().softmax(dim=-1).view(batch * tokens, tags)
+        probabilities = at_least_float(logits).softmax(dim=-1).view(batch * tokens, tags)
         # shape: (batch, tokens, samples)
         drawn = torch.multinomial(probabilities, num_samples, replacement=True).view(batch, tokens, -1)
         if mask is not None:
@@ -92,6 +93,7 @@ class TagSequence(OutputSpace):
         mask: Optional[torch.Tensor] = None,
         temperature: float = 0.5,
     ) -> torch.Tensor:
+        logits = at_least_float(logits)
         shape = (logits.shape[0], num_samples, *logits.shape[1:])
         noise = -torch.empty(shape, dtype=logits.dtype, device=logits.device).exponential_().log()
         draws = ((logits.unsqueeze(1) + noise) / temperature).softmax(dim=-1)
@@ -100,7 +102,7 @@ class TagSequence(OutputSpace):
     def log_prob(
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        return self.inner(logits.log_softmax(dim=-1), outputs, mask)
+        return self.inner(at_least_float(logits).log_softmax(dim=-1), outputs, mask)
 
     def inner(
         self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
@@ -131,7 +133,7 @@ class TagSequence(OutputSpace):
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if self._transitions is None:
             return logits.argmax(dim=-1)
-        scores = logits.float().log_softmax(dim=-1)
+        scores = at_least_float(logits).log_softmax(dim=-1)
         return viterbi(scores, self._transitions, self._starts, self._ends, mask)
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:

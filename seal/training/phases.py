@@ -15,7 +15,7 @@ class Phase(FromParams):
     # Parameters
 
     epochs : `int`, optional (default = `None`)
-        Their number. Only the last phase may leave it out: it takes the rest of `num_epochs`.
+        Their number. One phase, most often the last, may leave it out: it takes the rest of `num_epochs`.
     train : `str`, optional (default = `"both"`)
         Which player is trained: `"task_net"`, `"loss_net"` or `"both"`. The other one does not change. A shared encoder
         is the task-net's, so that training the task-net alone changes the energy, too; a warning says so.
@@ -86,27 +86,28 @@ class Phases:
 
     def __init__(self, phases: List[Phase], num_epochs: int) -> None:
         self._phases = phases
-        *earlier, last = phases
+        takes_rest = [index for index, phase in enumerate(phases) if phase.epochs is None]
         for index, phase in enumerate(phases):
             if phase.epochs is not None and phase.epochs < 0:
                 raise ConfigurationError(f"trainer.phases[{index}].epochs: at least 0, not {phase.epochs}.")
-            if phase.epochs is None and index < len(earlier):
-                raise ConfigurationError(
-                    f"trainer.phases[{index}].epochs: only the last phase may leave its epochs out."
-                )
-        taken = sum(phase.epochs for phase in earlier)
-        rest = num_epochs - taken
-        if earlier and rest < 1:
+        if len(takes_rest) > 1:
             raise ConfigurationError(
-                f"trainer.phases: {taken} epochs before the last phase leave it nothing of the {num_epochs} of "
-                "trainer.num_epochs."
+                f"trainer.phases[{takes_rest[0]}].epochs: only one phase may leave its epochs out, and so does phase "
+                f"{takes_rest[1]}."
             )
-        if last.epochs not in (None, rest):
+        given = sum(phase.epochs for phase in phases if phase.epochs is not None)
+        rest = num_epochs - given
+        if takes_rest and rest < 1 and len(phases) > 1:
             raise ConfigurationError(
-                f"trainer.phases: their epochs are {taken + last.epochs} together, and trainer.num_epochs is "
-                f"{num_epochs}; the last phase may leave its epochs out to take the rest."
+                f"trainer.phases: {given} epochs of the others leave phase {takes_rest[0]} nothing of the {num_epochs} "
+                "of trainer.num_epochs."
             )
-        self._epochs = [*(phase.epochs for phase in earlier), rest]
+        if not takes_rest and rest != 0:
+            raise ConfigurationError(
+                f"trainer.phases: their epochs are {given} together, and trainer.num_epochs is {num_epochs}; one "
+                "phase may leave its epochs out to take the rest."
+            )
+        self._epochs = [rest if phase.epochs is None else phase.epochs for phase in phases]
 
     def check(self, players: Collection[str]) -> None:
         """

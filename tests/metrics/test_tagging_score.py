@@ -168,3 +168,10 @@ def test_two_processes_score_as_one(tmp_path):
     for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
         assert running == alone[rank] != expected and found == expected
         assert set(after_reset.values()) == {0.0}
+
+
+def test_data_without_tags_has_no_score():
+    metric = TaggingScore()
+    assert metric.get_metric()["accuracy"] == 0.0  # While it counts, as for a progress bar.
+    with pytest.raises(ConfigurationError, match="no sentence with tags was scored: give validation and evaluation"):
+        metric.get_metric(reset=True)

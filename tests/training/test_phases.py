@@ -72,6 +72,9 @@ def test_epochs_belong_to_phases():
     assert [schedule.start(index) for index in (0, 2, 3)] == [0, 2, 3]
     assert phases({"epochs": 6}).index(5) == 0
     assert phases({"epochs": 2}, {"epochs": 4}).index(2) == 1
+    # The rest of a run's epochs may go to an earlier phase.
+    schedule = phases({"epochs": 1}, {}, {"epochs": 2}, num_epochs=9)
+    assert [schedule.index(epoch) for epoch in range(9)] == [0, *6 * [1], *2 * [2]]
 
 
 def test_epochs_in_which_a_player_moves():
@@ -90,9 +93,9 @@ def test_epochs_in_which_a_player_moves():
     [
         ([{"epochs": -1}], "trainer.phases[0].epochs: at least 0, not -1."),
         ([{"train": "energy"}], "trainer.phases: train must be 'both', 'task_net' or 'loss_net', not 'energy'."),
-        ([{}, {"epochs": 2}], "trainer.phases[0].epochs: only the last phase may leave its epochs out."),
-        ([{"epochs": 3}, {}], "trainer.phases: 3 epochs before the last phase leave it nothing of the 3"),
-        ([{"epochs": 5}, {}], "trainer.phases: 5 epochs before the last phase leave it nothing of the 3"),
+        ([{}, {"epochs": 1}, {}], "trainer.phases[0].epochs: only one phase may leave its epochs out, and so does phase 2"),
+        ([{"epochs": 3}, {}], "trainer.phases: 3 epochs of the others leave phase 1 nothing of the 3"),
+        ([{}, {"epochs": 5}], "trainer.phases: 5 epochs of the others leave phase 0 nothing of the 3"),
         ([{"epochs": 2}, {"epochs": 2}], "trainer.phases: their epochs are 4 together, and trainer.num_epochs is"),
         ([{"epochs": 2}], "trainer.phases: their epochs are 2 together, and trainer.num_epochs is 3"),
         (

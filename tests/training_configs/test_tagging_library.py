@@ -17,6 +17,7 @@ from seal.dataset_readers.tagging import TaggingReader
 from seal.losses import NetTerms
 from seal.nets import TaskNet
 from seal.nets.encoders import Encoder
+from seal.training.phases import Phase, Phases
 from tests.spine import tag_sequence, vocabulary
 from tests.tiny_bert import save_tiny_bert
 
@@ -105,12 +106,12 @@ TUNED, WARM = {"train": "task_net", "supervised": False}, {"epochs": 2, "energy"
 @pytest.mark.parametrize(
     "arguments, training, phases",
     [
-        ("", "", [{"epochs": 7}, TUNED]),
-        ("", "epochs: 3", [{"epochs": 2}, TUNED]),
+        ("", "", [{}, {"epochs": 3, **TUNED}]),
+        ("", "epochs: 3", [{}, {"epochs": 1, **TUNED}]),
         ("", "epochs: 1", [{}]),
-        ("fine_tune_epochs=5", "", [{"epochs": 5}, TUNED]),
+        ("fine_tune_epochs=5", "", [{}, {"epochs": 5, **TUNED}]),
         ("fine_tune_epochs=0", "", [{}]),
-        ("", "warmup_epochs: 2", [WARM, {"epochs": 6}, TUNED]),
+        ("", "warmup_epochs: 2", [WARM, {}, {"epochs": 2, **TUNED}]),
         ("fine_tune_epochs=0", "warmup_epochs: 2", [WARM, {}]),
     ],
 )
@@ -137,6 +138,29 @@ def test_what_was_trained_by_implicit_gradients_is_fine_tuned_without():
     )
     assert config["trainer"]["type"] == "alternating" and not {"solver", "inner_parameters"} & set(config["trainer"])
     assert config["trainer"]["phases"] == [TUNED] and config["trainer"]["task_net"]["grad_norm"] == 10
+
+
+@pytest.mark.parametrize("name", ["cora_compound_shared", "cora_semi_supervised"])
+def test_fine_tuning_takes_all_sentences_of_a_file(name):
+    """The runs themselves train on some of theirs, or on batches of two kinds."""
+    config = evaluated(f"tagging.fine_tuned(import '{LIBRARY.parent.parent}/{name}.jsonnet', 'runs/it', 'words')")
+    plain = evaluated(f"(import '{LIBRARY.parent.parent}/{name}.jsonnet')")
+    chosen = {"max_instances", "labelled"} & set(plain["dataset_reader"])
+    assert chosen and config["dataset_reader"] == {
+        key: value for key, value in plain["dataset_reader"].items() if key not in chosen
+    }
+    assert set(config["data_loader"]) == {"batch_sampler"} and config["data_loader"]["batch_sampler"]["type"] == "bucket"
+
+
+def test_more_epochs_leave_fine_tuning_its_own():
+    """`trainer.num_epochs` can be overridden on the command line, where the phases are fixed already."""
+    config = evaluated(
+        """tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(),
+        tagging.method.margin_rescaled(fine_tune_epochs=2), tagging.training.sample)"""
+    )
+    given = [Phase.from_params(Params(dict(phase))) for phase in config["trainer"]["phases"]]
+    schedule = Phases(given, num_epochs=60)
+    assert [schedule.start(index) for index in range(2)] == [0, 58] and not schedule[1].supervised
 
 
 def test_a_language_model_with_words_of_its_own(data):

@@ -51,6 +51,20 @@ local sentences = import 'sentences.libsonnet';
   // `config` is that of the run.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
   fine_tuned(config, run, inputs, epochs=3): config {
+    // All sentences of the file count alike, also where the run chose some of its own.
+    dataset_reader: {
+      [key]: config.dataset_reader[key]
+      for key in std.objectFields(config.dataset_reader)
+      if !std.member(['max_instances', 'labelled'], key)
+    },
+    data_loader: {
+      local sampler = std.get(config.data_loader, 'batch_sampler', {}),
+      batch_sampler: {
+        type: 'bucket',
+        batch_size: std.get(sampler, 'batch_size', std.get(config.data_loader, 'batch_size', 16)),
+        sorting_keys: ['tokens'],
+      },
+    },
     train_data_path: inputs,
     vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
     model+: {

@@ -30,7 +30,7 @@ methods {
           local tuned = if fine_tune_epochs == null then std.min(3, std.floor(epochs / 3)) else fine_tune_epochs,
           phases: earlier + (
             if tuned == 0 then [{}]
-            else if tuned < epochs then [{ epochs: epochs - tuned }, { train: 'task_net', supervised: false }]
+            else if tuned < epochs then [{}, { epochs: tuned, train: 'task_net', supervised: false }]
             else error 'margin_rescaled(fine_tune_epochs=%d): training has %d epochs for both; set more'
                        % [tuned, epochs]
           ),
