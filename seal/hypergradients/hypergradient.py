@@ -106,7 +106,8 @@ def hypergradient(
     products, radius :
         How second derivatives are computed; as for `loss_products`.
     example_losses : `Callable[[], torch.Tensor]`, optional
-        The terms of `L_Aux` for each example, `(examples,)`; for the solver `sherman_morrison`.
+        The loss of each example, `(examples,)`, of which `L_Aux` is the mean, or the sum; for the solver
+        `sherman_morrison`, whose option `average` says which.
     generator : `torch.Generator`, optional
         For the solver's random vectors; see `Curvature`.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional

@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.hypergradients import InverseHessianVector
+from seal.hypergradients import InverseHessianVector, ShermanMorrison
 from seal.losses import TaskNetRankingLoss
 from seal.models import SealModel
 from seal.nets import StackedNet
@@ -41,6 +41,15 @@ def check_energy_weight(model: SealModel) -> None:
         raise ConfigurationError(
             "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
             "implicit gradient; set it above 0, or trainer.implicit to false."
+        )
+
+
+def check_average(solver: Optional[InverseHessianVector]) -> None:
+    """Refuses a solver that takes the task loss, which is a mean over instances, for a sum."""
+    if isinstance(solver, ShermanMorrison) and not solver.average:
+        raise ConfigurationError(
+            "trainer.solver.average: the task-net's loss is the mean over the instances of a batch, not their sum; "
+            "leave it out, or set it to true."
         )
 
 

@@ -21,6 +21,7 @@ from seal.models import SealModel
 from seal.samplers import check_through, with_gradient
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.implicit_checks import (
+    check_average,
     check_distributed,
     check_energy_weight,
     check_finite_differences,
@@ -55,14 +56,15 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     With gradient accumulation, one system is solved for each batch of a group, and the mean of their gradients is
     taken; with `distributed`, all workers solve one system for their batches together. The solver `sherman_morrison`
-    is given the task loss of each instance; since their mean is what is minimised, set its `average`.
+    is given the task loss of each instance.
 
     # Parameters
 
     As `alternating`, and
 
-    solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps)
-        Solves `H q = dL_Prim/dtheta`.
+    solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps and damping 0.1)
+        Solves `H q = dL_Prim/dtheta`. The default's damping is that of the configs, since `L_Aux` is seldom convex in
+        a network's parameters. A solver that is set has the damping that it names, or its own default.
     implicit : `bool`, optional (default = `True`)
         Whether the loss-net's update has its second term.
     through : `str`, optional (default = `"straight_through"`)
@@ -83,11 +85,11 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     # Raises
 
     `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
-    no name, or `through` makes candidates without the log-probabilities that the energy loss needs; with `implicit`,
-    also if the energy has no weight in the task loss, no candidate is a function of the task-net, the task loss holds
-    constant what finite differences would move, `use_amp` is set on a GPU or where `inner_parameters` are more
-    than the last layer's, or the run is `distributed` and batches are accumulated or the solver needs the losses of
-    single examples.
+    no name, `through` makes candidates without the log-probabilities that the energy loss needs, or the solver takes
+    the task loss for a sum; with `implicit`, also if the energy has no weight in the task loss, no candidate is a
+    function of the task-net, the task loss holds constant what finite differences would move, `use_amp` is set on a GPU
+    or where `inner_parameters` are more than the last layer's, or the run is `distributed` and batches are accumulated
+    or the solver needs the losses of single examples.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self._solver = solver or NeumannSeries(max_steps=5)
+        self._solver = solver or NeumannSeries(damping=0.1, max_steps=5)
         self._implicit = implicit
         self._through = through
         self._products = products
@@ -146,6 +148,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             **settings,
         )
         check_log_probabilities(model, through)
+        check_average(solver)
         if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
             raise ConfigurationError(
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "

@@ -104,7 +104,8 @@ def test_example_losses():
         lambda theta, psi: theta @ (hessian - torch.eye(2).double()) @ theta / 2 + psi.sum() * theta.sum(),
         lambda theta, psi: theta[0] + 2 * theta[1],
     )
-    found = hypergradient(*given.parts, ShermanMorrison(damping=1.0), example_losses=lambda: rows @ theta)
+    solver = ShermanMorrison(damping=1.0, average=False)
+    found = hypergradient(*given.parts, solver, example_losses=lambda: rows @ theta)
     # - (1, 1) . [[.4, -.2], [-.2, .6]] (1, 2) = - (0 + 1)
     near(found.gradient["psi"], (-1.0,), 1e-12)
     assert found.report.converged and found.report.steps == 2 and found.report.products == 1

@@ -325,6 +325,19 @@ def test_a_turn_of_the_loss_net_draws_from_its_own_stream(tmp_path):
     assert torch.equal(torch.get_rng_state(), before) and not torch.equal(*states)
 
 
+def hypergradient_of_the_first_batch(trainer):
+    trainer._loss(LOSS_NET, MicroBatch(next(iter(trainer.data_loader))), one_pass=False).backward()
+    return loss_nets_gradient(trainer)
+
+
+def test_the_default_solver_is_that_of_the_configs(tmp_path):
+    results = []
+    for solver in ({}, {"solver": {"type": "neumann", "damping": 0.1, "max_steps": 5}}):
+        trainer = build(tmp_path, **solver)
+        results.append(hypergradient_of_the_first_batch(trainer))
+    assert torch.equal(*results)
+
+
 def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
     settings = runs.config(epochs=2, trainer__solver={"type": "conjugate_gradient", "damping": 1.0, "max_steps": 3})
     settings["trainer"]["type"] = "implicit_gradient"
@@ -341,6 +354,7 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"products": "symbolic"}, "trainer.products: 'autograd' or 'finite_differences', not 'symbolic'"),
         ({"solver": {"type": "conjugate_gradients"}}, "did you mean \"conjugate_gradient\""),
         ({"solver": {"type": "neumann", "damping": -1}}, "solver.damping"),
+        ({"solver": {"type": "sherman_morrison", "average": False}}, "trainer.solver.average: the task-net's loss is"),
         ({"implicitt": True}, 'config key "trainer.implicitt" is unknown to ImplicitGradientTrainer; did you mean'),
         ({"loss_net": {"steps": 0}}, "nothing trains the loss-net"),
         ({"task_net": {"steps": 0}}, "trains a task_net and a loss_net together"),
