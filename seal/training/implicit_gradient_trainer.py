@@ -1,7 +1,7 @@
 import contextlib
 import logging
 import re
-from typing import Any, ContextManager, Dict, List, Optional
+from typing import Any, ContextManager, Dict, List, Optional, Union
 
 import torch
 import torch.distributed as dist
@@ -70,10 +70,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
-    inner_parameters : `List[str]`, optional (default = `None`)
-        Regular expressions. `theta` are the task-net's parameters in whose name one of them is found; the others count
-        as constants. `["^task_net[.]_head[.]"]` leaves out what lies below the last layer, and with it all second
-        derivatives of a large encoder. `None`: all of them, as in the paper.
+    inner_parameters : `Union[str, List[str]]`, optional (default = `None`)
+        Which of the task-net's parameters are `theta`; the others count as constants. `"last_layer"`: those of its last
+        layer, which leaves out all second derivatives of a large encoder. A list of regular expressions: those in
+        whose name one of them is found. `None`: all of them, as in the paper.
     products : `str`, optional (default = `"autograd"`)
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
@@ -84,12 +84,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     # Raises
 
-    `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
-    no name, `through` makes candidates without the log-probabilities that the energy loss needs, or the solver takes
-    the task loss for a sum; with `implicit`, also if the energy has no weight in the task loss, no candidate is a
-    function of the task-net, the task loss holds constant what finite differences would move, `use_amp` is set on a GPU
-    or where `inner_parameters` are more than the last layer's, or the run is `distributed` and batches are accumulated
-    or the solver needs the losses of single examples.
+    `ConfigurationError` if task-net and loss-net are not both trained, `inner_parameters` names none that is, an
+    expression in it is found in no name, `through` makes candidates without the log-probabilities that the energy loss
+    needs, or the solver takes the task loss for a sum; with `implicit`, also if the energy has no weight in the task
+    loss, no candidate is a function of the task-net, the task loss holds constant what finite differences would move,
+    `use_amp` is set on a GPU or where `inner_parameters` are more than the last layer's, or the run is `distributed`
+    and batches are accumulated or the solver needs the losses of single examples.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         implicit: bool,
         through: str,
         products: str,
-        inner_parameters: Optional[List[str]],
+        inner_parameters: Optional[Union[str, List[str]]],
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
@@ -107,7 +107,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         self._implicit = implicit
         self._through = through
         self._products = products
-        self._inner_patterns = inner_parameters
+        self._inner = inner_parameters
         # The same in all workers, which solve one system together.
         self._solver_seed = torch.initial_seed()
         # What the solver has reported so far.
@@ -123,7 +123,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         solver: Optional[InverseHessianVector] = None,
         implicit: bool = True,
         through: str = "straight_through",
-        inner_parameters: Optional[List[str]] = None,
+        inner_parameters: Optional[Union[str, List[str]]] = None,
         products: str = "autograd",
         first: str = TASK_NET,
         use_amp: bool = False,
@@ -162,8 +162,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             if trainer._distributed:
                 check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
             if use_amp:
-                check_mixed_precision(inner, trainer._cpu_autocast)
-            warn_of_kinks(model, inner)
+                check_mixed_precision(model, inner.values(), trainer._cpu_autocast)
+            warn_of_kinks(model, inner.values())
         return trainer
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
@@ -238,12 +238,25 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
 
     def _inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
-        moved, patterns = self._parameters_of(TASK_NET), self._inner_patterns
-        if patterns is None:
+        moved, inner = self._parameters_of(TASK_NET), self._inner
+        if inner is None:
             return moved
-        for pattern in patterns:
+        if inner == "last_layer":
+            last = set(self.model.task_net.last_layer_parameters())
+            found = {name: parameter for name, parameter in moved.items() if parameter in last}
+            if not found:
+                raise ConfigurationError(
+                    "trainer.inner_parameters: 'last_layer', and the task-net has none, or none that its optimizer "
+                    "moves; leave it out to take all of its parameters, or give regular expressions."
+                )
+            return found
+        if not isinstance(inner, list):
+            raise ConfigurationError(
+                f"trainer.inner_parameters: 'last_layer' or a list of regular expressions, not {inner!r}."
+            )
+        for pattern in inner:
             check_found(pattern, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
-        found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in patterns)}
+        found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in inner)}
         if not found:
             raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")
         return found

@@ -219,7 +219,7 @@ def test_a_phase_of_the_loss_net_alone_has_no_implicit_part(tmp_path):
 
 @pytest.mark.parametrize("products", sorted(PRODUCTS))
 def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
-    trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters=["^task_net[.]_head[.]"])
+    trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters="last_layer")
     trainer.model.double()
     part = MicroBatch(in_double(next(iter(trainer.data_loader))))
     trainer._loss(LOSS_NET, part, one_pass=False).backward()
@@ -228,13 +228,15 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
     assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
     assert implicit.norm() > 100 * tolerance
     assert list(trainer._inner_parameters()) == ["task_net._head.weight"]
-    trainer._inner_patterns = None
+    trainer._inner = ["[.]_head[.]"]
+    assert list(trainer._inner_parameters()) == ["task_net._head.weight"]
+    trainer._inner = None
     assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
 
 
 def test_what_lies_below_the_inner_parameters_is_not_differentiated(tmp_path):
     """Neither of the task-net's two passes is backpropagated through below the last layer, or keeps a graph there."""
-    trainer = build(tmp_path, inner_parameters=["^task_net[.]_head[.]"])
+    trainer = build(tmp_path, inner_parameters="last_layer")
     passed = []
     trainer.model.task_net.encoder.register_full_backward_pre_hook(lambda *_: passed.append(1))
     part = MicroBatch(next(iter(trainer.data_loader)))
@@ -359,6 +361,8 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"loss_net": {"steps": 0}}, "nothing trains the loss-net"),
         ({"task_net": {"steps": 0}}, "trains a task_net and a loss_net together"),
         ({"loss": {**CD, "task_loss": {"energy_weight": 0.0}}}, "the task-net does not follow the loss-net"),
+        ({"inner_parameters": "first_layer"}, "'last_layer' or a list of regular expressions, not 'first_layer'"),
+        ({"inner_parameters": "last_layer", "no_grad": ["_head"]}, "'last_layer', and the task-net has none, or none"),
         ({"inner_parameters": []}, "trainer.inner_parameters: an empty list"),
         ({"inner_parameters": ["(head"]}, "trainer.inner_parameters: '\\(head' is not a regular expression"),
         ({"inner_parameters": ["_head", "^loss_net"]}, "'\\^loss_net' is found in the name of no parameter that"),
@@ -483,11 +487,11 @@ def test_kinked_activations_are_told(tmp_path, caplog, activation, warned):
     assert len(told) == warned and all("in the task_net" in message for message in told)
     # Below the only layer that counts, the activation does not matter.
     caplog.clear()
-    build(tmp_path, {**CD, "task_net": task_net}, inner_parameters=["^task_net[.]_head[.]"])
+    build(tmp_path, {**CD, "task_net": task_net}, inner_parameters="last_layer")
     assert not [record for record in caplog.records if "second derivatives" in record.message]
 
 
-LAST_LAYER = {"inner_parameters": ["^task_net[.]_head[.]"], "solver": {"type": "exact", "damping": 1.0}}
+LAST_LAYER = {"inner_parameters": "last_layer", "solver": {"type": "exact", "damping": 1.0}}
 
 
 def test_mixed_precision_is_that_of_the_encoders_alone(tmp_path):
