@@ -89,10 +89,7 @@ class MultilabelModel(SealModel):
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
                 "'tune_thresholds' to trainer.callbacks, or leave the decision out."
             )
-        if self.task_net is None:
-            logits, hidden = self.label_thresholds.new_zeros(rows, self.output_space.num_labels), None
-        else:
-            logits, hidden = self.task_net(inputs)
+        logits, hidden = self._task_net_output(inputs, rows, self.output_space.num_labels)
         return TaskState(inputs, logits, hidden, gold=labels)
 
     def forward(
@@ -137,7 +134,7 @@ class MultilabelModel(SealModel):
             output["predicted"] = output["probabilities"] >= self.threshold
             if self.with_energy and self.loss_net is not None:
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)
-                output["energy"] = self.loss_net(self.frozen_features(state), outputs).squeeze(1)
+                output["energy"] = self.energy(state, outputs).squeeze(1)
             if labels is not None:
                 # An infinite logit has a probability, but no number stands behind it.
                 check_scored(state.logits if self.inference is None else output["probabilities"], metadata)

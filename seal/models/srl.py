@@ -153,8 +153,8 @@ class SrlModel(SealModel):
             output["tags"] = self.output_space.decode(logits, mask)
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
-                features = self.loss_net.encode(inputs, hidden, mask)
-                output["energy"] = self.loss_net(features, output["tags"].unsqueeze(1), mask).squeeze(1)
+                state = TaskState(inputs, logits, hidden, mask)
+                output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:
                 finder = (predicate_logits * mask).sum(dim=1)
                 check_scored((output["log_prob"] + finder).unsqueeze(1), metadata)

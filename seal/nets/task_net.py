@@ -13,12 +13,12 @@ class TaskNetOutput(NamedTuple):
     # Parameters
 
     logits : `torch.Tensor`, `(batch, *structure)`
-    hidden : `torch.Tensor`, `(batch, ..., size)`
+    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
         The encoder's vectors, for further heads and for a loss-net that shares them.
     """
 
     logits: torch.Tensor
-    hidden: torch.Tensor
+    hidden: Optional[torch.Tensor]
 
 
 class TaskNet(torch.nn.Module, Registrable):
