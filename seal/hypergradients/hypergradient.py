@@ -106,7 +106,8 @@ def hypergradient(
     products, radius :
         How second derivatives are computed; as for `loss_products`.
     example_losses : `Callable[[], torch.Tensor]`, optional
-        The terms of `L_Aux` for each example, `(examples,)`; for the solver `sherman_morrison`.
+        The loss of each example, `(examples,)`, of which `L_Aux` is the mean, or the sum; for the solver
+        `sherman_morrison`, whose option `average` says which.
     generator : `torch.Generator`, optional
         For the solver's random vectors; see `Curvature`.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
@@ -122,7 +123,7 @@ def hypergradient(
     # Raises
 
     `ConfigurationError` where something is missing or frozen, a loss depends on none of its parameters, or has
-    no second derivative. `FloatingPointError` where a loss is not finite.
+    no second derivative. `NonFiniteValue` where a loss is not finite.
     """
     if implicit and solver is None:
         raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")
@@ -165,7 +166,7 @@ def outer_gradients(
 
     # Raises
 
-    `ConfigurationError` if the loss depends on neither; `FloatingPointError` if it is not finite.
+    `ConfigurationError` if the loss depends on neither; `NonFiniteValue` if it is not finite.
     """
     with torch.enable_grad():
         value = evaluate(outer_loss, "outer")

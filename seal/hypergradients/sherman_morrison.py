@@ -21,8 +21,9 @@ class ShermanMorrison(InverseHessianVector):
 
     damping : `float`, optional (default = `1.0`)
         Above 0, as `B_0` divides by it.
-    average : `bool`, optional (default = `False`)
-        Divide the sum by the number of examples: for an inner loss that is the mean over examples.
+    average : `bool`, optional (default = `True`)
+        Whether the inner loss is the mean over examples, as the trainer's is: then the sum is divided by their number.
+        If not, the inner loss is the sum of the examples' losses.
     max_steps : `int`, optional (default = `1024`)
         The maximum number of examples; later ones are left out.
     tolerance, measure_residual :
@@ -34,7 +35,7 @@ class ShermanMorrison(InverseHessianVector):
     def __init__(
         self,
         damping: float = 1.0,
-        average: bool = False,
+        average: bool = True,
         tolerance: float = 1e-4,
         max_steps: int = 1024,
         measure_residual: bool = True,
@@ -74,5 +75,5 @@ class ShermanMorrison(InverseHessianVector):
     def _advice(self, system: System) -> str:
         return (
             "the example gradients make another matrix than the Hessian; change damping "
-            f"(now {self.damping:g}), set average where the loss is a mean, or take 'conjugate_gradient'"
+            f"(now {self.damping:g}), or take 'conjugate_gradient'"
         )

@@ -1,5 +1,5 @@
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -7,7 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
-from seal.losses import EnergyLoss, NetTerms, RewardedContrastiveDivergenceLoss, TaskLoss
+from seal.losses import EnergyLoss, RewardedContrastiveDivergenceLoss, TaskLoss
+from seal.models.loss_terms import LossTerms
 from seal.models.tagging import TaggingModel
 from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
@@ -144,11 +145,10 @@ class PartlyLabelledTaggingModel(TaggingModel):
             )
         return super().loss_net_loss(replace(state, gold=candidates.target), candidates)
 
-    def _terms(
-        self, state: PartlyLabelledState, features: Optional[List[Any]]
-    ) -> Tuple[NetTerms, Optional[NetTerms], Optional[torch.Tensor]]:
-        terms, cost_augmented, gold_energy = super()._terms(state, features)
-        if state.labelled is not None:
-            # Not a product with 0: the placeholder for gold may have an infinite loss.
-            terms = terms._replace(supervised=torch.where(state.labelled, terms.supervised, 0.0))
-        return terms, cost_augmented, gold_energy
+    def _terms(self, state: PartlyLabelledState, features: Optional[List[Any]]) -> LossTerms:
+        terms = super()._terms(state, features)
+        if state.labelled is None:
+            return terms
+        # Not a product with 0: the placeholder for gold may have an infinite loss.
+        supervised = torch.where(state.labelled, terms.task_net.supervised, 0.0)
+        return terms._replace(task_net=terms.task_net._replace(supervised=supervised))

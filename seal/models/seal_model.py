@@ -9,9 +9,10 @@ from allennlp.models import Model
 from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
+from seal.models.batch_checks import check_gold
+from seal.models.loss_terms import LossTerms
 from seal.models.model_checks import (
     check_cost_augmented,
-    check_gold,
     check_loss_net_parts,
     check_no_loss_net_parts,
     check_who_predicts,
@@ -93,8 +94,8 @@ class SealModel(Model):
         else:
             check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
-            # Nor do the random starts of the nets that train it change the random numbers of what comes after: further
-            # heads, dropout, batches.
+            # The nets that train it draw their random starts from a copy of the generator, so that further heads,
+            # dropout and batches, too, have the same random numbers with them and without.
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(output_space=output_space, task_net_dim=dim)
                 if cost_augmented_net is not None:
@@ -116,6 +117,12 @@ class SealModel(Model):
     def task_state(self, **batch: Any) -> TaskState:
         """Runs the task-net on a batch, with its graph."""
         raise NotImplementedError
+
+    def _task_net_output(self, inputs: Dict[str, Any], *shape: int) -> TaskNetOutput:
+        """The task-net's output; without a task-net, zeros of the given shape in the place of its logits."""
+        if self.task_net is None:
+            return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
+        return self.task_net(inputs)
 
     # What trainers call.
 
@@ -199,6 +206,26 @@ class SealModel(Model):
         with constant(self.loss_net), torch.no_grad():
             return self.loss_net.encode(state.inputs, state.hidden, state.mask)
 
+    def energy(self, state: TaskState, outputs: torch.Tensor) -> torch.Tensor:
+        """
+        `E(x, y)` of the given outputs under a model with a loss-net, which is a constant here.
+
+        # Parameters
+
+        state : `TaskState`
+            Of the inputs, as `task_state` returns it.
+        outputs : `torch.Tensor`, `(batch, samples, *output)`
+            Discrete or relaxed. For gold, `state.gold.unsqueeze(1)`.
+
+        # Returns
+
+        `torch.Tensor`, `(batch, samples)`, with a graph into relaxed outputs only
+        """
+        if len(outputs) == 0:
+            return state.logits.new_zeros(outputs.shape[:2])
+        with constant(self.loss_net):
+            return self.loss_net(self.frozen_features(state), outputs, state.mask)
+
     def task_net_loss(
         self, state: TaskState, features: Optional[List[Any]] = None, supervised: bool = True
     ) -> torch.Tensor:
@@ -223,13 +250,13 @@ class SealModel(Model):
         else:
             check_gold(state.gold)
             with constant(self.loss_net):
-                task_net, cost_augmented, gold_energy = self._terms(state, features)
-            loss = self.task_loss(task_net, cost_augmented, gold_energy).mean()
-            self.monitor(self.task_loss.supervised_name, task_net.supervised.mean())
-            if task_net.energy is not None:
-                self.monitor("energy_prediction", task_net.energy.mean())
-            if cost_augmented is not None and cost_augmented.energy is not None:
-                self.monitor("energy_cost_augmented", cost_augmented.energy.mean())
+                terms = self._terms(state, features)
+            loss = self.task_loss(*terms).mean()
+            self.monitor(self.task_loss.supervised_name, terms.task_net.supervised.mean())
+            if terms.task_net.energy is not None:
+                self.monitor("energy_prediction", terms.task_net.energy.mean())
+            if terms.cost_augmented is not None and terms.cost_augmented.energy is not None:
+                self.monitor("energy_cost_augmented", terms.cost_augmented.energy.mean())
         if state.auxiliary_loss is not None and supervised:
             self.monitor(self.auxiliary_name, state.auxiliary_loss)
             loss = loss + state.auxiliary_loss
@@ -254,10 +281,8 @@ class SealModel(Model):
             losses = self.task_loss(*self._terms(state, features))
         return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
 
-    def _terms(
-        self, state: TaskState, features: Optional[List[Any]]
-    ) -> Tuple[NetTerms, Optional[NetTerms], Optional[torch.Tensor]]:
-        """The arguments of the task loss; without `features` they have no energy."""
+    def _terms(self, state: TaskState, features: Optional[List[Any]]) -> LossTerms:
+        """Without `features` the terms have no energy."""
         space, gold, mask = self.output_space, state.gold, state.mask
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
         energies: List[Optional[torch.Tensor]] = [None] * len(networks)
@@ -276,7 +301,7 @@ class SealModel(Model):
             NetTerms(self.task_loss.supervised(space, logits, gold, mask), energy, cost)
             for logits, energy, cost in zip(networks, energies, costs)
         ]
-        return terms[0], terms[1] if len(terms) > 1 else None, gold_energy
+        return LossTerms(terms[0], terms[1] if len(terms) > 1 else None, gold_energy)
 
     def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         output = self.output_space.relax(logits, mask)

@@ -9,7 +9,7 @@ from allennlp.models import Model
 from seal.common.crops import CropGrid
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
@@ -80,13 +80,9 @@ class SegmentationModel(SealModel):
                 f"{image.shape[-1]}, height by width; set dataset_reader.crop to the one, or the size to the other."
             )
         inputs = {"image": image}
-        if self.task_net is None:
-            logits, hidden = image.new_zeros(len(image), *size), None
-        else:
-            logits, hidden = self.task_net(inputs)
-            # One logit a pixel.
-            logits = logits.squeeze(-1)
-        return TaskState(inputs, logits, hidden, gold=mask)
+        # One logit a pixel.
+        logits, hidden = self._task_net_output(inputs, len(image), *size, 1)
+        return TaskState(inputs, logits.squeeze(-1), hidden, gold=mask)
 
     def forward(
         self,
@@ -134,7 +130,7 @@ class SegmentationModel(SealModel):
                 outputs = self._chunks(grid.cut(output["predicted"].to(probabilities[0])).unsqueeze(1))
                 # With several chunks each state is computed again: all of them together may not fit into memory.
                 states = [state] if len(images) == 1 else map(self.task_state, images)
-                energy = torch.cat([self.loss_net(self.frozen_features(s), o) for s, o in zip(states, outputs)])
+                energy = torch.cat([self.energy(*pair) for pair in zip(states, outputs)])
                 output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)
             if mask is not None:
                 # The cross-entropy of an infinite logit is infinite or no number; its probability is 0 or 1.

@@ -9,10 +9,11 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
+from seal.common.batches import select_rows
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -153,8 +154,8 @@ class SrlModel(SealModel):
             output["tags"] = self.output_space.decode(logits, mask)
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
-                features = self.loss_net.encode(inputs, hidden, mask)
-                output["energy"] = self.loss_net(features, output["tags"].unsqueeze(1), mask).squeeze(1)
+                state = TaskState(inputs, logits, hidden, mask)
+                output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:
                 finder = (predicate_logits * mask).sum(dim=1)
                 check_scored((output["log_prob"] + finder).unsqueeze(1), metadata)
@@ -195,13 +196,6 @@ def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.T
     """The cross-entropy of the predicate finder, summed over the words of each row: `(rows,)`."""
     loss = F.binary_cross_entropy_with_logits(logits, is_predicate.float(), reduction="none")
     return (loss * mask).sum(dim=1)
-
-
-def select_rows(inputs: Any, rows: torch.Tensor) -> Any:
-    """The given rows of every tensor of a nested dictionary."""
-    if isinstance(inputs, dict):
-        return {name: select_rows(value, rows) for name, value in inputs.items()}
-    return inputs[rows]
 
 
 def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from seal.common.tag_encodings import tags_to_spans
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -78,10 +78,7 @@ class TaggingModel(SealModel):
             )
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, **features}
-        if self.task_net is None:
-            logits, hidden = torch.zeros(*mask.shape, len(self._labels), device=mask.device), None
-        else:
-            logits, hidden = self.task_net(inputs)
+        logits, hidden = self._task_net_output(inputs, *mask.shape, len(self._labels))
         return TaskState(inputs, logits, hidden, mask, tags)
 
     def forward(
@@ -132,7 +129,7 @@ class TaggingModel(SealModel):
             outputs = output["tags"].unsqueeze(1)
             output["log_prob"] = space.log_prob(logits, outputs, mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
-                output["energy"] = self.loss_net(self.frozen_features(state), outputs, mask).squeeze(1)
+                output["energy"] = self.energy(state, outputs).squeeze(1)
             if tags is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 # Gold as strings, which have no padding: tags predicted there do not count.

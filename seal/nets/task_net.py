@@ -1,4 +1,4 @@
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 from allennlp.common import Registrable
@@ -13,12 +13,12 @@ class TaskNetOutput(NamedTuple):
     # Parameters
 
     logits : `torch.Tensor`, `(batch, *structure)`
-    hidden : `torch.Tensor`, `(batch, ..., size)`
+    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
         The encoder's vectors, for further heads and for a loss-net that shares them.
     """
 
     logits: torch.Tensor
-    hidden: torch.Tensor
+    hidden: Optional[torch.Tensor]
 
 
 class TaskNet(torch.nn.Module, Registrable):
@@ -69,6 +69,14 @@ class TaskNet(torch.nn.Module, Registrable):
     def label_bias(self) -> Optional[torch.Tensor]:
         """`(labels,)`; `None` without one."""
         return self._head.bias
+
+    def last_layer_parameters(self) -> List[torch.nn.Parameter]:
+        """
+        Those of the linear layer. A subclass without it gives those of its own last layer, or an empty list if it has
+        none.
+        """
+        head = getattr(self, "_head", None)
+        return [] if head is None else list(head.parameters())
 
     def get_output_dim(self) -> int:
         """The size of `hidden`."""

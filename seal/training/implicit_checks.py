@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.hypergradients import InverseHessianVector
+from seal.hypergradients import InverseHessianVector, ShermanMorrison
 from seal.losses import TaskNetRankingLoss
 from seal.models import SealModel
 from seal.nets import StackedNet
@@ -44,6 +44,15 @@ def check_energy_weight(model: SealModel) -> None:
         )
 
 
+def check_average(solver: Optional[InverseHessianVector]) -> None:
+    """Refuses a solver that takes the task loss, which is a mean over instances, for a sum."""
+    if isinstance(solver, ShermanMorrison) and not solver.average:
+        raise ConfigurationError(
+            "trainer.solver.average: the task-net's loss is the mean over the instances of a batch, not their sum; "
+            "leave it out, or set it to true."
+        )
+
+
 def check_finite_differences(model: SealModel) -> None:
     """Refuses a task loss that depends on the task-net in ways that its gradient leaves out, as differences do not."""
     reasons = {
@@ -74,35 +83,35 @@ def check_distributed(solver: Optional[InverseHessianVector], parts: int) -> Non
         )
 
 
-def check_mixed_precision(inner: Iterable[str], on_cpu: bool) -> None:
-    """`inner` are the names of the inner parameters."""
+def check_mixed_precision(model: SealModel, inner: Iterable[torch.nn.Parameter], on_cpu: bool) -> None:
+    """`inner` are the inner parameters."""
     if not on_cpu:
         raise ConfigurationError(
             "trainer.use_amp: on a GPU it is float16, in which an implicit gradient would vanish; leave it "
             "out, or set implicit to false."
         )
-    if not all_in_head(inner):
+    if not all_in_last_layer(model, inner):
         raise ConfigurationError(
             "trainer.use_amp: second derivatives need full precision, which encoders would not have; set "
-            'inner_parameters to ["^task_net[.]_head[.]"], leave use_amp out, or set implicit to false.'
+            "inner_parameters to 'last_layer', leave use_amp out, or set implicit to false."
         )
 
 
-def all_in_head(names: Iterable[str]) -> bool:
-    """Whether parameters of these names are all of the task-net's last layer."""
-    return all(name.startswith("task_net._head") for name in names)
+def all_in_last_layer(model: SealModel, parameters: Iterable[torch.nn.Parameter]) -> bool:
+    """Whether these parameters are all of the task-net's last layer."""
+    return set(parameters) <= set(model.task_net.last_layer_parameters())
 
 
-def warn_of_kinks(model: SealModel, inner: Iterable[str]) -> None:
+def warn_of_kinks(model: SealModel, inner: Iterable[torch.nn.Parameter]) -> None:
     """Warns of activations without second derivatives; below the last layer they do not matter if `inner` is that."""
-    nets: Dict[str, torch.nn.Module] = {} if all_in_head(inner) else {"task_net": model.task_net}
+    nets: Dict[str, torch.nn.Module] = {} if all_in_last_layer(model, inner) else {"task_net": model.task_net}
     nets["loss_net"] = model.loss_net
     for name, net in nets.items():
         found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
         if found:
             logger.warning(
-                "The implicit gradient rests on second derivatives, which %s in the %s does not have: what bends only "
-                "there is left out; take a smooth activation, such as softplus, tanh or GELU.",
+                "Implicit gradients need second derivatives. That of %s in the %s is 0, so the curvature of this "
+                "activation is ignored; use softplus, tanh or GELU.",
                 ", ".join(found),
                 name,
             )

@@ -1,26 +1,20 @@
 import contextlib
 import logging
 import re
-from typing import Any, ContextManager, Dict, List, Optional
+from typing import Any, ContextManager, Dict, List, Optional, Union
 
 import torch
-import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Trainer
 
 from seal.common.module_modes import without_gradient
 from seal.common.precision import mixed_precision_in
-from seal.hypergradients import (
-    HypergradientReport,
-    InputSpans,
-    InverseHessianVector,
-    NeumannSeries,
-    hypergradient,
-)
+from seal.hypergradients import HypergradientReport, InverseHessianVector, NeumannSeries, NonFiniteValue
 from seal.models import SealModel
-from seal.samplers import check_through, with_gradient
+from seal.samplers import check_through
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.implicit_checks import (
+    check_average,
     check_distributed,
     check_energy_weight,
     check_finite_differences,
@@ -31,6 +25,7 @@ from seal.training.implicit_checks import (
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.signatures import with_parameters_of
+from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
@@ -55,23 +50,24 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     With gradient accumulation, one system is solved for each batch of a group, and the mean of their gradients is
     taken; with `distributed`, all workers solve one system for their batches together. The solver `sherman_morrison`
-    is given the task loss of each instance; since their mean is what is minimised, set its `average`.
+    is given the task loss of each instance.
 
     # Parameters
 
     As `alternating`, and
 
-    solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps)
-        Solves `H q = dL_Prim/dtheta`.
+    solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps and damping 0.1)
+        Solves `H q = dL_Prim/dtheta`. The default's damping is that of the configs, since `L_Aux` is seldom convex in
+        a network's parameters. A solver that is set has the damping that it names, or its own default.
     implicit : `bool`, optional (default = `True`)
         Whether the loss-net's update has its second term.
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
-    inner_parameters : `List[str]`, optional (default = `None`)
-        Regular expressions. `theta` are the task-net's parameters in whose name one of them is found; the others count
-        as constants. `["^task_net[.]_head[.]"]` leaves out what lies below the last layer, and with it all second
-        derivatives of a large encoder. `None`: all of them, as in the paper.
+    inner_parameters : `Union[str, List[str]]`, optional (default = `None`)
+        Which of the task-net's parameters are `theta`; the others count as constants. `"last_layer"`: those of its last
+        layer, which leaves out all second derivatives of a large encoder. A list of regular expressions: those in
+        whose name one of them is found. `None`: all of them, as in the paper.
     products : `str`, optional (default = `"autograd"`)
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
@@ -82,12 +78,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     # Raises
 
-    `ConfigurationError` if task-net and loss-net are not both trained, an expression of `inner_parameters` is found in
-    no name, or `through` makes candidates without the log-probabilities that the energy loss needs; with `implicit`,
-    also if the energy has no weight in the task loss, no candidate is a function of the task-net, the task loss holds
-    constant what finite differences would move, `use_amp` is set on a GPU or where `inner_parameters` are more
-    than the last layer's, or the run is `distributed` and batches are accumulated or the solver needs the losses of
-    single examples.
+    `ConfigurationError` if task-net and loss-net are not both trained, `inner_parameters` names none that is, an
+    expression in it is found in no name, `through` makes candidates without the log-probabilities that the energy loss
+    needs, or the solver takes the task loss for a sum; with `implicit`, also if the energy has no weight in the task
+    loss, no candidate is a function of the task-net, the task loss holds constant what finite differences would move,
+    `use_amp` is set on a GPU or where `inner_parameters` are more than the last layer's, or the run is `distributed`
+    and batches are accumulated or the solver needs the losses of single examples.
     """
 
     def __init__(
@@ -97,15 +93,15 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         implicit: bool,
         through: str,
         products: str,
-        inner_parameters: Optional[List[str]],
+        inner_parameters: Optional[Union[str, List[str]]],
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self._solver = solver or NeumannSeries(max_steps=5)
+        #: As the parameter, or its default.
+        self.solver = solver or NeumannSeries(damping=0.1, max_steps=5)
+        self._surrogate_loss = SurrogateLoss(self.model, self.solver, through, products, self._distributed)
         self._implicit = implicit
-        self._through = through
-        self._products = products
-        self._inner_patterns = inner_parameters
+        self._inner = inner_parameters
         # The same in all workers, which solve one system together.
         self._solver_seed = torch.initial_seed()
         # What the solver has reported so far.
@@ -121,7 +117,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         solver: Optional[InverseHessianVector] = None,
         implicit: bool = True,
         through: str = "straight_through",
-        inner_parameters: Optional[List[str]] = None,
+        inner_parameters: Optional[Union[str, List[str]]] = None,
         products: str = "autograd",
         first: str = TASK_NET,
         use_amp: bool = False,
@@ -146,12 +142,13 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             **settings,
         )
         check_log_probabilities(model, through)
+        check_average(solver)
         if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
             raise ConfigurationError(
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
-        inner = trainer._inner_parameters()
+        inner = trainer.inner_parameters()
         if implicit:
             check_energy_weight(model)
             if products == "finite_differences":
@@ -159,18 +156,25 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             if trainer._distributed:
                 check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
             if use_amp:
-                check_mixed_precision(inner, trainer._cpu_autocast)
-            warn_of_kinks(model, inner)
+                check_mixed_precision(model, inner.values(), trainer._cpu_autocast)
+            warn_of_kinks(model, inner.values())
         return trainer
 
     def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
         # A task-net that is not trained in this phase does not follow the loss-net.
         if not self._implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
             return super()._loss_net_loss(part, one_pass)
-        inner = self._inner_parameters()
-        given = [parameter for name, parameter in self._parameters_of(TASK_NET).items() if name not in inner]
-        with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
-            return self._surrogate(part, inner)
+        inner = self.inner_parameters()
+        given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
+        generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)
+        try:
+            with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
+                loss, report = self._surrogate_loss(part, inner, self.parameters_of(LOSS_NET), generator)
+        except NonFiniteValue as error:
+            raise self._diverged(error.what, TASK_NET) from error
+        if report is not None:
+            self._report(report)
+        return loss
 
     def _mixed_precision(self) -> ContextManager[None]:
         """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
@@ -179,68 +183,32 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         encoders = [net.encoder for net in (self.model.task_net, self.model.loss_net)]
         return mixed_precision_in(encoder for encoder in encoders if encoder is not None)
 
-    def _surrogate(self, part: MicroBatch, inner: Dict[str, torch.nn.Parameter]) -> torch.Tensor:
-        """A scalar with the value of `L_Prim` and the hypergradient as its gradient, for AllenNLP's loop."""
-        model, batch = self.model, part.batch
-        # One pass of the task-net draws the candidates and lets the gradient through them.
-        alone = not self._distributed and not self._solver.depends_on_basis
-        spans = InputSpans(model, batch.values()) if alone else None
-        with contextlib.nullcontext() if spans is None else spans.recording():
-            state = model.state_of_all_nets(**batch)
-        if not torch.isfinite(state.logits).all():
-            raise self._diverged("task_net's output is no longer finite", TASK_NET)
-        if part.candidates is None:
-            part.candidates = model.draw(state)
-        candidates = part.candidates
-        if candidates.outputs.shape[0] == 0 and not self._distributed:
-            return model.loss_net_loss(state, candidates)
-
-        states = [state]
-        del state
-
-        def primary() -> torch.Tensor:
-            # Called once. The list gives the state up, so that the graph of this pass is freed before the system is
-            # solved.
-            state = states.pop()
-            attached = with_gradient(
-                candidates, state.logits, model.output_space, state.mask, self._through, state.cost_augmented
-            )
-            return model.loss_net_loss(state, attached)
-
-        outer = self._parameters_of(LOSS_NET)
-        try:
-            found = hypergradient(
-                lambda: model.joint_loss(batch),
-                primary,
-                inner,
-                outer,
-                self._solver,
-                products=self._products,
-                example_losses=(lambda: model.joint_losses(batch)) if self._solver.needs_examples else None,
-                generator=torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed),
-                reduce=_mean_of_workers if self._distributed else None,
-                spans=spans,
-            )
-        except FloatingPointError as error:
-            what = str(error).removeprefix("hypergradient: the ").rstrip(".")
-            raise self._diverged(what, TASK_NET) from error
-        self._report(found.report)
-        gradients = [found.gradient[name] for name in outer]
-        value = gradients[0].new_tensor(found.report.loss)
-        return _WithGradients.apply(value, gradients, *outer.values())
-
-    def _parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
+    def parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
         """The parameters that the player's optimizer updates, by name."""
         moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
         return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
 
-    def _inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
-        moved, patterns = self._parameters_of(TASK_NET), self._inner_patterns
-        if patterns is None:
+    def inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
+        """`theta`, by name."""
+        moved, inner = self.parameters_of(TASK_NET), self._inner
+        if inner is None:
             return moved
-        for pattern in patterns:
+        if inner == "last_layer":
+            last = set(self.model.task_net.last_layer_parameters())
+            found = {name: parameter for name, parameter in moved.items() if parameter in last}
+            if not found:
+                raise ConfigurationError(
+                    "trainer.inner_parameters: 'last_layer', and the task-net has none, or none that its optimizer "
+                    "moves; leave it out to take all of its parameters, or give regular expressions."
+                )
+            return found
+        if not isinstance(inner, list):
+            raise ConfigurationError(
+                f"trainer.inner_parameters: 'last_layer' or a list of regular expressions, not {inner!r}."
+            )
+        for pattern in inner:
             check_found(pattern, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
-        found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in patterns)}
+        found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in inner)}
         if not found:
             raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")
         return found
@@ -262,22 +230,3 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
             self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
-
-
-class _WithGradients(torch.autograd.Function):
-    """A value with given gradients with respect to parameters."""
-
-    @staticmethod
-    def forward(ctx, value, gradients, *parameters):
-        ctx.gradients = gradients
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx, weight):
-        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
-
-
-def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
-    flat = flat.clone()
-    dist.all_reduce(flat)
-    return flat / dist.get_world_size()

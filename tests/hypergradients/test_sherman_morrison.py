@@ -12,7 +12,7 @@ def curvature_of(rows, matrix=None):
 def test_oracle():
     rows = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.double)
     for unit, column in zip(torch.eye(2).double(), ([0.4, -0.2], [-0.2, 0.6])):
-        found = ShermanMorrison(damping=1.0).solve(curvature_of(rows), unit)
+        found = ShermanMorrison(damping=1.0, average=False).solve(curvature_of(rows), unit)
         assert found.solution.tolist() == pytest.approx(column, abs=1e-14)
         assert found.converged and found.steps == 2 and found.products == 1
 
@@ -29,10 +29,17 @@ def test_against_a_direct_solve(size, examples, average):
     assert relative_error(found.solution, expected) < 1e-8 and found.converged
 
 
+def test_the_inner_loss_is_a_mean_unless_told_otherwise():
+    rows, rhs = torch.tensor([[1.0], [3.0]], dtype=torch.double), torch.ones(1).double()
+    for settings, curvature in (({}, 5.0), ({"average": False}, 10.0)):
+        found = ShermanMorrison(**settings).solve(curvature_of(rows, torch.tensor([[curvature]]).double()), rhs)
+        assert found.solution.tolist() == pytest.approx([1 / (1 + curvature)]) and found.converged
+
+
 def test_condition_of_a_million():
     matrix, rhs = positive_definite(500, 1e6)
     rows = torch.linalg.cholesky(matrix).T
-    found = ShermanMorrison(damping=1e-7).solve(curvature_of(rows, matrix), rhs)
+    found = ShermanMorrison(damping=1e-7, average=False).solve(curvature_of(rows, matrix), rhs)
     expected = torch.linalg.solve(matrix + 1e-7 * torch.eye(500, dtype=torch.double), rhs)
     assert found.converged and relative_error(found.solution, expected) < 1e-6
 
@@ -47,6 +54,6 @@ def test_the_residual_is_of_the_true_hessian():
 
 def test_too_many_examples():
     rows = torch.tensor([[1.0], [1.0], [2.0]], dtype=torch.double)
-    found = ShermanMorrison(max_steps=2).solve(curvature_of(rows), torch.ones(1).double())
+    found = ShermanMorrison(average=False, max_steps=2).solve(curvature_of(rows), torch.ones(1).double())
     assert found.solution.tolist() == pytest.approx([1 / 3]) and found.steps == 2
     assert "1 of 3 examples are left out: raise max_steps" in found.status

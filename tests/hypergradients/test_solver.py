@@ -19,10 +19,10 @@ def solver_of(name, **settings):
 
 
 def matrix_with_examples(size=6, damping=1.0):
-    """`H = G^T G`, so that example gradients make the whole of it, and its `Curvature`."""
+    """`H = G^T G`, which is also the mean of `g_i g_i^T` over the nine examples' gradients, and its `Curvature`."""
     generator = torch.Generator().manual_seed(2)
     rows = torch.randn(9, size, generator=generator, dtype=torch.double)
-    return rows.T @ rows, Curvature.of_matrix(rows.T @ rows, example_gradients=lambda: rows)
+    return rows.T @ rows, Curvature.of_matrix(rows.T @ rows, example_gradients=lambda: 3 * rows)
 
 
 def test_the_names():
@@ -135,7 +135,7 @@ def test_float32(name):
     matrix, curvature = matrix_with_examples()
     matrix = matrix + torch.eye(6, dtype=torch.double)
     rows = curvature.example_gradients().float()
-    single = Curvature.of_matrix((rows.T @ rows), example_gradients=lambda: rows)
+    single = Curvature.of_matrix(rows.T @ rows / len(rows), example_gradients=lambda: rows)
     rhs = torch.linspace(-1, 2, 6)
     settings = {"max_steps": 1000} if name == "neumann" else {}
     found = solver_of(name, damping=1.0, tolerance=1e-5, **settings).solve(single, rhs)
@@ -186,4 +186,4 @@ def test_good_settings():
     solver = solver_of("neumann", divisor=4, damping=0.5, tolerance=0, max_steps=0, stop_at_divergence=False)
     assert (solver.divisor, solver.damping, solver.max_steps, solver.stop_at_divergence) == (4, 0.5, 0, False)
     assert solver_of("neumann").divisor == "auto"
-    assert solver_of("sherman_morrison", average=True).average
+    assert solver_of("sherman_morrison").average and not solver_of("sherman_morrison", average=False).average

@@ -45,6 +45,34 @@ def test_each_loss_moves_its_own_player(method, shared):
             assert is_moved(parameter) == (id(parameter) in own), name
 
 
+@by_encoder
+def test_the_energy_of_given_outputs(shared):
+    """Against the loss-net itself, row by row, each without its padding."""
+    model = seal_model(shared)
+    state = model.task_state(**srl_batch())
+    gold = state.gold.unsqueeze(1)
+    tags = torch.cat([gold, (gold + 1) % state.logits.shape[-1]], dim=1)
+    found = model.energy(state, tags)
+    assert found.shape == tags.shape[:2] and not found.requires_grad and model.loss_net.training
+    model.eval()
+    for row, index in enumerate(FRAMES):
+        single = model.task_state(**srl_batch([index]))
+        n = single.mask.shape[1]
+        features = model.loss_net.encode(single.inputs, single.hidden, single.mask)
+        expected = model.loss_net(features, tags[row : row + 1, :, :n], single.mask)
+        assert torch.allclose(found[row], expected[0])
+    # Relaxed outputs may be descended.
+    relaxed = model.output_space.relax(state.logits.detach(), state.mask).requires_grad_()
+    model.energy(state, relaxed).sum().backward()
+    assert relaxed.grad.abs().max() > 0 and all(p.grad is None for p in model.parameters())
+
+
+def test_the_energy_of_no_rows():
+    model = seal_model()
+    state = model.task_state(**srl_batch(FINDER_ROWS))
+    assert model.energy(state, state.gold.unsqueeze(1)).shape == (0, 1)
+
+
 @by_method
 def test_candidates_are_constants(method):
     model = seal_model(**METHODS[method])

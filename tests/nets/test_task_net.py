@@ -27,6 +27,22 @@ def test_label_embeddings_without_bias():
     assert "_head.bias" in dict(task_net().named_parameters())
 
 
+def test_the_last_layer():
+    net = task_net()
+    assert [id(p) for p in net.last_layer_parameters()] == [id(net.label_weights), id(net.label_bias)]
+    net = task_net(bias=False)
+    assert [id(p) for p in net.last_layer_parameters()] == [id(net.label_weights)]
+
+
+def test_a_net_of_another_make_may_have_no_last_layer():
+    class EncoderAlone(TaskNet):
+        def __init__(self, encoder):
+            torch.nn.Module.__init__(self)
+            self.encoder = encoder
+
+    assert EncoderAlone(task_net().encoder).last_layer_parameters() == []
+
+
 def test_dropout_is_for_training():
     net, batch = task_net(dropout=0.5), srl_batch([0])
     assert not torch.equal(net(batch).logits, net(batch).logits)

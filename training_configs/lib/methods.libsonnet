@@ -58,7 +58,7 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
         energy_loss: { type: 'contrastive_divergence' },
         // Hidden, as it is not part of the model: `experiment` adds it to the trainer.
         trainer:: components.implicit_gradient(solver_steps, damping) {
-          [if last_layer then 'inner_parameters']: ['^task_net[.]_head[.]'],
+          [if last_layer then 'inner_parameters']: 'last_layer',
         },
       },
 }
