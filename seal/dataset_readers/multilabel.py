@@ -9,8 +9,8 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.file_parts import expanded
 from seal.common.names import check_label
+from seal.common.paths import expanded
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
