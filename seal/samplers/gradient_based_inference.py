@@ -122,12 +122,8 @@ class GradientBasedInference(Sampler):
         return single and not self.needs_gold
 
     @property
-    def uses_task_net(self) -> bool:
-        return self.start in ("task_net", "draw")
-
-    @property
     def needs_task_net(self) -> bool:
-        return self.uses_task_net
+        return self.start in ("task_net", "draw")
 
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
