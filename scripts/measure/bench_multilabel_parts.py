@@ -16,7 +16,7 @@ from torch import nn
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value, listed, text
 from scripts.measure.suite import ROOT
-from seal.dataset_readers.multilabel import ATTRIBUTES, LABELS
+from seal.common.namespaces import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
 
 BATCH_SIZE = 32

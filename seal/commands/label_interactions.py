@@ -6,7 +6,7 @@ together in the data.
 import argparse
 import json
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 import numpy
 import torch
@@ -18,6 +18,7 @@ from allennlp.models.archival import Archive
 from seal.commands import energy_derivatives, label_figures, label_statistics
 from seal.commands.archives import add_arguments, archive_of, loader_of
 from seal.commands.figures import draw_matrices
+from seal.commands.label_pairs import LabelPairs
 from seal.commands.tables import spearman, write_matrix, write_table
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -114,7 +115,6 @@ class _Interactions:
         self._names: List[str] = self._model.output_space.labels
         self._args = args
         self._related_asked, self._unrelated_asked = self._asked(args.related), self._asked(args.unrelated)
-        self._known_taxonomy: Optional[Taxonomy] = None
         self._loader = loader_of(archive, args.input_file, in_order=True)
 
     def write(self) -> Dict[str, Any]:
@@ -172,10 +172,13 @@ class _Interactions:
 
     def _pairs(self, data: _Data) -> Dict[str, List[str]]:
         """Writes the gradients for the pairs, and returns the names of the labels of each pair."""
-        related = self._related_asked or self._related(data.gold)
-        if related is None:
-            return {}
-        unrelated = self._unrelated_asked or self._unrelated(data.gold, related)
+        related, unrelated = self._related_asked, self._unrelated_asked
+        if related is None or unrelated is None:
+            found = LabelPairs(self._names, self._taxonomy(), data.gold)
+            related = related or found.related()
+            if related is None:
+                return {}
+            unrelated = unrelated or found.unrelated(related)
         pairs = {"related": related, **({} if unrelated is None else {"unrelated": unrelated})}
         grid = numpy.linspace(0, 1, self._args.grid)
         clipped = numpy.clip(grid, _EDGE, 1)
@@ -212,45 +215,11 @@ class _Interactions:
             raise ConfigurationError(f"--related, --unrelated: a pair is of two labels, not of {names[0]!r} twice.")
         return [self._names.index(name) for name in names] if names else None
 
-    def _related(self, gold: numpy.ndarray) -> Optional[List[int]]:
-        """
-        The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels. Of a label
-        and its ancestor, the label comes first, however many rows have each.
-        """
-        taxonomy = self._taxonomy()
-        if taxonomy is None:
-            return label_statistics.most_associated(gold)
-        parents, above = self._pairs_of(taxonomy, taxonomy.edges).T, self._pairs_of(taxonomy, _kin(taxonomy))
-        found = label_statistics.most_associated(gold, parents | parents.T) or label_statistics.most_associated(gold)
-        return found[::-1] if found and above[found[1], found[0]] else found
-
-    def _unrelated(self, gold: numpy.ndarray, related: List[int]) -> Optional[List[int]]:
-        """The same label `k`, and the least associated label that is neither its ancestor nor its descendant."""
-        taxonomy, excluded = self._taxonomy(), set(related)
-        if taxonomy is not None:
-            above = self._pairs_of(taxonomy, _kin(taxonomy))
-            excluded.update(numpy.flatnonzero((above | above.T)[related[1]]).tolist())
-        other = label_statistics.least_associated(gold, related[1], excluded)
-        return None if other is None else [other, related[1]]
-
-    def _pairs_of(self, taxonomy: Taxonomy, pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
-        """Pairs of the taxonomy's labels, marked in a Boolean table of the model's labels, `(L, L)`."""
-        columns = {name: column for column, name in enumerate(self._names)}
-        table = numpy.zeros((len(columns), len(columns)), dtype=bool)
-        for pair in pairs:
-            names = [taxonomy.labels[label] for label in pair]
-            if columns.keys() >= set(names):
-                one, other = (columns[name] for name in names)
-                table[one, other] = True
-        return table
-
     def _taxonomy(self) -> Optional[Taxonomy]:
         if isinstance(self._reader, TextMultilabelReader):
             return self._reader.taxonomy()
         # The taxonomy of a file of features comes with the file, which is read a second time.
-        if isinstance(self._reader, MultilabelReader) and self._known_taxonomy is None:
-            self._known_taxonomy = self._reader.load(self._args.input_file).taxonomy
-        return self._known_taxonomy
+        return self._reader.load(self._args.input_file).taxonomy if isinstance(self._reader, MultilabelReader) else None
 
     def _path(self, name: str) -> str:
         return os.path.join(self._args.output, name)
@@ -260,11 +229,6 @@ class _Interactions:
 
     def _matrix(self, name: str, matrix: numpy.ndarray) -> None:
         write_matrix(self._path(name), "label", self._names, matrix)
-
-
-def _kin(taxonomy: Taxonomy) -> Iterable[Tuple[int, int]]:
-    """Pairs of a label, first, and itself or an ancestor."""
-    return zip(*taxonomy.closure.nonzero())
 
 
 def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:

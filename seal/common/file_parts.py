@@ -3,30 +3,16 @@ Paths that name a part of a file, `FILE#train` and `FILE#valid`, for data sets w
 `valid_every`th item, starting with the first, belongs to `valid`; all other items belong to `train`.
 """
 
-import glob
 import os
-from typing import Any, Iterable, Iterator, List, Optional, Tuple, TypeVar, Union
+from typing import Iterable, Iterator, Optional, Tuple, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.paths import one_path
 
 PARTS = ("train", "valid")
 
 T = TypeVar("T")
-
-
-def one_path(path: Any) -> str:
-    """
-    `path` as a string.
-
-    # Raises
-
-    `ConfigurationError` where it is not one path; some readers accept a list of paths.
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ConfigurationError(f"the path of data must be one string here, found {short(path)}.")
-    return os.fspath(path)
 
 
 def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[str]]:
@@ -46,22 +32,6 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[
     return file, part
 
 
-def expanded(path: str) -> List[str]:
-    """
-    The path itself or, where it contains a `*`, the files that match the pattern, sorted.
-
-    # Raises
-
-    `ConfigurationError` where no file matches the pattern.
-    """
-    if "*" not in path:
-        return [path]
-    found = sorted(glob.glob(path))
-    if not found:
-        raise ConfigurationError(f"{path}: no file matches the pattern.")
-    return found
-
-
 def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterator[T]:
     """The items of a file that belong to the part; all items where the part is `None`."""
     for number, item in enumerate(items):
@@ -69,22 +39,7 @@ def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterat
             yield item
 
 
-def not_empty(items: Iterable[T], complaint: str) -> Iterator[T]:
-    """
-    Passes the items on one by one.
-
-    # Raises
-
-    `ConfigurationError` with the text `complaint`, where there is no item.
-    """
-    empty = True
-    for item in items:
-        empty = False
-        yield item
-    if empty:
-        raise ConfigurationError(complaint)
-
-
 def check_valid_every(valid_every: int) -> None:
+    """Raises a `ConfigurationError` where `valid_every` is too small to leave items for `train`."""
     if valid_every < 2:
         raise ConfigurationError(f"dataset_reader.valid_every must be at least 2, found {valid_every}.")

@@ -79,13 +79,7 @@ def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
     `ConfigurationError`
         Where the file is missing, damaged or not UTF-8.
     """
-    path = os.fspath(path)
-    if not os.path.isfile(path):
-        raise ConfigurationError(
-            f"{path}: there is no such file; put the data set there (see data/README.md) or set the data "
-            "path of the config to where it is."
-        )
-    for number, line in text_lines(path):
+    for number, line in text_lines(os.fspath(path)):
         yield number, line.strip()
 
 

@@ -9,8 +9,9 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.file_parts import expanded
 from seal.common.names import check_label
+from seal.common.namespaces import ATTRIBUTES, LABELS
+from seal.common.paths import expanded
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
@@ -18,9 +19,6 @@ from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.tensor_table import TensorTable
 
 logger = logging.getLogger(__name__)
-
-#: Namespaces of the vocabulary; AllenNLP gives no padding entry to those that end in "labels".
-LABELS, ATTRIBUTES = "labels", "attribute_labels"
 
 # What gives a reader the path of data; it is not told which.
 _PATHS = "the path of data (train_data_path, validation_data_path or test_data_path)"

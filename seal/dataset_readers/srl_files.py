@@ -10,8 +10,8 @@ from typing import Any, Iterable, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.file_parts import not_empty, one_path
 from seal.common.names import check_name
+from seal.common.paths import not_empty, one_path
 from seal.common.strict_json import read_json
 from seal.common.tag_encodings import first_broken
 from seal.common.text_lines import column_lines

@@ -11,7 +11,7 @@ from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.file_parts import not_empty
+from seal.common.paths import not_empty
 from seal.common.text_lines import column_lines
 
 Column = Union[int, str]

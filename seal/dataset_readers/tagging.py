@@ -8,7 +8,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
 
-from seal.common.file_parts import check_valid_every, not_empty, of_part, split_off_part
+from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.common.paths import not_empty
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader

@@ -7,7 +7,7 @@ from typing import Dict, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.file_parts import not_empty
+from seal.common.paths import not_empty
 from seal.common.taxonomy import CircularTaxonomy, Taxonomy
 from seal.common.text_lines import text_lines
 

@@ -10,13 +10,14 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.file_parts import check_valid_every, expanded, not_empty, of_part, split_off_part
+from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.names import check_text
+from seal.common.namespaces import LABELS
+from seal.common.paths import expanded, not_empty
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.label_set_field import LabelSetField
-from seal.dataset_readers.multilabel import LABELS
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of

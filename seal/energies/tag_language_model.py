@@ -7,8 +7,8 @@ from allennlp.modules import TextFieldEmbedder
 
 from seal.common.precision import without_autocast
 from seal.energies.energy import Energy, check_output_space
-from seal.energies.language_model import TagLanguageModel, reverse_tokens
 from seal.energies.pretrained_energy import load_pretrained_energy
+from seal.energies.tag_lstm import TagLanguageModel, reverse_tokens
 from seal.output_spaces import OutputSpace, TagSequence
 
 _KEY = "loss_net.energies: 'tag_language_model'"

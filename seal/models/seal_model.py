@@ -151,7 +151,7 @@ class SealModel(Model):
         The parameters that predictions depend on: the task-net's, the loss-net's where `inference` predicts, or both.
         """
         by_energy = [] if self.inference is None else self.loss_net_parameters()
-        if by_energy and not (self.inference.uses_task_net or self.loss_net.shares_encoder):
+        if by_energy and not (self.inference.needs_task_net or self.loss_net.shares_encoder):
             return by_energy
         trained_with = set() if self.cost_augmented_net is None else set(self.cost_augmented_net.parameters())
         return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy

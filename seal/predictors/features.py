@@ -8,9 +8,10 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
+from seal.common.namespaces import ATTRIBUTES
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
-from seal.dataset_readers.multilabel import ATTRIBUTES, MultilabelReader
+from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns
 from seal.predictors.lines import decodable
 

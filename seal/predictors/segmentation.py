@@ -4,7 +4,7 @@ Foreground masks of images.
 
 import os
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy
 import torch
@@ -14,7 +14,6 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
@@ -23,13 +22,7 @@ from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_p
 from seal.models.segmentation import SegmentationModel
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite
 from seal.predictors.lines import decodable
-
-#: The colour of the foreground in an overlay, and its share in the mixture with the image.
-TINT, SHARE = numpy.array([255, 0, 80]), 0.5
-#: The keyword, in the files that are written, under which the image is named that they are of.
-SOURCE = "Source"
-#: The most bytes of an image's name in the names of its files: file systems allow 255 for a whole name.
-LONGEST_NAME = 200
+from seal.predictors.mask_files import MaskFiles, file_and_row
 
 
 class Picture(NamedTuple):
@@ -110,15 +103,9 @@ class SegmentationPredictor(LinePredictor):
         **unknown: Any,
     ) -> None:
         check_request("seal_segmentation", model, SegmentationModel, unknown, "folder, energy", energy)
-        if folder is not None and (not isinstance(folder, str) or not folder):
-            raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
-        if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
-            raise ConfigurationError(f"folder: {folder} is a file.")
         super().__init__(model, dataset_reader, frozen, energy)
-        self._folder = folder
+        self._files = None if folder is None else MaskFiles(folder)
         self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None
-        # The names of files that have been written.
-        self._written: Set[str] = set()
 
     def predict(self, image: str) -> JsonDict:
         """
@@ -159,13 +146,8 @@ class SegmentationPredictor(LinePredictor):
         if not isinstance(path, str) or not path:
             name = "images" if file is None else "image"
             raise ConfigurationError(f"'{name}' must be the path of a file, found {short(path)}.")
-        home = os.path.dirname(path) or "."
-        if self._folder is not None and os.path.isdir(self._folder) and os.path.exists(home):
-            if os.path.samefile(self._folder, home):
-                raise ConfigurationError(
-                    f"{path}: it lies in the folder for masks and overlays, where files may have their names; name "
-                    "another folder."
-                )
+        if self._files is not None:
+            self._files.check_elsewhere(path)
         if file is None:
             name, image = f"{path}:{inputs.get('row')}", Image.fromarray(_row(path, inputs.get("row")))
         else:
@@ -201,10 +183,10 @@ class SegmentationPredictor(LinePredictor):
                 records[place] = self._record(prepared[place], masks[place])
                 if self._energy:
                     records[place]["energy"] = finite(float(output["energy"][number]))
-        if self._folder is not None:
+        if self._files is not None:
             # In the order of the input, not of the sizes, so that equal names are numbered in that order.
             for place, mask in sorted(masks.items()):
-                records[place].update(self._write(prepared[place], mask))
+                records[place].update(self._files.write(prepared[place].name, prepared[place].pixels, mask))
         return records
 
     @staticmethod
@@ -223,49 +205,6 @@ class SegmentationPredictor(LinePredictor):
             )
         return record
 
-    def _write(self, picture: Picture, mask: numpy.ndarray) -> JsonDict:
-        """Writes both files under a name that no other image has in the folder, and returns their paths."""
-        stem, row = _file_and_row(picture.name)
-        row = f"_{row}" if row else ""
-        name = os.path.splitext(os.path.basename(stem))[0]
-        while len(os.fsencode(name)) > LONGEST_NAME:
-            name = name[:-1]
-        name += row
-        asked, number = name, 1
-        # `p.2` may be the second `p`, or an image's own name.
-        while name in self._written or any(_is_of_another(path, picture) for path in self._files(name)):
-            number += 1
-            name = f"{asked}.{number}"
-        self._written.add(name)
-        os.makedirs(self._folder, exist_ok=True)
-        about = PngInfo()
-        about.add_text(SOURCE, _source(picture))
-        overlay = picture.pixels.copy()
-        overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
-        mask_file, overlay_file = self._files(name)
-        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file, pnginfo=about)
-        Image.fromarray(overlay).save(overlay_file, pnginfo=about)
-        return {"mask_file": mask_file, "overlay_file": overlay_file}
-
-    def _files(self, name: str) -> List[str]:
-        return [os.path.join(self._folder, f"{name}.{what}.png") for what in ("mask", "overlay")]
-
-
-def _source(picture: Picture) -> str:
-    """What the files of an image say about where they are from, in ASCII."""
-    return picture.name.encode("ascii", "backslashreplace").decode()
-
-
-def _is_of_another(path: str, picture: Picture) -> bool:
-    """Whether a file is there, and is not what an earlier run has written for the image."""
-    if not os.path.exists(path):
-        return False
-    try:
-        with Image.open(path) as found:
-            return found.info.get(SOURCE) != _source(picture)
-    except OSError:  # It is no image.
-        return True
-
 
 def _check_object(inputs: Any) -> None:
     if not isinstance(inputs, dict):
@@ -281,15 +220,9 @@ def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarra
     return (probabilities >= 0.5).cpu().numpy()
 
 
-def _file_and_row(name: str) -> Tuple[str, str]:
-    """The parts of `file:row`; of another name, it and an empty row."""
-    file, _, row = name.rpartition(":")
-    return (file, row) if file and row.isdigit() else (name, "")
-
-
 def _pixels(source: str) -> numpy.ndarray:
     """An image as its file has it, by the source that a reader gives."""
-    file, row = _file_and_row(source)
+    file, row = file_and_row(source)
     return _row(file, int(row)) if row else numpy.array(read_image(file))
 
 

@@ -1,36 +1,18 @@
-import inspect
 from typing import Any, Dict, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
 from seal.losses.regression import regression_loss
-from seal.output_spaces import CONSTANT, Candidates
+from seal.output_spaces import Candidates
+from seal.samplers.descent_records import BestPoint, DescentRecord, LastPoint, Trajectory, of_each
+from seal.samplers.elementwise_optimizers import ElementwiseOptimizer
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.scores import Cost, L1Cost, Score, SoftF1
 
-# Only those that update every element separately, so that an instance's result does not depend on the others of its
-# batch.
-OPTIMIZERS = {
-    "sgd": torch.optim.SGD,
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "adamax": torch.optim.Adamax,
-    "nadam": torch.optim.NAdam,
-    "radam": torch.optim.RAdam,
-    "adagrad": torch.optim.Adagrad,
-    "adadelta": torch.optim.Adadelta,
-    "rmsprop": torch.optim.RMSprop,
-    "asgd": torch.optim.ASGD,
-    "rprop": torch.optim.Rprop,
-}
-# Arguments of their constructors that are given otherwise, would go up, or concern the implementation.
-_NOT_SET = {"self", "params", "lr", "maximize", "foreach", "capturable", "differentiable", "fused"}
 CHOICES = {
     "space": ("clip", "logit"),
     "start": ("zeros", "half", "random", "task_net", "draw", "gold"),
-    "optimizer": tuple(OPTIMIZERS),
     "objective": ("energy", "cost_augmented", "adversarial"),
     "keep": ("last", "best", "trajectory"),
 }
@@ -104,12 +86,6 @@ class GradientBasedInference(Sampler):
     ) -> None:
         super().__init__()
         self.num_steps, self.step_size, self.tolerance = num_steps, step_size, tolerance
-        if not isinstance(optimizer, (str, dict)):
-            raise ConfigurationError(
-                f"gradient_based_inference: optimizer is a name or an object with a type, not {short(optimizer)}."
-            )
-        self._optimizer_arguments: Dict[str, Any] = {} if isinstance(optimizer, str) else dict(optimizer)
-        self.optimizer = optimizer if isinstance(optimizer, str) else self._optimizer_arguments.pop("type", None)
         self.space, self.start = space, start
         self.restarts, self.objective, self.keep = restarts, objective, keep
         for name, choices in CHOICES.items():
@@ -132,26 +108,8 @@ class GradientBasedInference(Sampler):
                 raise ConfigurationError(
                     f"gradient_based_inference: {name} is for the objective '{needed}', not '{objective}'."
                 )
-        self._check_optimizer()
+        self._optimizer = ElementwiseOptimizer(optimizer, step_size, "gradient_based_inference")
         self._cost, self._score = cost or L1Cost(), score or SoftF1()
-
-    def _check_optimizer(self) -> None:
-        known = [name for name in inspect.signature(OPTIMIZERS[self.optimizer]).parameters if name not in _NOT_SET]
-        for name in self._optimizer_arguments:
-            if name not in known:
-                given = "; it is given by step_size" if name == "lr" else f"; it has {', '.join(known)}"
-                raise ConfigurationError(
-                    f"gradient_based_inference: optimizer.{name} is no setting of '{self.optimizer}' here{given}."
-                )
-        try:
-            self._new_optimizer(torch.zeros(1))
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"gradient_based_inference: optimizer has a wrong value for '{self.optimizer}': {error}."
-            ) from error
-
-    def _new_optimizer(self, point: torch.Tensor) -> torch.optim.Optimizer:
-        return OPTIMIZERS[self.optimizer]([point], lr=self.step_size, **self._optimizer_arguments)
 
     @property
     def needs_gold(self) -> bool:
@@ -164,12 +122,8 @@ class GradientBasedInference(Sampler):
         return single and not self.needs_gold
 
     @property
-    def uses_task_net(self) -> bool:
-        return self.start in ("task_net", "draw")
-
-    @property
     def needs_task_net(self) -> bool:
-        return self.uses_task_net
+        return self.start in ("task_net", "draw")
 
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
@@ -181,45 +135,45 @@ class GradientBasedInference(Sampler):
                 "so it is for training alone."
             )
         point = self._first_point(problem).clone().requires_grad_(True)
-        optimizer = self._new_optimizer(point)
-        outputs = self._outputs(problem, point)
-        trajectory = [outputs]
-        # shape of all: (batch, samples)
-        least, moving = torch.full(outputs.shape[:2], torch.inf, dtype=outputs.dtype, device=outputs.device), None
-        reached = torch.zeros_like(least, dtype=torch.bool)
-        best = torch.full_like(outputs, torch.nan)
+        optimizer = self._optimizer.new(point)
+        outputs, moving = self._outputs(problem, point), None
+        record = self._new_record(outputs)
         for _ in range(self.num_steps):
-            with torch.enable_grad():
-                value = self._value(problem, self._outputs(problem, point))
-                # Under autocast a backward pass, too, would multiply in half precision.
-                with torch.autocast(point.device.type, enabled=False):
-                    (point.grad,) = torch.autograd.grad(value.sum(), point)
-            reached |= value.isfinite()
-            if self.keep == "best":
-                best, least = _better(best, least, outputs, value.detach())
-            before = point.clone()
-            optimizer.step()
-            if self.space == "clip":
-                point.copy_(problem.output_space.project(point, problem.mask))
-            if moving is not None:
-                point.copy_(torch.where(_like(moving, point), point, before))
+            value = self._step(problem, point, optimizer, moving)
+            record.see(outputs, value)
             outputs, last = self._outputs(problem, point), outputs
-            if self.keep == "trajectory":
-                trajectory.append(outputs)
             if self.tolerance > 0:
+                # shape: (batch, starts)
                 moving = (outputs - last).abs().flatten(2).amax(dim=2) >= self.tolerance
                 if not moving.any():
                     break
-        if self.keep == "last":
-            return _constants(torch.where(_like(reached, outputs), outputs, torch.nan))
+        return record.result(outputs, lambda found: self._value(problem, found))
+
+    def _new_record(self, outputs: torch.Tensor) -> DescentRecord:
         if self.keep == "trajectory":
-            # Further steps would have changed nothing.
-            trajectory += [outputs] * (self.num_steps + 1 - len(trajectory))
-            nowhere = ~_like(reached, outputs)
-            return _constants(torch.cat([step.masked_fill(nowhere, torch.nan) for step in trajectory], dim=1))
-        best, least = _better(best, least, outputs, self._value(problem, outputs))
-        winner = least.argmin(dim=1)
-        return _constants(best[torch.arange(len(best), device=best.device), winner].unsqueeze(1))
+            return Trajectory(outputs, self.num_steps + 1)
+        return BestPoint(outputs) if self.keep == "best" else LastPoint(outputs)
+
+    def _step(
+        self,
+        problem: SamplingProblem,
+        point: torch.Tensor,
+        optimizer: torch.optim.Optimizer,
+        moving: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        """Moves the point, where it still is `moving` if that is given; returns the objective of where it was."""
+        with torch.enable_grad():
+            value = self._value(problem, self._outputs(problem, point))
+            # Under autocast a backward pass, too, would multiply in half precision.
+            with torch.autocast(point.device.type, enabled=False):
+                (point.grad,) = torch.autograd.grad(value.sum(), point)
+        before = point.clone()
+        optimizer.step()
+        if self.space == "clip":
+            point.copy_(problem.output_space.project(point, problem.mask))
+        if moving is not None:
+            point.copy_(torch.where(of_each(moving, point), point, before))
+        return value.detach()
 
     def _first_point(self, problem: SamplingProblem) -> torch.Tensor:
         """The start of what the optimizer updates, outputs or logits: `(batch, restarts, *structure)`."""
@@ -257,19 +211,3 @@ class GradientBasedInference(Sampler):
             score = self._score(problem.output_space, outputs, problem.gold, problem.mask)
             return -regression_loss(energy, score)
         return energy
-
-
-def _constants(outputs: torch.Tensor) -> Candidates:
-    """Where the descent ends is not differentiated, wherever it started."""
-    return Candidates(outputs, sources=(CONSTANT,) * outputs.shape[1])
-
-
-def _like(flags: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
-    """`flags (batch, samples)`, viewed with as many dimensions as `outputs`."""
-    return flags.view(*flags.shape, *[1] * (outputs.dim() - 2))
-
-
-def _better(best, least, outputs, value):
-    """For each candidate the better of the best iterate so far and a new one, with its value."""
-    lower = (value < least) & value.isfinite()
-    return torch.where(_like(lower, outputs), outputs, best), torch.where(lower, value, least)

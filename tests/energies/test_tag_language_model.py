@@ -12,7 +12,7 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from seal.energies import Energy, LinearChainEnergy
 from seal.energies.tag_language_model import TagLanguageModelEnergy
 from seal.output_spaces import LabelSet
-from tests.energies.test_language_model import slow_log_likelihood
+from tests.energies.test_tag_lstm import slow_log_likelihood
 from tests.spine import (
     FRAMES,
     loss_net_params,

@@ -62,27 +62,6 @@ def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     assert by_reader[3] == {key: value for key, value in records[0].items() if not key.endswith("_file")}
 
 
-def test_a_second_run_replaces_the_files_of_the_same_image_alone(tmp_path):
-    for place, name in enumerate(("a", "b")):
-        (tmp_path / name).mkdir()
-        Image.fromarray(arrays()["images"][place]).save(tmp_path / name / "p\u00e9.png")
-    folder = tmp_path / "out"
-
-    def masks(*names):
-        ours = predictor(folder=str(folder))
-        images = [{"image": str(tmp_path / name / "p\u00e9.png")} for name in names]
-        return [record["mask_file"].rpartition("/")[2] for record in ours.predict_batch_json(images)]
-
-    assert masks("a") == ["p\u00e9.mask.png"]
-    first = (folder / "p\u00e9.mask.png").read_bytes()
-    for _ in range(2):
-        assert masks("b") == ["p\u00e9.2.mask.png"]
-    assert masks("b", "a") == ["p\u00e9.2.mask.png", "p\u00e9.mask.png"]
-    assert (folder / "p\u00e9.mask.png").read_bytes() == first
-    (folder / "p\u00e9.mask.png").write_text("mine")
-    assert masks("a") == ["p\u00e9.3.mask.png"] and (folder / "p\u00e9.mask.png").read_text() == "mine"
-
-
 def test_files_beside_the_image_are_not_written_over(tmp_path):
     for name in ("p.png", "p.mask.png"):
         Image.fromarray(arrays()["images"][0]).save(tmp_path / name)
@@ -91,29 +70,6 @@ def test_files_beside_the_image_are_not_written_over(tmp_path):
     (record,) = ours.predict_batch_json([ours.load_line(json.dumps({"image": str(tmp_path / "p.png")}))])
     assert "it lies in the folder for masks and overlays" in record["error"] and set(record) == {"error"}
     assert (tmp_path / "p.mask.png").read_bytes() == before
-
-
-@pytest.mark.parametrize("start, character, given, kept", [("", "ä", 120, 100), ("x", "ä", 110, 99), ("", "馬", 80, 66)])
-def test_a_name_too_long_for_more_is_cut_between_characters(tmp_path, start, character, given, kept):
-    path = tmp_path / f"{start}{character * given}.png"
-    Image.fromarray(arrays()["images"][0]).save(path)
-    record = predictor(folder=str(tmp_path / "out")).predict(str(path))
-    assert record["mask_file"].endswith(f"/{start}{character * kept}.mask.png") and record["image"] == str(path)
-
-
-def test_a_name_that_is_anothers_with_a_number_is_not_written_over(tmp_path):
-    paths = ["p.png", "other/p.png", "p.2.png", "p.2.jpg", "more/p.png"]
-    for number, path in enumerate(paths):
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        Image.fromarray(arrays()["images"][number]).save(tmp_path / path)
-    ours = predictor(folder=str(tmp_path / "out"))
-    records = [ours.predict(str(tmp_path / path)) for path in paths]
-    names = [record["mask_file"].rpartition("/")[2] for record in records]
-    assert names == [f"{name}.mask.png" for name in ("p", "p.2", "p.2.2", "p.2.3", "p.3")]
-    assert len(set((tmp_path / "out").iterdir())) == 2 * len(paths)
-    for record, path in zip(records, paths):
-        mask = numpy.asarray(Image.open(record["mask_file"])) > 0
-        assert mask.mean() == record["foreground"], path
 
 
 def test_images_of_several_sizes(tmp_path):

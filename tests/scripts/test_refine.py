@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pandas
@@ -16,6 +18,7 @@ from scripts.measure import refinement
 from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.models import TextMultilabelModel
+from seal.samplers.elementwise_optimizers import OPTIMIZERS
 from tests.multilabel import batch, model, seal_parts
 
 VALID = ROOT / "data" / "multilabel_sample" / "valid.arff"
@@ -176,6 +179,27 @@ def test_the_figure_ends_its_axis_below_far_random_points(tmp_path):
 # The command.
 
 
+def test_the_optimizers_are_those_of_gradient_based_inference():
+    assert refine.OPTIMIZERS == tuple(OPTIMIZERS)
+
+
+def test_help_names_the_optimizers_without_importing_torch():
+    code = (
+        "import sys\nfrom scripts import refine\n"
+        "try:\n    refine.main(['--help'])\nfinally:\n    assert 'torch' not in sys.modules"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 0 and told.stderr == ""
+    assert ", ".join(OPTIMIZERS) in " ".join(told.stdout.split())
+
+
+@pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "adam"])
+def test_every_optimizer_takes_steps(optimizer):
+    torch.manual_seed(1)
+    found, _ = refined(net(), [batch(4)], steps=2, optimizer=optimizer, restarts=1)
+    assert found["random"]["energy"].nunique() == 3
+
+
 def test_a_trained_model(trained, tmp_path, capsys):
     folder = trained("nce")
     out = tmp_path / "out"
@@ -240,6 +264,7 @@ def test_a_model_without_task_net_or_of_another_kind(tmp_path, monkeypatch, caps
         (["m", "d", "--out", __file__], "is a file, not a folder"),
         (["m", "d", "--batch-size", "0"], "--batch-size"),
         (["m", "d", "--step-size", "-1"], "--step-size"),
+        (["m", "d", "--optimizer", "lbfgs"], "--optimizer must be one of sgd, adam, "),
     ],
 )
 def test_mistakes_end_in_a_sentence(arguments, word, capsys):

@@ -6,7 +6,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 
-from seal.dataset_readers.multilabel import ATTRIBUTES
+from seal.common.namespaces import ATTRIBUTES
 from seal.nets.encoders.encoder import Encoder
 
 
