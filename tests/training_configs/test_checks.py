@@ -171,6 +171,19 @@ def test_what_a_method_reads_of_settings_for_several(library, dataset):
         evaluated(library, f"lib.used('{dataset}', 'nce', {{ ephocs: 3 }})")
 
 
+@pytest.mark.parametrize(
+    "kind, unread, read", [("supervised", "num_unlabelled", "batches"), ("semi_supervised", "batches", "num_unlabelled")]
+)
+def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
+    called = f"lib.{kind}(labelled=5, method=lib.method.%s(), training=lib.training + {{ %s }})"
+    method = "cross_entropy" if kind == "supervised" else "rewarded_cd"
+    for name in (unread, "batch_size"):
+        with pytest.raises(RuntimeError, match=f"training: '{name}' changes nothing in '{kind}'; leave it out"):
+            evaluated("citation_tagging", called % (method, f"{name}: 7"))
+    # One object of settings may be for several methods.
+    assert evaluated("citation_tagging", called % (method, f"{read}: 7, loss_net_lr: 1"))
+
+
 @pytest.mark.parametrize("library", DATA)
 def test_misspelt_data(library):
     with pytest.raises(RuntimeError, match="data: there is no 'raeder'; there are dev, "):

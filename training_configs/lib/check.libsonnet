@@ -62,6 +62,13 @@ local changes(build, all, name, other) =
     || error "settings: '%s' changes nothing for '%s' on '%s': leave it out; what is read there: %s"
              % [idle[0], method, dataset, listed(std.filter(is_read, std.objectFieldsAll(base)))],
 
+  // The settings of training `names`, which `kind` of experiment does not read, are as in `like`.
+  unchanged(given, like, names, kind):
+    assert self.known('training', given, like);
+    local changed = [name for name in names if std.objectHasAll(given, name) && given[name] != like[name]];
+    std.length(changed) == 0
+    || error "training: '%s' changes nothing in '%s'; leave it out" % [changed[0], kind],
+
   // A setting is a number that is at least `least`.
   from(what, given, name, least):
     std.isNumber(given[name]) && given[name] >= least
