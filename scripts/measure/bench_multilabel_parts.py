@@ -43,8 +43,8 @@ def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = N
     """The config of `training_configs/lib`; data paths from the repository."""
     method, more = VARIANTS.get(method, (method, {}))
     chosen = listed(": ", {name: json.dumps(value) for name, value in {**more, **(settings or {})}.items()})
-    called = f"lib.experiment({text(dataset)}, {text(method)}, settings={{ {chosen} }})"
-    config = library_value("multilabel.libsonnet", called)
+    run = f"{text(dataset)}, {text(method)}"
+    config = library_value("multilabel.libsonnet", f"lib.experiment({run}, lib.used({run}, {{ {chosen} }}))")
     reader = config["dataset_reader"]
     for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):
         if holder.get(key):

@@ -104,7 +104,8 @@ class SegmentationBenchmark(Benchmark):
 
 def experiment(method: str, **settings: Any) -> Dict[str, Any]:
     """The config of `training_configs/lib`."""
-    called = f"lib.experiment({text(DATASET)}, {text(method)}, settings={json.dumps(settings)})"
+    run = f"{text(DATASET)}, {text(method)}"
+    called = f"lib.experiment({run}, lib.used({run}, {json.dumps(settings)}))"
     return library_value("segmentation.libsonnet", called)
 
 

@@ -70,7 +70,7 @@ def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[
     rest = {key: value for key, value in settings.items() if key != name}
     try:
         return any(given != _jsonnet.evaluate_snippet("config", write(more)) for more in (rest, {**rest, name: other}))
-    except RuntimeError:
+    except (RuntimeError, UserError):
         return True  # The library reads the setting, since it refuses the other value.
 
 

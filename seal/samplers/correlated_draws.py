@@ -37,8 +37,8 @@ class CorrelatedDraws(Sampler):
         The standard deviation of the noise, in units of the logits; at least 0.
     width : `float`, optional (default = `2.0`)
         The standard deviation of the blur that makes the noise smooth, in pixels.
-    num_fields : `int`, optional (default = `20`)
-        `M`, the number of noise fields of each instance.
+    num_fields : `int`, optional (default = `10`)
+        `M`, the number of noise fields of each instance; that of the configs, which were measured with it.
     temperature : `float`, optional (default = `1.0`)
         Above 0; below 1, the pixels of a draw follow its field more closely.
 
@@ -54,7 +54,7 @@ class CorrelatedDraws(Sampler):
         num_samples: int = 20,
         std: float = 1.0,
         width: float = 2.0,
-        num_fields: int = 20,
+        num_fields: int = 10,
         temperature: float = 1.0,
     ) -> None:
         super().__init__()

@@ -35,7 +35,7 @@ def threads():
 @pytest.fixture
 def trained(tmp_path, monkeypatch, allennlp_logging):
     def train(method):
-        experiment = f"lib.experiment('sample', '{method}', settings={SETTINGS})"
+        experiment = f"lib.experiment('sample', '{method}', lib.used('sample', '{method}', {SETTINGS}))"
         monkeypatch.chdir(ROOT)
         train_model(Params(library_value("multilabel.libsonnet", experiment)), str(tmp_path / method))
         return tmp_path / method

@@ -366,7 +366,7 @@ def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, mon
     [
         (["--settings", "energy=1"], "--settings: no setting 'energy'"),
         (["--settings", "num_samples=tagging.whole"], "is not a jsonnet value (Unknown variable: tagging)"),
-        (["--settings", "loss_net_from='x'"], "'loss_net_from' is of the static methods, not of 'nce'"),
+        (["--settings", "loss_net_from='x'"], "'loss_net_from' changes nothing in what 'nce' trains"),
         (["--method", "static_nce", "--settings", "loss_net_epochs='a'"], "epochs of a phase must be a whole number"),
         (["--settings", "restarts=3"], "--settings: 'restarts' changes nothing in what 'nce' trains"),
         (["--trials", "0"], "--trials"),

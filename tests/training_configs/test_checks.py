@@ -106,6 +106,84 @@ def test_settings_that_a_search_asks_for_are_held_to_the_same_names():
         evaluated("multilabel", "lib.settings('sample', 'nce', { energy_wieght: 1 })")
 
 
+# Settings that a method does not read.
+EXPERIMENT = {"multilabel": "lib.experiment('sample', '%s', %s)", "segmentation": "lib.experiment('shapes', '%s', %s)"}
+
+
+@pytest.mark.parametrize(
+    "library, method, given, idle, read",
+    [
+        ("multilabel", "spen", "energy_weight: 3", "energy_weight", "step_size"),
+        ("multilabel", "cross_entropy", "patience: 7, loss_net_lr: 3, epochs: 2", "loss_net_lr", "task_net_lr"),
+        ("multilabel", "margin", "num_samples: 5", "num_samples", "energy_weight"),
+        ("segmentation", "nce", "solver_steps: 9", "solver_steps", "num_fields"),
+        ("segmentation", "cross_entropy", "crops: false, loss_net_dropout: 0.5", "loss_net_dropout", "crops"),
+    ],
+)
+def test_a_setting_that_the_method_does_not_read_is_refused(library, method, given, idle, read):
+    with pytest.raises(RuntimeError) as error:
+        evaluated(library, EXPERIMENT[library] % (method, f"{{ {given} }}"))
+    told, _, names = str(error.value).splitlines()[0].partition(": leave it out; what is read there: ")
+    dataset = "sample" if library == "multilabel" else "shapes"
+    assert told == f"RUNTIME ERROR: settings: '{idle}' changes nothing for '{method}' on '{dataset}'"
+    assert read in names.split(", ") and "seed" in names.split(", ") and idle not in names.split(", ")
+
+
+@pytest.mark.parametrize(
+    "library, method, given",
+    [
+        ("multilabel", "spen", "energy_weight: 1, num_samples: 20"),  # The default's values.
+        ("multilabel", "spen", "tuned: true"),  # Some methods have no such settings.
+        ("multilabel", "nce", "tuned: true, epochs: 40"),
+        ("multilabel", "dvn", "prediction_steps: 20"),  # As many as without it.
+        # Each is read, though beside the second one the first one has no effect.
+        ("multilabel", "static_margin", "loss_net_epochs: 5, loss_net_from: 'x'"),
+        ("multilabel", "nce_energy", "inference_steps: 30, prediction_steps: 40"),
+        ("segmentation", "nce_independent", "num_fields: 10"),
+        ("segmentation", "regression_anchored", "anchors: false"),
+    ],
+)
+def test_a_setting_without_effect_that_is_no_mistake(library, method, given):
+    evaluated(library, EXPERIMENT[library] % (method, f"{{ {given} }}"))
+
+
+def test_what_a_data_set_lacks_is_not_asked_for():
+    mine = "(lib { dataset(name): { train: 'a', valid: 'b', size: 32 } }).experiment('mine', 'nce', { %s })"
+    assert '"size": 32' in evaluated("segmentation", mine % "crops: false")
+    with pytest.raises(RuntimeError, match="'damping' changes nothing for 'nce' on 'mine'.* crops, .* mirror, "):
+        evaluated("segmentation", mine % "crops: false, damping: 3")
+    with pytest.raises(RuntimeError, match="settings: 'mine' has no 'crop', so 'crops' must be false"):
+        evaluated("segmentation", mine % "")
+
+
+@pytest.mark.parametrize("library, dataset", [("multilabel", "sample"), ("segmentation", "shapes")])
+def test_what_a_method_reads_of_settings_for_several(library, dataset):
+    given = "{ energy_weight: 2, epochs: 3, num_samples: 7, patience: 20, solver_steps: 8 }"
+    found = json.loads(
+        evaluated(library, f"{{ [method]: lib.used('{dataset}', method, {given}) for method in lib.methods }}")
+    )
+    always = {"epochs": 3, "patience": 20}
+    assert found["cross_entropy"] == always
+    assert found["regression"] == {**always, "energy_weight": 2}
+    assert found["nce"] == {**always, "energy_weight": 2, "num_samples": 7}
+    assert found["implicit_cd"] == {**found["nce"], "solver_steps": 8}
+    with pytest.raises(RuntimeError, match="settings: there is no 'ephocs'"):
+        evaluated(library, f"lib.used('{dataset}', 'nce', {{ ephocs: 3 }})")
+
+
+@pytest.mark.parametrize(
+    "kind, unread, read", [("supervised", "num_unlabelled", "batches"), ("semi_supervised", "batches", "num_unlabelled")]
+)
+def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
+    called = f"lib.{kind}(labelled=5, method=lib.method.%s(), training=lib.training + {{ %s }})"
+    method = "cross_entropy" if kind == "supervised" else "rewarded_cd"
+    for name in (unread, "batch_size"):
+        with pytest.raises(RuntimeError, match=f"training: '{name}' changes nothing in '{kind}'; leave it out"):
+            evaluated("citation_tagging", called % (method, f"{name}: 7"))
+    # One object of settings may be for several methods.
+    assert evaluated("citation_tagging", called % (method, f"{read}: 7, loss_net_lr: 1"))
+
+
 @pytest.mark.parametrize("library", DATA)
 def test_misspelt_data(library):
     with pytest.raises(RuntimeError, match="data: there is no 'raeder'; there are dev, "):

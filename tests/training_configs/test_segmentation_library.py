@@ -11,6 +11,7 @@ from PIL import Image
 
 from scripts.measure.configs import library_value, text
 from seal.predictors import SegmentationPredictor
+from seal.samplers import CorrelatedDraws
 from tests.few_epochs import few_epochs
 from tests.segmentation import arrays
 
@@ -20,6 +21,11 @@ CONFIGS = Path(__file__).parents[2] / "training_configs"
 def test_each_method_has_a_config_for_each_data_set():
     names = library_value("segmentation.libsonnet", "[d + '_' + m for d in lib.datasets for m in lib.methods]")
     assert [name for name in names if not (CONFIGS / f"{name}.jsonnet").is_file()] == []
+
+
+def test_the_sampler_has_as_many_fields_by_itself_as_here():
+    fields = library_value("segmentation.libsonnet", "lib.settings('weizmann', 'nce').num_fields")
+    assert CorrelatedDraws().num_fields == fields
 
 
 def experiment(entry, settings="{}"):

@@ -2,6 +2,19 @@
 // Without them, the error would come from somewhere inside a library.
 local listed(names) = std.join(', ', names);
 
+// Whether the config that `build` makes of the settings `all` changes with another value of one of them: with `other`
+// or, as the value may be what is taken without it, with one that is made up.
+local changes(build, all, name, other) =
+  local config = build(all);
+  local value = all[name];
+  local made_up =
+    if value == null then 1
+    else if std.isBoolean(value) then !value
+    else if std.isNumber(value) then value + 1
+    else if std.isString(value) then value + '_'
+    else other;
+  value != other && config != build(all { [name]: other }) || config != build(all { [name]: made_up });
+
 {
   // `given` is an object. `what` names it in the error.
   object(what, given):
@@ -29,6 +42,32 @@ local listed(names) = std.join(', ', names);
     assert !std.isObject(given.scheduler) || std.objectHas(given.scheduler, 'type') :
            "training: 'scheduler' must have a 'type'; null is none";
     self.from('training', given, 'warmup_epochs', 0),
+
+  // The names of the settings `given`, which replace those of `base`, that `build` does not read: they change nothing
+  // in the config that it makes of all settings, neither beside the others that are given nor alone. One whose value is
+  // that of `base` is none of them.
+  idle(given, base, build):
+    assert self.known('settings', given, base);
+    local is_idle(name) =
+      given[name] != base[name]
+      && !changes(build, base + given, name, base[name])
+      && !changes(build, base { [name]: given[name] }, name, base[name]);
+    std.filter(is_idle, std.objectFieldsAll(given)),
+
+  // None is idle. `method` and `dataset` say in the error what config it is.
+  read(given, base, build, method, dataset):
+    local idle = self.idle(given, base, build);
+    local is_read(name) = changes(build, base + given, name, base[name]);
+    std.length(idle) == 0
+    || error "settings: '%s' changes nothing for '%s' on '%s': leave it out; what is read there: %s"
+             % [idle[0], method, dataset, listed(std.filter(is_read, std.objectFieldsAll(base)))],
+
+  // The settings of training `names`, which `kind` of experiment does not read, are as in `like`.
+  unchanged(given, like, names, kind):
+    assert self.known('training', given, like);
+    local changed = [name for name in names if std.objectHasAll(given, name) && given[name] != like[name]];
+    std.length(changed) == 0
+    || error "training: '%s' changes nothing in '%s'; leave it out" % [changed[0], kind],
 
   // A setting is a number that is at least `least`.
   from(what, given, name, least):

@@ -2,6 +2,8 @@
 // Extraction"). `supervised` trains on the first `labelled` references alone, `semi_supervised` on those and, by
 // rewards, on the words of the rest.
 
+local check = import 'check.libsonnet';
+
 // The library of tagging, whose data and training have further fields here.
 local tagging = (import 'tagging.libsonnet') {
   data+: { sample+: { tags: [] } },
@@ -86,8 +88,11 @@ local tagging = (import 'tagging.libsonnet') {
   },
 
   training: tagging.training.default,
+  // The settings of training that an experiment does not read, since it makes batches in another way.
+  unread: { supervised: ['batch_size', 'num_unlabelled'], semi_supervised: ['batch_size', 'batches'] },
 
-  local experiment(data, method, training) =
+  local experiment(data, method, training, kind) =
+    assert check.unchanged(training, $.training, $.unread[kind], kind);
     tagging.experiment(data, $.encoder, method, training) {
       local reader = super.dataset_reader,
       validation_dataset_reader: reader,
@@ -100,7 +105,7 @@ local tagging = (import 'tagging.libsonnet') {
     method=error 'set method: citations.method.cross_entropy() or another',
     training=$.training,
   ):
-    experiment(data, method, training) {
+    experiment(data, method, training, 'supervised') {
       dataset_reader+: { max_instances: labelled },
       data_loader: { batch_size: training.num_labelled, shuffle: true, batches_per_epoch: training.batches },
     },
@@ -111,7 +116,7 @@ local tagging = (import 'tagging.libsonnet') {
     method=$.method.implicit_rewarded_cd(),
     training=$.training,
   ):
-    experiment(data, method, training) {
+    experiment(data, method, training, 'semi_supervised') {
       dataset_reader+: { labelled: labelled },
       data_loader: {
         batch_sampler: {

@@ -24,16 +24,26 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
     assert check.truth('settings', base + settings, 'tuned');
     base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
 
-  experiment(dataset, method, settings={}): {
+  // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
+  // several methods the same.
+  used(dataset, method, settings):
+    local idle = check.idle(settings, defaults(dataset, method, settings), config(dataset, method));
+    { [name]: settings[name] for name in std.objectFields(settings) if !std.member(idle, name) },
+
+  experiment(dataset, method, settings={}):
+    local of = config(dataset, method);
+    assert check.read(settings, defaults(dataset, method, settings), of, method, dataset);
+    of($.settings(dataset, method, settings)),
+
+  // What all settings are without those given: `tuned` may be given for a method that has no such settings.
+  local defaults(dataset, method, settings) =
+    local all = $.settings(dataset, method, settings);
+    $.settings(dataset, method, { tuned: all.tuned }),
+
+  local config(dataset, method) = function(s) {
     local d = $.dataset(dataset),
-    local s = $.settings(dataset, method, settings),
     local dropout = if s.dropout == null then d.net.dropout else s.dropout,
     local layers = d.net.num_layers,
-    // Other methods do not read these two settings.
-    assert s.loss_net_from == null || std.startsWith(method, 'static_') :
-           "settings: 'loss_net_from' is of the static methods, not of '%s'" % method,
-    assert s.task_net_from == null || std.member(['spen', 'nce_energy'], method) :
-           "settings: 'task_net_from' is of 'spen' and 'nce_energy', not of '%s'" % method,
     assert check.from('settings', s, 'restarts', 1),
     local encoder = {
       type: 'feature_mlp',

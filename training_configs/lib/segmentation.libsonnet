@@ -16,12 +16,25 @@ local settings_of = import 'segmentation_settings.libsonnet';
   method(name): choose(methods, name, 'method'),
   settings: settings_of,
 
-  experiment(dataset, method, settings={}): {
+  // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
+  // several methods the same.
+  used(dataset, method, settings):
+    local idle = check.idle(settings, settings_of(dataset, method), config(dataset, method));
+    { [name]: settings[name] for name in std.objectFields(settings) if !std.member(idle, name) },
+
+  experiment(dataset, method, settings={}):
+    local base = settings_of(dataset, method);
+    local of = config(dataset, method);
+    assert check.read(settings, base, of, method, dataset);
+    assert !(base + settings).crops || std.objectHas($.dataset(dataset), 'crop') :
+           "settings: '%s' has no 'crop', so 'crops' must be false" % dataset;
+    of(base + settings),
+
+  local config(dataset, method) = function(s) {
     local d = $.dataset(dataset),
-    local base = settings_of(dataset, method),
-    local s = base + settings,
-    assert check.known('settings', settings, base),
     local resized = std.objectHas(d, 'resize'),
+    // null, where there is none, is not in a config that `experiment` returns.
+    local crop = std.get(d, 'crop'),
     local reader = { type: 'seal_segmentation', [if resized then 'resize']: d.resize },
     local parts = $.method(method)(
       s,
@@ -34,13 +47,13 @@ local settings_of = import 'segmentation_settings.libsonnet';
     random_seed: s.seed,
     numpy_seed: s.seed,
     pytorch_seed: s.seed,
-    dataset_reader: reader { [if s.crops then 'crop']: d.crop, mirror: s.mirror },
+    dataset_reader: reader { [if s.crops then 'crop']: crop, mirror: s.mirror },
     validation_dataset_reader: reader,
     train_data_path: d.train,
     validation_data_path: d.valid,
     model: {
       type: 'seal_segmentation',
-      output_space: { type: 'binary_mask', size: if s.crops then d.crop else if resized then d.resize else d.size },
+      output_space: { type: 'binary_mask', size: if s.crops then crop else if resized then d.resize else d.size },
       crops_per_side: s.crops_per_side,
     } + parts.model,
     data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },

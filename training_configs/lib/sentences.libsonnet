@@ -9,7 +9,7 @@
     // Any optimizer of AllenNLP, with its settings, such as `weight_decay`.
     task_net_optimizer: { type: 'fused_adamw' },
     loss_net_optimizer: { type: 'fused_adamw' },
-    // The learning rate of everything above the encoders; null: that of the encoder of the same player.
+    // The learning rate of everything above the encoders of inputs; null: that of the encoder of the same player.
     head_lr: null,
     grad_norm: 10.0,
     scheduler: null,
@@ -23,11 +23,16 @@
   experiment(data, encoder, model, training, validation_metric): {
     local with_task_net = std.objectHas(model, 'task_net'),
     local with_loss_net = std.objectHas(model, 'loss_net'),
+    // A stacked network's encoder reads tags, and starts at random.
+    local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
+    local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
+    // Where a parameter's name has one of these, it is above the encoders.
+    local above = ['head', 'crf', 'energies'] + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else [],
     local player(lr, optimizer) = {
       optimizer: optimizer {
         lr: lr,
         [if training.head_lr != null then 'parameter_groups']: [
-          [['head', 'crf', 'energies'], { lr: training.head_lr }],
+          [above, { lr: training.head_lr }],
         ],
       },
       grad_norm: training.grad_norm,

@@ -42,8 +42,10 @@ ARGUMENTS = {
 
 @lru_cache(maxsize=None)
 def library() -> Dict[str, Any]:
-    """The data and the settings of training, in one evaluation of jsonnet."""
-    return library_value("citation_tagging.libsonnet", "{ data: lib.data.cora, training: lib.training }")
+    """The data, the settings of training, and which of them a kind does not read, in one evaluation of jsonnet."""
+    return library_value(
+        "citation_tagging.libsonnet", "{ data: lib.data.cora, training: lib.training, unread: lib.unread }"
+    )
 
 
 def data() -> Dict[str, Optional[str]]:
@@ -60,7 +62,8 @@ def setting_names(method: str) -> List[str]:
 
 
 def experiment(labelled: int, method: str, kind: str, settings: Settings) -> str:
-    more = dict(settings.more)
+    # The library refuses those that this kind does not read; they may be for methods of the other kind.
+    more = {name: value for name, value in settings.more if name not in library()["unread"][kind]}
     arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
     return f"local citations = import {text(settings.library + '/citation_tagging.libsonnet')};\n\n" + call(

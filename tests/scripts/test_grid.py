@@ -1,0 +1,48 @@
+"""The text of a config has the settings that its method reads, and no others: the library would refuse them."""
+
+import json
+
+import _jsonnet
+import pytest
+
+from scripts.measure.configs import setting_value
+from scripts.measure.grid import Grid
+from scripts.measure.suite import LIBRARY_FOLDER, Settings, UserError
+
+
+def written(family, dataset, method, **more):
+    settings = Settings(LIBRARY_FOLDER.as_posix(), seed=2, epochs=5, fraction=1.0, more=tuple(more.items()))
+    return Grid(family).experiment(dataset, method, settings)
+
+
+@pytest.mark.parametrize("family, dataset", [("multilabel", "sample"), ("segmentation", "shapes")])
+def test_a_config_has_what_its_method_reads(family, dataset):
+    more = {"energy_weight": "7", "patience": "1 + 2", "solver_steps": "9"}
+    for method, names in {
+        "cross_entropy": ["patience"],
+        "nce": ["energy_weight", "patience"],
+        "implicit_cd": ["energy_weight", "patience", "solver_steps"],
+    }.items():
+        text = written(family, dataset, method, **more)
+        inside = ", ".join(["epochs: 5", "seed: 2", *(f"{name}: {more[name]}" for name in names)])
+        assert text.endswith(f"{family}.experiment('{dataset}', '{method}', settings={{ {inside} }})\n")
+        config = json.loads(_jsonnet.evaluate_snippet("config", text))
+        assert (config["trainer"]["num_epochs"], config["trainer"]["patience"], config["numpy_seed"]) == (5, 3, 2)
+        assert config["model"].get("task_loss", {}).get("energy_weight") == (None if method == "cross_entropy" else 7)
+
+
+def test_what_a_method_need_not_read_stays():
+    # The default's value, and `tuned`, which asks for settings that a method may not have.
+    text = written("multilabel", "sample", "cross_entropy", num_samples="20", tuned="true")
+    assert "{ epochs: 5, seed: 2, num_samples: 20, tuned: true }" in text
+
+
+def test_a_value_may_name_the_library():
+    value = "multilabel.settings('bibtex', 'nce').energy_weight"
+    assert setting_value(value, "multilabel") == 5
+    assert f"energy_weight: {value}" in written("multilabel", "sample", "nce", energy_weight=value)
+
+
+def test_settings_that_the_library_refuses():
+    with pytest.raises(UserError, match="--settings: the config cannot be evaluated with them .*'restarts' must be"):
+        written("multilabel", "sample", "nce", restarts="0")

@@ -1,0 +1,79 @@
+"""What the libraries of tagging, SRL and texts share: which weights a transformer's small learning rate is not for."""
+
+import json
+import re
+from pathlib import Path
+
+import _jsonnet
+import pytest
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from transformers import PreTrainedModel
+
+import seal  # noqa: F401
+from tests.tiny_bert import save_tiny_bert
+
+LIBRARIES = Path(__file__).parents[2] / "training_configs" / "lib"
+TAGS = ["O", "B-A", "B-V"]
+Q = "{ type: 'lstm', input_size: 6, hidden_size: 4 }"
+CASES = [
+    ("tagging", "cross_entropy()", ""),
+    ("tagging", "crf()", ""),
+    ("tagging", "nce()", "energies=lib.energies(lib.whole.ge_c)"),
+    ("tagging", "nce(share_encoder=true)", ""),
+    ("tagging", "compound_separated()", ""),
+    ("tagging", "compound_shared()", ""),
+    ("tagging", "compound_stacked()", ""),
+    ("tagging", f"compound_stacked(q={Q})", ""),
+    ("tagging", "spen()", ""),
+    ("srl", "crf()", ""),
+    ("srl", "margin()", ""),
+    ("text", "nce()", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return save_tiny_bert(tmp_path_factory.mktemp("tiny_bert"), ["rose", "sells"])
+
+
+def config_of(library, bert, method, more, head_lr="0.25"):
+    return json.loads(
+        _jsonnet.evaluate_snippet(
+            "test",
+            f"""
+            local lib = import '{(LIBRARIES / library).as_posix()}.libsonnet';
+            lib.experiment(lib.data.sample, lib.encoder.transformer('{bert}'), lib.method.{method},
+              lib.training.default {{ head_lr: {head_lr} }}, {more})""",
+        )
+    )
+
+
+@pytest.mark.parametrize("library, method, more", CASES)
+def test_what_starts_at_random_has_the_rate_of_heads(bert, library, method, more):
+    config = config_of(library, bert, method, more)
+    vocab = Vocabulary.empty()
+    for namespace in ("tags", "srl_tags", "labels"):
+        vocab.add_tokens_to_namespace(TAGS, namespace)
+    model = Model.from_params(Params(config["model"]), vocab=vocab)
+    pretrained = {
+        id(weight)
+        for part in model.modules()
+        if isinstance(part, PreTrainedModel)
+        for weight in part.parameters()
+    }
+    assert pretrained
+    players = [player for player in ("task_net", "loss_net") if player in config["trainer"]]
+    assert players
+    for player in players:
+        ((patterns, changed),) = config["trainer"][player]["optimizer"]["parameter_groups"]
+        assert changed == {"lr": 0.25}
+        # As `make_parameter_groups` of AllenNLP looks for them.
+        head = {name for name, _ in model.named_parameters() if any(re.search(part, name) for part in patterns)}
+        assert head == {name for name, weight in model.named_parameters() if id(weight) not in pretrained}
+
+
+def test_without_a_rate_of_heads_there_is_one_group(bert):
+    trainer = config_of("tagging", bert, f"compound_stacked(q={Q})", "", head_lr="null")["trainer"]
+    assert all("parameter_groups" not in trainer[player]["optimizer"] for player in ("task_net", "loss_net"))
