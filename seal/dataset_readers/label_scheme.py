@@ -107,9 +107,9 @@ class LabelScheme:
 
     def check_placed(self, labels: List[str], file_path: str) -> None:
         """
-        Checks that the taxonomy has labels of the texts: one of other labels, or of the same labels in another
-        spelling, would give no text an ancestor. Without a list of labels, a path with few of them says little of the
-        taxonomy: they may be the very ones that stand alone.
+        Checks that the taxonomy is one of the texts' labels. A taxonomy of other labels, or of other spellings, would
+        add no ancestors. Without a list of labels, a few labels are not enough evidence: a taxonomy may lack those that
+        have no ancestors.
 
         # Parameters
 

@@ -32,10 +32,10 @@ def best_threshold(probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: fl
     # Returns
 
     `float`
-        In (0, 1): midway between the lowest probability taken and the highest one left (1 where nothing is
-        taken, 0 where nothing is left), so that it is as far as it can be from both in other data. It is
-        exact in the type of `probabilities`: comparing in that type takes just these labels. Where several
-        are equally good, one of them.
+        In (0, 1): midway between the lowest probability that is taken (1 if none is) and the highest one that
+        is not (0 if all are), because in other data the probabilities on both sides move. It is a number of
+        the type of `probabilities`, so comparing in that type takes just these labels. Where several
+        thresholds are equally good, one of them.
 
     # Raises
 
