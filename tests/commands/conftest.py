@@ -1,5 +1,6 @@
 """Taggers for the tests of the sub-commands, trained once for all of them."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -21,18 +22,24 @@ def tagged(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tagger(tagged, tmp_path_factory):
-    """A function that takes the name of a config, and gives its archive after one epoch of training."""
+    """
+    A function that takes the name of a config, and other energies than the config's if wanted, and gives its archive
+    after one epoch of training.
+    """
     found = {}
 
-    def train(name):
-        if name not in found:
+    def train(name, energies=None):
+        wanted = (name, json.dumps(energies))
+        if wanted not in found:
             params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
+            if energies is not None:
+                params["model"]["loss_net"]["energies"] = energies
             params["trainer"]["num_epochs"] = 1
             params["train_data_path"] = params["validation_data_path"] = str(tagged)
             folder = tmp_path_factory.mktemp(name) / "run"
             train_model(Params(params), str(folder))
-            found[name] = folder / "model.tar.gz"
-        return found[name]
+            found[wanted] = folder / "model.tar.gz"
+        return found[wanted]
 
     return train
 

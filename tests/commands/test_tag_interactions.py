@@ -6,6 +6,7 @@ from collections import Counter
 import torch
 from allennlp.models.archival import load_archive
 
+from seal.commands.archives import loader_of
 from tests.commands.written import rows_of
 
 
@@ -55,5 +56,27 @@ def test_tag_interactions(tagger, tagged, tmp_path, run, allennlp_logging):
 
 
 def test_tag_interactions_without_a_task_net(tagger, tagged, tmp_path, run, allennlp_logging):
-    run("tag-interactions", tagger("tagging_spen"), tagged, "--output", tmp_path)
-    assert matrix_of(tmp_path / "negative_cross_hessian.csv")[1].isfinite().all()
+    """At the outputs that inference finds, on which the derivatives of a language model of tags depend."""
+    energies = [{"type": "local"}, {"type": "tag_language_model", "embedding_dim": 4, "hidden_dim": 5}]
+    path, few = tagger("tagging_spen", energies), tmp_path / "few.tsv"
+    few.write_text("\n\n".join(tagged.read_text().split("\n\n")[:3]) + "\n")
+    run("tag-interactions", path, few, "--output", tmp_path / "out")
+    negative = matrix_of(tmp_path / "out" / "negative_cross_hessian.csv")[1]
+    archive = load_archive(str(path))
+    model = archive.model.eval()
+    (batch,) = loader_of(archive, str(few))
+    state = model.task_state(**batch)
+    features, inferred = model.frozen_features(state), model.infer(state)
+
+    def minus_hessian(outputs):
+        def energy(moved):
+            return model.loss_net(features, moved.unsqueeze(1), state.mask).sum()
+
+        # shape: (sentences, words, tags, sentences, words, tags)
+        hessian = torch.autograd.functional.hessian(energy, outputs)
+        pairs = [(row, t) for row, tags in enumerate(tags_of(few)) for t in range(len(tags) - 1)]
+        return -sum(hessian[row, t, :, row, t + 1] for row, t in pairs) / len(pairs)
+
+    assert torch.allclose(negative, minus_hessian(inferred), rtol=1e-3, atol=1e-6)
+    elsewhere = minus_hessian(model.output_space.relax(state.logits, state.mask).squeeze(1))
+    assert not torch.allclose(negative, elsewhere, rtol=0.1, atol=1e-5)

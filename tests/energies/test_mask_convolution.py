@@ -1,6 +1,7 @@
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.nn import Activation
 from torch.nn import functional as F
 
 from seal.energies import LocalEnergy, MaskConvolutionEnergy
@@ -38,6 +39,18 @@ def test_it_is_a_net_of_image_and_mask_together():
             hidden = F.silu(weights["_layers.0.weight"] @ hidden + weights["_layers.0.bias"])
             value = weights["_last.weight"][0] @ hidden + weights["_last.bias"][0]
             assert found[b, k].item() == pytest.approx(value.item())
+
+
+def test_an_activation_of_choice():
+    """Under the identity the energy is affine in the mask."""
+    encoder, energy, images = parts(activation=Activation.by_name("linear")())
+    condition, masks = energy.condition(encoder({"image": images})), torch.rand(2, 2, 6, 5, dtype=torch.double)
+    middle = energy(condition, masks.mean(dim=1, keepdim=True)).squeeze(1)
+    assert torch.allclose(middle, energy(condition, masks).mean(dim=1))
+    curved = parts()[1]
+    assert not torch.allclose(
+        curved(condition, masks.mean(dim=1, keepdim=True)).squeeze(1), curved(condition, masks).mean(dim=1)
+    )
 
 
 def test_dropout_is_of_training():

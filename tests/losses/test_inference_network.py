@@ -4,7 +4,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.losses import InferenceNetworkLoss, NetTerms, TaskLoss
-from seal.scores import L1Cost
+from seal.scores import HammingCost, L1Cost
 from tests.spine import mask_of, tag_sequence
 
 DOUBLE = {"dtype": torch.double, "requires_grad": True}
@@ -87,6 +87,9 @@ def test_its_cost_is_that_of_the_margin():
     outputs = torch.randn(2, 2, 3, 3).softmax(dim=-1) * mask[:, None, :, None]
     found = InferenceNetworkLoss().cost(space, outputs, gold, mask)
     assert torch.equal(found, L1Cost()(space, outputs, gold, mask))
+    # A wrong token counts once in place of twice.
+    chosen = InferenceNetworkLoss(HammingCost()).cost(space, outputs, gold, mask)
+    assert torch.allclose(2 * chosen, found) and found.any()
     assert TaskLoss().cost(space, outputs, gold, mask) is None
 
 

@@ -37,9 +37,24 @@ def test_printed_oracles(energy, loss, gradient):
     assert value == pytest.approx(loss) and found == gradient
 
 
-def test_a_worked_example():
-    for energy, cost in zip((0.5, -0.2, 1.3), (0.4, 0.7, 0.25)):
-        assert margin(-1.0, [energy], cost) == (0.0, [0.0, 0.0])
+@pytest.mark.parametrize(
+    "energy, cost, loss",
+    [
+        # .4 - .5 - 1 = -1.1, .7 + .2 - 1 = -.1 and .25 - 1.3 - 1 = -2.05: no hinge is open.
+        (0.5, 0.4, 0.0),
+        (-0.2, 0.7, 0.0),
+        (1.3, 0.25, 0.0),
+        # .7 + .9 - 1
+        (-0.9, 0.7, 0.6),
+        # .25 + 1.3 - 1
+        (-1.3, 0.25, 0.55),
+        # 1.2 - .1 - 1: the candidate's energy is above 0.
+        (0.1, 1.2, 0.1),
+    ],
+)
+def test_a_worked_example(energy, cost, loss):
+    value, gradient = margin(-1.0, [energy], cost)
+    assert value == pytest.approx(loss) and gradient == ([1.0, -1.0] if loss else [0.0, 0.0])
 
 
 def test_candidates_are_summed():

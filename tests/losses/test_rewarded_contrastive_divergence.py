@@ -5,7 +5,7 @@ import torch
 
 from seal.losses import ContrastiveDivergenceLoss, RewardedContrastiveDivergenceLoss
 from seal.output_spaces import RewardedCandidates
-from seal.scores import OneMinusScore, TokenAccuracy
+from seal.scores import L1Cost, OneMinusScore, TokenAccuracy
 from tests.spine import mask_of, tag_sequence
 
 
@@ -37,6 +37,9 @@ def test_rows_with_gold_have_the_plain_loss():
     candidates = candidates_of(given["gold"], [True] * 3, torch.zeros(3, 5), torch.rand(3, 5))
     plain = ContrastiveDivergenceLoss(OneMinusScore(TokenAccuracy()))(candidates=candidates, **given)
     assert torch.equal(RewardedContrastiveDivergenceLoss()(candidates=candidates, **given), plain)
+    chosen = RewardedContrastiveDivergenceLoss(L1Cost())(candidates=candidates, **given)
+    assert torch.equal(chosen, ContrastiveDivergenceLoss(L1Cost())(candidates=candidates, **given))
+    assert not torch.isclose(chosen, plain).any()
 
 
 def test_other_rows_have_the_reward_for_a_cost_and_ties_say_nothing():

@@ -114,6 +114,7 @@ def test_extreme_logits(scale):
 
 
 def test_mistakes():
+    assert CorrelatedDraws(num_samples=1, num_fields=1).gives_log_prob
     for settings in ({"num_samples": 0}, {"num_fields": 0}, {"std": -1.0}, {"temperature": 0.0}):
         with pytest.raises(ConfigurationError, match=next(iter(settings))):
             CorrelatedDraws(**settings)

@@ -71,6 +71,13 @@ def test_draws_of_gold_stay():
 def test_a_number_that_is_none():
     with pytest.raises(ConfigurationError, match="sampler.num_samples"):
         DiscreteSampler(0)
+    assert DiscreteSampler(1)(problem_of()).log_count.tolist() == [[0.0], [0.0]]
+
+
+def test_the_noise_of_a_ranking_loss_needs_what_it_gives():
+    """What a model checks as it is built: only draws whose log-probability is known are noise."""
+    assert DiscreteSampler.gives_log_prob and NceRankingLoss.needs_noise_log_prob
+    assert not RankingLoss.needs_noise_log_prob
 
 
 def test_no_instance():

@@ -86,3 +86,4 @@ def test_a_space_that_there_is_not(space):
 def test_settings_that_make_no_sense(settings):
     with pytest.raises(ConfigurationError, match="sampler: num_samples"):
         GaussianPerturbation(**settings)
+    assert GaussianPerturbation(num_samples=1).num_samples == 1

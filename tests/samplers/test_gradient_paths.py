@@ -51,6 +51,7 @@ def test_each_candidate_has_the_gradient_of_its_source():
     sources = ("task_net", "constant", "cost_augmented_net")
     candidates = Candidates(outputs.detach(), sources=sources)
     found = with_gradient(candidates, logits, space, cost_augmented=other)
+    assert torch.equal(found.outputs, candidates.outputs)
     weights = torch.randn(2, 3, 3, dtype=torch.double)
     for like in (logits, other):
         expected = torch.autograd.grad((outputs * weights).sum(), like, retain_graph=True)[0]
@@ -96,6 +97,11 @@ def test_there_are_as_many_relaxed_draws_however_many_are_equal():
         log_count = torch.tensor(counts).log()
         candidates = Candidates(torch.ones(2, log_count.shape[1], 4), log_count=log_count)
         assert with_gradient(candidates, logits, label_set(4), through="relaxed").outputs.shape == (2, 20, 4)
+    # A batch of one instance; and draws that are not merged.
+    merged = Candidates(torch.ones(1, 2, 4), log_count=torch.tensor([[19.0, 1.0]]).log())
+    assert with_gradient(merged, logits[:1], label_set(4), through="relaxed").outputs.shape == (1, 20, 4)
+    single = Candidates(torch.ones(2, 7, 4))
+    assert with_gradient(single, logits, label_set(4), through="relaxed").outputs.shape == (2, 7, 4)
 
 
 def test_tag_sequences_get_one_hot_draws():

@@ -57,6 +57,7 @@ def test_padding_stays_as_it_was_whatever_it_is_worth():
 
 
 def test_mistakes():
+    RewardSearch(rounds=0, flips=1)
     for settings in ({"rounds": -1}, {"flips": 0}):
         with pytest.raises(ConfigurationError, match="^model.search: "):
             RewardSearch(**settings)

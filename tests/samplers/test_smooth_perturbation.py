@@ -34,6 +34,18 @@ def test_the_clean_output_and_discrete_masks():
     assert torch.equal(masks[:, 0], (logits >= 0).float()) and not torch.equal(masks[:, 1], masks[:, 0])
 
 
+def test_a_width_of_0_is_white_noise():
+    torch.manual_seed(0)
+    logits = torch.zeros(1, 30, 30)
+    outputs = SmoothPerturbation(num_samples=4, width=0.0)(problem(logits)).outputs
+    left, right = outputs[..., :-1].logit().flatten(), outputs[..., 1:].logit().flatten()
+    # 3480 pairs: the standard error of their correlation is .017.
+    assert abs(float(torch.corrcoef(torch.stack([left, right]))[0, 1])) < 0.08
+    smooth = SmoothPerturbation(num_samples=4, width=1.0)(problem(logits)).outputs
+    left, right = smooth[..., :-1].logit().flatten(), smooth[..., 1:].logit().flatten()
+    assert float(torch.corrcoef(torch.stack([left, right]))[0, 1]) > 0.5
+
+
 def test_mistakes():
     with pytest.raises(ConfigurationError, match="sampler.width: at least 0"):
         SmoothPerturbation(width=-1.0)

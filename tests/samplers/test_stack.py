@@ -3,16 +3,24 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.losses import RankingLoss
-from seal.output_spaces import Candidates
-from seal.samplers import DiscreteSampler, GaussianPerturbation, GoldSampler, SamplingProblem, StackedSampler
-from seal.samplers import TaskNetOutputSampler
+from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates
+from seal.samplers import (
+    CostAugmentedOutputSampler,
+    DiscreteSampler,
+    GaussianPerturbation,
+    GoldSampler,
+    SamplingProblem,
+    StackedSampler,
+    TaskNetOutputSampler,
+)
 from tests.spine import mask_of, one_hot, tag_sequence
 
 
 def problem_of():
     torch.manual_seed(0)
-    logits = torch.randn(2, 3, 2, dtype=torch.double)
-    return SamplingProblem(logits, torch.tensor([[0, 1, 1], [1, 0, 0]]), mask_of([3, 1]), tag_sequence(2))
+    logits, augmented = torch.randn(2, 2, 3, 2, dtype=torch.double)
+    gold = torch.tensor([[0, 1, 1], [1, 0, 0]])
+    return SamplingProblem(logits, gold, mask_of([3, 1]), tag_sequence(2), cost_augmented=augmented)
 
 
 def test_mixed_forms_and_counts():
@@ -30,13 +38,21 @@ def test_mixed_forms_and_counts():
     assert stacked.log_count[:, 0].tolist() == stacked.log_count[:, -1].tolist() == [0, 0]
     assert stacked.log_count.exp().sum(dim=1).tolist() == pytest.approx([14, 14])
     assert stacked.noise_log_prob is None and not StackedSampler.gives_log_prob
+    assert stacked.sources == (CONSTANT, *[TASK_NET] * (width + 1))
 
 
 def test_discrete_parts_stay_discrete():
     problem = problem_of()
-    stacked = StackedSampler([GoldSampler(), DiscreteSampler(3, merge=False)])(problem)
-    assert stacked.outputs.shape == (2, 4, 3) and stacked.outputs.dtype == torch.long
+    draws = seeded(DiscreteSampler(3, merge=False), problem).outputs
+    stacked = seeded(StackedSampler([GoldSampler(), DiscreteSampler(3, merge=False)]), problem)
+    assert stacked.outputs.dtype == torch.long
+    assert torch.equal(stacked.outputs, torch.cat([problem.gold.unsqueeze(1), draws], dim=1))
     assert stacked.log_count is None
+
+
+def seeded(sampler, problem):
+    torch.manual_seed(1)
+    return sampler(problem)
 
 
 def test_the_loss_of_a_stack_is_that_of_all_draws():
@@ -53,9 +69,23 @@ def test_the_loss_of_a_stack_is_that_of_all_draws():
 
 
 def test_a_stack_of_stacks():
+    problem = problem_of()
+    noisy, gold = seeded(GaussianPerturbation(2), problem).outputs, one_hot(problem.gold, 2).unsqueeze(1)
     inner = StackedSampler([GaussianPerturbation(2), GoldSampler()])
-    outer = StackedSampler([inner, GoldSampler()])(problem_of())
-    assert isinstance(outer, Candidates) and outer.outputs.shape == (2, 4, 3, 2)
+    outer = seeded(StackedSampler([inner, CostAugmentedOutputSampler(), GoldSampler()]), problem)
+    augmented = problem.output_space.relax(problem.cost_augmented, problem.mask)
+    assert isinstance(outer, Candidates) and outer.log_count is None
+    real = problem.mask[:, None, :, None]
+    assert torch.equal(outer.outputs * real, torch.cat([noisy, gold, augmented, gold], dim=1) * real)
+    # An implicit gradient flows to the network that a candidate comes from, and into none through gold.
+    assert outer.sources == (TASK_NET, TASK_NET, CONSTANT, COST_AUGMENTED_NET, CONSTANT)
+
+
+def test_a_stack_needs_what_its_parts_need():
+    parts = [GoldSampler(), TaskNetOutputSampler(), CostAugmentedOutputSampler()]
+    for chosen, task_net, cost_augmented in [([0], False, False), ([0, 1], True, False), ([2, 0], False, True)]:
+        stack = StackedSampler([parts[index] for index in chosen])
+        assert (stack.needs_task_net, stack.needs_cost_augmented) == (task_net, cost_augmented)
 
 
 def test_an_empty_stack():

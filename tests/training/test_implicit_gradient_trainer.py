@@ -424,19 +424,24 @@ def test_the_span_of_a_batch_is_enough(tmp_path):
     assert trainer.model.get_metrics()["solver_steps"] == count - 6 * 4
 
 
-def test_a_loss_that_is_not_finite_ends_in_a_sentence(tmp_path):
-    trainer = build(tmp_path)
+@pytest.mark.parametrize(
+    "player, told",
+    [
+        (LOSS_NET, "the outer loss is nan at batch 1 of epoch 0, so training stops"),
+        (TASK_NET, "task_net's output is no longer finite at batch 1 of epoch 0, so training stops"),
+    ],
+)
+def test_a_loss_that_is_not_finite_ends_in_a_sentence(tmp_path, player, told):
+    """And before either player is moved."""
+    # The loss-net is first: after a task-net step, a loss-net that is not finite would have spoilt the task-net.
+    trainer = build(tmp_path, first="loss_net")
     with torch.no_grad():
-        next(iter(trainer.parameters_of(LOSS_NET).values())).fill_(float("nan"))
-    part = MicroBatch(next(iter(trainer.data_loader)))
+        next(iter(trainer.parameters_of(player).values())).view(-1)[0] = float("nan")
     before = weights(trainer)
-    with pytest.raises(NonFiniteLoss, match="the outer loss is nan at batch 1 of epoch 0, so training stops"):
-        trainer._loss(LOSS_NET, part, one_pass=False)
-    assert all(torch.equal(v, before[n]) or not torch.isfinite(v).all() for n, v in weights(trainer).items())
-    with torch.no_grad():
-        next(iter(trainer.parameters_of(TASK_NET).values())).fill_(float("nan"))
-    with pytest.raises(NonFiniteLoss, match="task_net's output is no longer finite"):
-        trainer._loss(LOSS_NET, part, one_pass=False)
+    with pytest.raises(NonFiniteLoss, match=told):
+        trainer.train()
+    after = weights(trainer)
+    assert all(torch.equal(value.nan_to_num(7.0), after[name].nan_to_num(7.0)) for name, value in before.items())
 
 
 def test_a_frozen_loss_net(tmp_path):
@@ -522,9 +527,34 @@ def last_layers_gradients(folder, use_amp, refuse=False):
 
 
 def test_mixed_precision_trains(tmp_path):
+    """In bfloat16 inside the encoders, at each player's turn; around them, an implicit gradient turns it off."""
     warm_up = [{"epochs": 1, "energy": False}, {}]
-    metrics = build(tmp_path, epochs=2, use_amp=True, phases=warm_up, **LAST_LAYER).train()
-    assert metrics["training_implicit_norm"] > 0
+    trainer = build(tmp_path, epochs=2, use_amp=True, phases=warm_up, **LAST_LAYER)
+    inside, around, energies, validated = set(), set(), set(), set()
+
+    def at():
+        return trainer._epochs_completed, trainer.optimizer.turn
+
+    def note_inside(module, arguments, output):
+        (inside if trainer.model.training else validated).add((*at(), output.dtype))
+
+    def note_around(module, arguments):
+        if trainer.model.training:
+            around.add((*at(), torch.is_autocast_enabled("cpu")))
+
+    for net in (trainer.model.task_net, trainer.model.loss_net):
+        net.register_forward_pre_hook(note_around)
+        for layer in net.encoder.modules():
+            if isinstance(layer, torch.nn.Linear):
+                layer.register_forward_hook(note_inside)
+    for energy in trainer.model.loss_net.energies:
+        energy.register_forward_hook(lambda module, arguments, output: energies.add(output.dtype))
+    assert trainer.train()["training_implicit_norm"] > 0
+    turns = [(epoch, player) for epoch in (0, 1) for player in (TASK_NET, LOSS_NET)]
+    assert inside == {(*turn, torch.bfloat16) for turn in turns}
+    # The first phase has no implicit gradient.
+    assert around == {(*turn, turn != (1, LOSS_NET)) for turn in turns}
+    assert energies == {torch.float} and {dtype for *_, dtype in validated} == {torch.float}
 
 
 def test_mixed_precision_ends_with_an_error_inside(tmp_path):
