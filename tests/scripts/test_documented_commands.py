@@ -1,15 +1,19 @@
-"""The scripts take every command of README and docs/measurements.md as it is written there."""
+"""The scripts and `allennlp` take every command of README and docs/ as it is written there."""
 
+import inspect
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import _jsonnet
 import pytest
+from allennlp.commands import parse_args
+from allennlp.common import Params
 
-from scripts import benchmark, reproduce
+from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_implicit,
     bench_multilabel,
@@ -19,9 +23,10 @@ from scripts.measure import (
     bench_tagging,
     bench_text,
 )
+from seal import predictors
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/measurements.md")
+PAGES = ("README.md", "data/README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
 BENCHMARKS = {
     "srl": (bench_srl, "SrlBenchmark"),
     "multilabel": (bench_multilabel, "MultilabelBenchmark"),
@@ -30,6 +35,7 @@ BENCHMARKS = {
     "tagging": (bench_tagging, "TaggingBenchmark"),
     "segmentation": (bench_segmentation, "SegmentationBenchmark"),
 }
+PARSERS = {"tune": tune, "refine": refine, "trajectories": trajectories, "make_word_vectors": make_word_vectors}
 
 
 def commands(text, script):
@@ -60,9 +66,11 @@ def test_commands_are_found():
     text += "python scripts/a.py --c 'x y' \\\n    --d   # as well\n```\n"
     assert commands(text, "a") == [["--b", "1"], ["--c", "x y", "--d"]]
     assert commands("`python scripts/a.py` and `python scripts/b.py --c`", "a") == []
-    for page in PAGES:
+    for page in ("docs/running.md", "docs/measurements.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert commands(text, "reproduce") and commands(text, "benchmark")
+    for script in PARSERS:
+        assert documented(script)
 
 
 def evaluated(run):
@@ -115,3 +123,63 @@ def test_a_benchmark_that_is_none_is_refused(suite, tmp_path, capsys):
     assert suite in BENCHMARKS
     assert benchmark.main(["--suite", suite, "--methods", "nse", "--out", str(tmp_path)]) == 2
     assert "there is no 'nse'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "script, arguments",
+    [pytest.param(name, *given.values, id=f"{name}: {given.id}") for name in PARSERS for given in documented(name)],
+)
+def test_other_scripts_take_it(script, arguments):
+    PARSERS[script].parser().parse_args(arguments)
+
+
+def allennlp_commands(text):
+    """The arguments of each call of `allennlp` that has some, as in `commands`; what is piped into it is left out."""
+    # Comments first, as they may have an apostrophe. Arguments in quotes go over lines.
+    joined = re.sub(r"\\\n\s*", " ", re.sub(r"(?<=\S) +# .*", "", text))
+    found = re.findall(r"\ballennlp ((?:train|evaluate|predict|\w+-\w+) (?:'[^']*'|[^'\n`])+)", joined)
+    return [shlex.split(arguments) for arguments in found]
+
+
+ALLENNLP = [
+    pytest.param(arguments, id=f"{page}: {' '.join(arguments)}")
+    for page in PAGES
+    for arguments in allennlp_commands((ROOT / page).read_text(encoding="utf-8"))
+]
+
+
+def test_calls_of_allennlp_are_found():
+    text = "`allennlp train a.jsonnet -s b` and\n```sh\nallennlp predict m - --predictor-args '{\"a\":\n 1}'  # so\n```\n"
+    found = [["train", "a.jsonnet", "-s", "b"], ["predict", "m", "-", "--predictor-args", '{"a":\n 1}']]
+    assert allennlp_commands(text) == found
+    assert {given.values[0][0] for given in ALLENNLP} >= {
+        "train",
+        "evaluate",
+        "predict",
+        "label-interactions",
+        "tag-interactions",
+        "compare-networks",
+    }
+    for page in ("README.md", "docs/srl.md", "docs/multilabel.md", "docs/text.md", "docs/tagging.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert {"train", "predict"} <= {arguments[0] for arguments in allennlp_commands(text)}
+
+
+def takes(name):
+    """Whether a predictor of this package has an argument of this name."""
+    classes = [found for found in vars(predictors).values() if inspect.isclass(found)]
+    return any(name in inspect.signature(found.__init__).parameters for found in classes)
+
+
+@pytest.mark.parametrize("arguments", ALLENNLP)
+def test_allennlp_takes_it(arguments, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
+    _, given = parse_args(prog="allennlp")
+    overrides = getattr(given, "overrides", None) or "{}"
+    assert isinstance(json.loads(overrides), dict)
+    for name in json.loads(getattr(given, "predictor_args", None) or "{}"):
+        assert takes(name), name
+    if arguments[0] == "train":
+        config = Params.from_file(given.param_path, overrides)
+        assert all(config.get(part) is not None for part in {key.partition(".")[0] for key in json.loads(overrides)})
