@@ -167,7 +167,8 @@ BOTH = dict(labels=["red", "big"], **DROP)
          "dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both."),
         (dict(missing="median"), "dataset_reader.missing must be 'mean', 'zero' or 'error', found 'median'."),
         (dict(label_xml="none.xml"),
-         "none.xml: there is no such file; put the data there, or set the data path of the config to where it is."),
+         "none.xml: there is no such file; put the data there (see data/README.md), or set the data path of the config "
+         "to where it is."),
     ],
 )  # fmt: skip
 def test_errors(tmp_path, options, message):
