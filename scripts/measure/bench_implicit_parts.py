@@ -75,7 +75,7 @@ class LinearProblem:
 
     def __init__(self, batch: TensorDict) -> None:
         trainer = build_trainer("cd_neumann_5", [batch])
-        model, inner = trainer.model, trainer._parameters_of(TASK_NET)
+        model, inner = trainer.model, trainer.parameters_of(TASK_NET)
         layout = ParameterLayout(inner)
         products = loss_products(lambda: model.joint_loss(batch), layout)
         generator = torch.Generator().manual_seed(0)

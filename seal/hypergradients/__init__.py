@@ -38,7 +38,7 @@ from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.neumann import NeumannSeries
 from seal.hypergradients.nystroem import NystroemInverse
 from seal.hypergradients.parameter_layout import ParameterLayout
-from seal.hypergradients.products import LossProducts
+from seal.hypergradients.products import LossProducts, NonFiniteValue
 from seal.hypergradients.sherman_morrison import ShermanMorrison
 from seal.hypergradients.solver import InverseHessianVector, Solution
 from seal.hypergradients.unrolled import UnrolledHypergradient, unrolled_hypergradient

@@ -123,7 +123,7 @@ def hypergradient(
     # Raises
 
     `ConfigurationError` where something is missing or frozen, a loss depends on none of its parameters, or has
-    no second derivative. `FloatingPointError` where a loss is not finite.
+    no second derivative. `NonFiniteValue` where a loss is not finite.
     """
     if implicit and solver is None:
         raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")
@@ -166,7 +166,7 @@ def outer_gradients(
 
     # Raises
 
-    `ConfigurationError` if the loss depends on neither; `FloatingPointError` if it is not finite.
+    `ConfigurationError` if the loss depends on neither; `NonFiniteValue` if it is not finite.
     """
     with torch.enable_grad():
         value = evaluate(outer_loss, "outer")

@@ -35,7 +35,7 @@ class LossProducts:
     # Raises
 
     `ConfigurationError` where the loss depends on no inner parameter, or an operation of it cannot be
-    differentiated twice. `FloatingPointError` where the loss is not finite.
+    differentiated twice. `NonFiniteValue` where the loss is not finite.
     """
 
     def __init__(
@@ -64,6 +64,21 @@ class LossProducts:
         raise NotImplementedError
 
 
+class NonFiniteValue(FloatingPointError):
+    """
+    A value that a hypergradient needs is not finite.
+
+    # Parameters
+
+    what : `str`
+        Which it is, and its value if it is a number: `"outer loss is nan"`.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"hypergradient: the {what}.")
+        self.what = what
+
+
 def evaluate(loss: Loss, name: str) -> torch.Tensor:
     """
     Evaluates a loss and checks its value.
@@ -74,13 +89,13 @@ def evaluate(loss: Loss, name: str) -> torch.Tensor:
 
     # Raises
 
-    `ConfigurationError` if it is not one number; `FloatingPointError` if it is not finite.
+    `ConfigurationError` if it is not one number; `NonFiniteValue` if it is not finite.
     """
     value = loss()
     if value.numel() != 1:
         raise ConfigurationError(f"hypergradient: the {name} loss has shape {tuple(value.shape)}, not one number.")
     if not torch.isfinite(value.detach()).all():
-        raise FloatingPointError(f"hypergradient: the {name} loss is {float(value.detach())}.")
+        raise NonFiniteValue(f"{name} loss is {float(value.detach())}")
     return value.reshape(())
 
 

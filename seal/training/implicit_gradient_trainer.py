@@ -4,21 +4,14 @@ import re
 from typing import Any, ContextManager, Dict, List, Optional, Union
 
 import torch
-import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Trainer
 
 from seal.common.module_modes import without_gradient
 from seal.common.precision import mixed_precision_in
-from seal.hypergradients import (
-    HypergradientReport,
-    InputSpans,
-    InverseHessianVector,
-    NeumannSeries,
-    hypergradient,
-)
+from seal.hypergradients import HypergradientReport, InverseHessianVector, NeumannSeries, NonFiniteValue
 from seal.models import SealModel
-from seal.samplers import check_through, with_gradient
+from seal.samplers import check_through
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.implicit_checks import (
     check_average,
@@ -32,6 +25,7 @@ from seal.training.implicit_checks import (
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.signatures import with_parameters_of
+from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.trainer_checks import check_found
 
 logger = logging.getLogger(__name__)
@@ -103,10 +97,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self._solver = solver or NeumannSeries(damping=0.1, max_steps=5)
+        #: As the parameter, or its default.
+        self.solver = solver or NeumannSeries(damping=0.1, max_steps=5)
+        self._surrogate_loss = SurrogateLoss(self.model, self.solver, through, products, self._distributed)
         self._implicit = implicit
-        self._through = through
-        self._products = products
         self._inner = inner_parameters
         # The same in all workers, which solve one system together.
         self._solver_seed = torch.initial_seed()
@@ -154,7 +148,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
-        inner = trainer._inner_parameters()
+        inner = trainer.inner_parameters()
         if implicit:
             check_energy_weight(model)
             if products == "finite_differences":
@@ -170,10 +164,17 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         # A task-net that is not trained in this phase does not follow the loss-net.
         if not self._implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
             return super()._loss_net_loss(part, one_pass)
-        inner = self._inner_parameters()
-        given = [parameter for name, parameter in self._parameters_of(TASK_NET).items() if name not in inner]
-        with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
-            return self._surrogate(part, inner)
+        inner = self.inner_parameters()
+        given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
+        generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)
+        try:
+            with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
+                loss, report = self._surrogate_loss(part, inner, self.parameters_of(LOSS_NET), generator)
+        except NonFiniteValue as error:
+            raise self._diverged(error.what, TASK_NET) from error
+        if report is not None:
+            self._report(report)
+        return loss
 
     def _mixed_precision(self) -> ContextManager[None]:
         """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
@@ -182,63 +183,14 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         encoders = [net.encoder for net in (self.model.task_net, self.model.loss_net)]
         return mixed_precision_in(encoder for encoder in encoders if encoder is not None)
 
-    def _surrogate(self, part: MicroBatch, inner: Dict[str, torch.nn.Parameter]) -> torch.Tensor:
-        """A scalar with the value of `L_Prim` and the hypergradient as its gradient, for AllenNLP's loop."""
-        model, batch = self.model, part.batch
-        # One pass of the task-net draws the candidates and lets the gradient through them.
-        alone = not self._distributed and not self._solver.depends_on_basis
-        spans = InputSpans(model, batch.values()) if alone else None
-        with contextlib.nullcontext() if spans is None else spans.recording():
-            state = model.state_of_all_nets(**batch)
-        if not torch.isfinite(state.logits).all():
-            raise self._diverged("task_net's output is no longer finite", TASK_NET)
-        if part.candidates is None:
-            part.candidates = model.draw(state)
-        candidates = part.candidates
-        if candidates.outputs.shape[0] == 0 and not self._distributed:
-            return model.loss_net_loss(state, candidates)
-
-        states = [state]
-        del state
-
-        def primary() -> torch.Tensor:
-            # Called once. The list gives the state up, so that the graph of this pass is freed before the system is
-            # solved.
-            state = states.pop()
-            attached = with_gradient(
-                candidates, state.logits, model.output_space, state.mask, self._through, state.cost_augmented
-            )
-            return model.loss_net_loss(state, attached)
-
-        outer = self._parameters_of(LOSS_NET)
-        try:
-            found = hypergradient(
-                lambda: model.joint_loss(batch),
-                primary,
-                inner,
-                outer,
-                self._solver,
-                products=self._products,
-                example_losses=(lambda: model.joint_losses(batch)) if self._solver.needs_examples else None,
-                generator=torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed),
-                reduce=_mean_of_workers if self._distributed else None,
-                spans=spans,
-            )
-        except FloatingPointError as error:
-            what = str(error).removeprefix("hypergradient: the ").rstrip(".")
-            raise self._diverged(what, TASK_NET) from error
-        self._report(found.report)
-        gradients = [found.gradient[name] for name in outer]
-        value = gradients[0].new_tensor(found.report.loss)
-        return _WithGradients.apply(value, gradients, *outer.values())
-
-    def _parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
+    def parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
         """The parameters that the player's optimizer updates, by name."""
         moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
         return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
 
-    def _inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
-        moved, inner = self._parameters_of(TASK_NET), self._inner
+    def inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
+        """`theta`, by name."""
+        moved, inner = self.parameters_of(TASK_NET), self._inner
         if inner is None:
             return moved
         if inner == "last_layer":
@@ -278,22 +230,3 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
             self._warned.append(report.status)
             logger.warning("The solver of the implicit gradient: %s", report.status)
-
-
-class _WithGradients(torch.autograd.Function):
-    """A value with given gradients with respect to parameters."""
-
-    @staticmethod
-    def forward(ctx, value, gradients, *parameters):
-        ctx.gradients = gradients
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx, weight):
-        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
-
-
-def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
-    flat = flat.clone()
-    dist.all_reduce(flat)
-    return flat / dist.get_world_size()

@@ -13,7 +13,7 @@ from tests.training.test_implicit_gradient_trainer import CD, build, wide
 
 def gradient_of(trainer, part):
     trainer._loss(LOSS_NET, part, one_pass=False).backward()
-    return torch.cat([p.grad.reshape(-1) for p in trainer._parameters_of(LOSS_NET).values()])
+    return torch.cat([p.grad.reshape(-1) for p in trainer.parameters_of(LOSS_NET).values()])
 
 
 def flat(gradients, like):
@@ -25,7 +25,7 @@ def test_sherman_morrison_sees_each_instance(tmp_path):
     trainer, batch = wide(tmp_path, solver={"type": "sherman_morrison", "damping": 0.5})
     model, part = trainer.model, MicroBatch(batch)
     found = gradient_of(trainer, part)
-    inner, outer = (list(trainer._parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
+    inner, outer = (list(trainer.parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
     rows = []
     for index in range(3):
         alone = {name: tensor[index : index + 1] for name, tensor in batch.items()}
@@ -48,7 +48,7 @@ def test_a_diagonal_is_that_of_the_parameters_themselves(tmp_path):
     trainer, batch = wide(tmp_path, solver={"type": "diagonal", "damping": 5.0, "max_steps": 128})
     model, part = trainer.model, MicroBatch(batch)
     found = gradient_of(trainer, part)
-    inner, outer = (list(trainer._parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
+    inner, outer = (list(trainer.parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
     state = model.state_of_all_nets(**batch)
     primary = model.loss_net_loss(state, with_gradient(part.candidates, state.logits, model.output_space))
     explicit = flat(torch.autograd.grad(primary, outer, retain_graph=True, allow_unused=True), outer)

@@ -84,14 +84,14 @@ def flat(gradients, like):
 
 def implicit_part(trainer, auxiliary, primary):
     """`- J^T (H + damping)^-1 d primary / d theta` from dense matrices of second derivatives."""
-    theta = list(trainer._inner_parameters().values())
-    psi = list(trainer._parameters_of(LOSS_NET).values())
+    theta = list(trainer.inner_parameters().values())
+    psi = list(trainer.parameters_of(LOSS_NET).values())
     v = flat(torch.autograd.grad(primary, theta, allow_unused=True), theta)
     slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True, allow_unused=True), theta)
     rows = [torch.autograd.grad(s, theta + psi, retain_graph=True, allow_unused=True) for s in slope]
     hessian = torch.stack([flat(row[: len(theta)], theta) for row in rows])
     cross = torch.stack([flat(row[len(theta) :], psi) for row in rows])
-    damped = hessian + trainer._solver.damping * torch.eye(len(hessian), dtype=hessian.dtype)
+    damped = hessian + trainer.solver.damping * torch.eye(len(hessian), dtype=hessian.dtype)
     return -cross.t() @ torch.linalg.solve(damped, v)
 
 
@@ -100,7 +100,7 @@ def dense(trainer, part, through="straight_through"):
     from seal.samplers import with_gradient
 
     model = trainer.model
-    psi = list(trainer._parameters_of(LOSS_NET).values())
+    psi = list(trainer.parameters_of(LOSS_NET).values())
     state = model.task_state(**part.batch)
     attached = with_gradient(part.candidates, state.logits, model.output_space, through=through)
     features = model.loss_net.encode(state.inputs, state.hidden)
@@ -131,7 +131,7 @@ def in_double(batch):
 
 
 def loss_nets_gradient(trainer):
-    return torch.cat([p.grad.reshape(-1) for p in trainer._parameters_of(LOSS_NET).values()])
+    return torch.cat([p.grad.reshape(-1) for p in trainer.parameters_of(LOSS_NET).values()])
 
 
 @pytest.mark.parametrize("products", sorted(PRODUCTS))
@@ -157,12 +157,12 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
     metrics = model.get_metrics(reset=True)
     assert metrics["explicit_norm"] == pytest.approx(float(explicit.norm()), rel=1e-4)
     assert metrics["implicit_norm"] == pytest.approx(float(implicit.norm()), rel=1e-3)
-    slopes = torch.autograd.grad(model.joint_loss(part.batch), list(trainer._parameters_of(TASK_NET).values()))
+    slopes = torch.autograd.grad(model.joint_loss(part.batch), list(trainer.parameters_of(TASK_NET).values()))
     slope = torch.cat([gradient.reshape(-1) for gradient in slopes]).norm()
     assert metrics["inner_gradient_norm"] == pytest.approx(float(slope), rel=1e-6) and slope > 1e-3
     assert float(value.detach()) == pytest.approx(metrics["loss_net_loss"])
     # The task-net has no part in it.
-    assert all(p.grad is None for p in trainer._parameters_of(TASK_NET).values())
+    assert all(p.grad is None for p in trainer.parameters_of(TASK_NET).values())
 
 
 def outputs_of_all_nets(model, state):
@@ -185,7 +185,7 @@ def test_each_candidate_is_a_function_of_its_own_network(tmp_path, kind):
     state = model.state_of_all_nets(**part.batch)
     outputs = torch.stack(outputs_of_all_nets(model, state), dim=1)
     assert torch.equal(outputs, part.candidates.outputs)
-    psi = list(trainer._parameters_of(LOSS_NET).values())
+    psi = list(trainer.parameters_of(LOSS_NET).values())
     primary = model.loss_net_loss(state, replace(part.candidates, outputs=outputs))
     explicit = flat(torch.autograd.grad(primary, psi, retain_graph=True, allow_unused=True), psi)
     implicit = implicit_part(trainer, model.joint_loss(part.batch), primary)
@@ -227,9 +227,9 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
     tolerance = 1e-9 if products == "autograd" else 1e-5
     assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
     assert implicit.norm() > 100 * tolerance
-    assert list(trainer._inner_parameters()) == ["task_net._head.weight"]
+    assert list(trainer.inner_parameters()) == ["task_net._head.weight"]
     trainer._inner = ["[.]_head[.]"]
-    assert list(trainer._inner_parameters()) == ["task_net._head.weight"]
+    assert list(trainer.inner_parameters()) == ["task_net._head.weight"]
     trainer._inner = None
     assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
 
@@ -416,10 +416,10 @@ def test_the_span_of_a_batch_is_enough(tmp_path):
     trainer, batch = wide(tmp_path, solver={"type": "exact", "damping": 5.0})
     part = MicroBatch(batch)
     trainer._loss(LOSS_NET, part, one_pass=False).backward()
-    found = torch.cat([p.grad.reshape(-1) for p in trainer._parameters_of(LOSS_NET).values()])
+    found = torch.cat([p.grad.reshape(-1) for p in trainer.parameters_of(LOSS_NET).values()])
     explicit, implicit = dense(trainer, part)
     assert torch.allclose(found, explicit + implicit, atol=1e-9) and implicit.norm() > 1e-3
-    count = sum(p.numel() for p in trainer._parameters_of(TASK_NET).values())
+    count = sum(p.numel() for p in trainer.parameters_of(TASK_NET).values())
     # 3 rows in place of 9 columns, of 4 units.
     assert trainer.model.get_metrics()["solver_steps"] == count - 6 * 4
 
@@ -427,14 +427,14 @@ def test_the_span_of_a_batch_is_enough(tmp_path):
 def test_a_loss_that_is_not_finite_ends_in_a_sentence(tmp_path):
     trainer = build(tmp_path)
     with torch.no_grad():
-        next(iter(trainer._parameters_of(LOSS_NET).values())).fill_(float("nan"))
+        next(iter(trainer.parameters_of(LOSS_NET).values())).fill_(float("nan"))
     part = MicroBatch(next(iter(trainer.data_loader)))
     before = weights(trainer)
     with pytest.raises(NonFiniteLoss, match="the outer loss is nan at batch 1 of epoch 0, so training stops"):
         trainer._loss(LOSS_NET, part, one_pass=False)
     assert all(torch.equal(v, before[n]) or not torch.isfinite(v).all() for n, v in weights(trainer).items())
     with torch.no_grad():
-        next(iter(trainer._parameters_of(TASK_NET).values())).fill_(float("nan"))
+        next(iter(trainer.parameters_of(TASK_NET).values())).fill_(float("nan"))
     with pytest.raises(NonFiniteLoss, match="task_net's output is no longer finite"):
         trainer._loss(LOSS_NET, part, one_pass=False)
 
@@ -518,7 +518,7 @@ def last_layers_gradients(folder, use_amp, refuse=False):
     loss.backward()
     norms = model.get_metrics()
     assert norms["implicit_norm"] > 0.1 * norms["explicit_norm"]
-    return {name: p.grad for name, p in trainer._parameters_of(LOSS_NET).items()}
+    return {name: p.grad for name, p in trainer.parameters_of(LOSS_NET).items()}
 
 
 def test_mixed_precision_trains(tmp_path):

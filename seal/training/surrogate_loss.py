@@ -1,0 +1,137 @@
+"""The loss-net's loss in bi-level training, in a form that any training loop can backpropagate."""
+
+import contextlib
+from typing import Callable, List, Mapping, NamedTuple, Optional
+
+import torch
+import torch.distributed as dist
+
+from seal.hypergradients import HypergradientReport, InputSpans, InverseHessianVector, NonFiniteValue, hypergradient
+from seal.models import SealModel, TaskState
+from seal.output_spaces import Candidates
+from seal.samplers import with_gradient
+from seal.training.micro_batches import MicroBatch
+
+
+class Surrogate(NamedTuple):
+    """
+    # Parameters
+
+    loss : `torch.Tensor`, a scalar
+        It has the value of `L_Prim`, and the hypergradient as its gradient in the outer parameters.
+    report : `HypergradientReport`, optional
+        `None` for a batch without an instance, which has no system to solve.
+    """
+
+    loss: torch.Tensor
+    report: Optional[HypergradientReport]
+
+
+class SurrogateLoss:
+    """
+    `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the task-net, with the gradient that
+    includes the loss-net's effect on the task-net (see `seal.hypergradients`).
+
+    # Parameters
+
+    model : `SealModel`
+    solver : `InverseHessianVector`
+    through, products : `str`
+        As for `ImplicitGradientTrainer`.
+    distributed : `bool`, optional (default = `False`)
+        Whether all workers solve one system for their batches together.
+    """
+
+    def __init__(
+        self, model: SealModel, solver: InverseHessianVector, through: str, products: str, distributed: bool = False
+    ) -> None:
+        self._model, self._solver = model, solver
+        self._through, self._products = through, products
+        self._distributed = distributed
+
+    def __call__(
+        self,
+        part: MicroBatch,
+        inner: Mapping[str, torch.nn.Parameter],
+        outer: Mapping[str, torch.nn.Parameter],
+        generator: Optional[torch.Generator] = None,
+    ) -> Surrogate:
+        """
+        # Parameters
+
+        part : `MicroBatch`
+            Its candidates are drawn if it has none.
+        inner, outer : `Mapping[str, torch.nn.Parameter]`
+            `theta` and `psi`, by name.
+        generator : `torch.Generator`, optional
+            For the solver's random vectors, which must be the same in all workers.
+
+        # Returns
+
+        `Surrogate`
+
+        # Raises
+
+        `NonFiniteValue` if the task-net's output or a loss is not finite; `ConfigurationError` as `hypergradient`.
+        """
+        model, batch = self._model, part.batch
+        alone = not self._distributed and not self._solver.depends_on_basis
+        spans = InputSpans(model, batch.values()) if alone else None
+        # One pass of the task-net draws the candidates and lets the gradient through them.
+        with contextlib.nullcontext() if spans is None else spans.recording():
+            state = model.state_of_all_nets(**batch)
+        if not torch.isfinite(state.logits).all():
+            raise NonFiniteValue("task_net's output is no longer finite")
+        if part.candidates is None:
+            part.candidates = model.draw(state)
+        if part.candidates.outputs.shape[0] == 0 and not self._distributed:
+            return Surrogate(model.loss_net_loss(state, part.candidates), None)
+        primary = self._primary([state], part.candidates)
+        del state
+        found = hypergradient(
+            lambda: model.joint_loss(batch),
+            primary,
+            inner,
+            outer,
+            self._solver,
+            products=self._products,
+            example_losses=(lambda: model.joint_losses(batch)) if self._solver.needs_examples else None,
+            generator=generator,
+            reduce=_mean_of_workers if self._distributed else None,
+            spans=spans,
+        )
+        gradients = [found.gradient[name] for name in outer]
+        value = gradients[0].new_tensor(found.report.loss)
+        return Surrogate(_WithGradients.apply(value, gradients, *outer.values()), found.report)
+
+    def _primary(self, states: List[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
+        def primary() -> torch.Tensor:
+            # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
+            # solved.
+            state = states.pop()
+            space = self._model.output_space
+            attached = with_gradient(
+                candidates, state.logits, space, state.mask, self._through, state.cost_augmented
+            )
+            return self._model.loss_net_loss(state, attached)
+
+        return primary
+
+
+class _WithGradients(torch.autograd.Function):
+    """A value with given gradients with respect to parameters."""
+
+    @staticmethod
+    def forward(ctx, value, gradients, *parameters):
+        ctx.gradients = gradients
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, weight):
+        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
+
+
+def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
+    flat = flat.clone()
+    dist.all_reduce(flat)
+    return flat / dist.get_world_size()
