@@ -2,48 +2,13 @@
 Checks of which parts of a model need which others. Each mistake is a `ConfigurationError`.
 """
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
-import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.losses import CompoundLoss, EnergyLoss, TaskLoss
 from seal.output_spaces import OutputSpace
 from seal.samplers import Sampler, StackedSampler
-
-
-class NonFiniteOutput(ConfigurationError):
-    """
-    An output that is to be scored is not finite.
-
-    # Parameters
-
-    source : `str`, optional
-        Where its input is from, `file:line`, if known.
-    """
-
-    def __init__(self, source: Optional[str]) -> None:
-        where = f" for {source}" if source else ""
-        super().__init__(
-            f"the model's output{where} is not finite and cannot be scored: either the values of the input are too "
-            "large for the model, or its training has diverged; scale the input, or train again at a lower rate."
-        )
-        self.source = source
-
-
-def check_scored(scored: torch.Tensor, metadata: Optional[List[Dict[str, Any]]]) -> None:
-    """
-    Refuses to score outputs, `(rows, ...)`, that are not finite: metrics would count them as predictions like any
-    others.
-
-    # Raises
-
-    `NonFiniteOutput` for the first such row.
-    """
-    finite = torch.isfinite(scored)
-    if not finite.all():
-        row = int((~finite).flatten(1).any(dim=1).nonzero()[0])
-        raise NonFiniteOutput(metadata[row].get("source") if metadata else None)
 
 
 def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler], sampler: Optional[Sampler]) -> None:
@@ -68,15 +33,6 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
             f"model.inference: {type(inference).__name__} as set does not predict; take "
             "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
             "'best', or 'last' with one start."
-        )
-
-
-def check_gold(gold: Optional[torch.Tensor]) -> None:
-    """Refuses a training batch without gold, as from a file that was read without its tags."""
-    if gold is None:
-        raise ConfigurationError(
-            "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
-            "does without, and the callback 'trace_inference_networks' never does."
         )
 
 
@@ -117,8 +73,8 @@ def check_cost_augmented(
         )
     if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
         raise ConfigurationError(
-            "model.sampler.samplers: 'cost_augmented_output' comes first; which output is whose, the compound loss "
-            "knows by their order."
+            "model.sampler.samplers: list 'cost_augmented_output' before 'task_net_output': the compound loss "
+            "identifies them by position."
         )
     if sampler is not None and not sampler.needs_cost_augmented:
         raise ConfigurationError(

@@ -8,7 +8,7 @@ from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -174,13 +174,17 @@ class MultilabelModel(SealModel):
         In percent: `f1` (example F1), `micro_f1` and `macro_f1` at 0.5; `mean_average_precision`; and the same F1
         scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. Also the means of the training
         losses.
+
+        While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
+        have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
-            metrics.update(self._score.get_metric(reset, self._thresholds))
+            metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
         return metrics
 
-    def _thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def _tuned_thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
+        """The thresholds to score beside 0.5; they are tuned on the given rows first while `tuned_metric` is set."""
         if self.tuned_metric:
             if self.tuned_metric == "micro_f1":
                 self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold))

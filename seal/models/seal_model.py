@@ -9,10 +9,10 @@ from allennlp.models import Model
 from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
+from seal.models.batch_checks import check_gold
 from seal.models.loss_terms import LossTerms
 from seal.models.model_checks import (
     check_cost_augmented,
-    check_gold,
     check_loss_net_parts,
     check_no_loss_net_parts,
     check_who_predicts,
@@ -94,8 +94,8 @@ class SealModel(Model):
         else:
             check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
-            # Nor do the random starts of the nets that train it change the random numbers of what comes after: further
-            # heads, dropout, batches.
+            # The nets that train it draw their random starts from a copy of the generator, so that further heads,
+            # dropout and batches, too, have the same random numbers with them and without.
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(output_space=output_space, task_net_dim=dim)
                 if cost_augmented_net is not None:

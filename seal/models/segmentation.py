@@ -9,7 +9,7 @@ from allennlp.models import Model
 from seal.common.crops import CropGrid
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet

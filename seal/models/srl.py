@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet

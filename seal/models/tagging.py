@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from seal.common.tag_encodings import tags_to_spans
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
-from seal.models.model_checks import check_scored
+from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet

@@ -11,7 +11,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
 from seal.models import SealModel
-from seal.models.model_checks import NonFiniteOutput
+from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches

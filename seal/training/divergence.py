@@ -3,7 +3,7 @@ from typing import List, Optional, Tuple
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer
 
-from seal.models.model_checks import NonFiniteOutput
+from seal.models.batch_checks import NonFiniteOutput
 
 
 class NonFiniteLoss(ConfigurationError):

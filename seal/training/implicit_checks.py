@@ -110,8 +110,8 @@ def warn_of_kinks(model: SealModel, inner: Iterable[torch.nn.Parameter]) -> None
         found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
         if found:
             logger.warning(
-                "The implicit gradient rests on second derivatives, which %s in the %s does not have: what bends only "
-                "there is left out; take a smooth activation, such as softplus, tanh or GELU.",
+                "Implicit gradients need second derivatives. That of %s in the %s is 0, so the curvature of this "
+                "activation is ignored; use softplus, tanh or GELU.",
                 ", ".join(found),
                 name,
             )

@@ -11,7 +11,7 @@ from seal.common.module_modes import without_dropout
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import PartlyLabelledTaggingModel, SealModel
-from seal.models.model_checks import check_gold
+from seal.models.batch_checks import check_gold
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
 from seal.training.random_streams import random_state, set_random_state

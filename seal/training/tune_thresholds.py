@@ -10,10 +10,10 @@ from seal.models.multilabel import TUNING_METRICS
 @TrainerCallback.register("tune_thresholds")
 class TuneThresholds(TrainerCallback):
     """
-    After each epoch, finds the thresholds with the best scores on the validation data: one for all labels, by
-    `metric`, and one for each label, by its F1. They are saved with the weights of that epoch, so that the trained
-    model has those of the best epoch. `validation_metric: '+f1_tuned'` chooses the epoch by its score with the tuned
-    threshold.
+    Sets the model's `tuned_metric` while it is trained. The model then tunes its thresholds whenever a pass over the
+    validation data ends, to those with the best scores on these data: one for all labels, by `metric`, and one for
+    each label, by its F1. They are saved with the weights of that epoch, so that the trained model has those of the
+    best epoch. `validation_metric: '+f1_tuned'` chooses the epoch by its score with the tuned threshold.
 
     Nothing is tuned when a model is evaluated or predicts.
 

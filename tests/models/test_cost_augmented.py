@@ -142,7 +142,7 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
         ({"sampler": {"type": "task_net_output"}}, "sees nothing of the cost_augmented_net"),
         (
             {"sampler": {"type": "stack", "samplers": ["task_net_output", "cost_augmented_output"]}},
-            "model.sampler.samplers: 'cost_augmented_output' comes first",
+            "model.sampler.samplers: list 'cost_augmented_output' before 'task_net_output'",
         ),
         ({"cost_augmented_net": None}, "'cost_augmented_output' needs a cost_augmented_net"),
         (

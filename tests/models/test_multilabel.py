@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import f1_score
 
-from seal.models.model_checks import NonFiniteOutput
+from seal.models.batch_checks import NonFiniteOutput
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, TASK_NET, batch, model, seal_parts
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.models.model_checks import NonFiniteOutput
+from seal.models.batch_checks import NonFiniteOutput
 from seal.models.srl import select_rows
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, loss_net_params, seal_model, srl_batch
 from tests.spine import srl_model

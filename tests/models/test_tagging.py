@@ -10,7 +10,7 @@ from allennlp.models import Model
 
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.tagging import TaggingReader
-from seal.models.model_checks import NonFiniteOutput
+from seal.models.batch_checks import NonFiniteOutput
 
 SENTENCES = [
     ("Rose sells old ginger in York".split(), "S-SEL O B-ITM E-ITM O S-LOC".split()),

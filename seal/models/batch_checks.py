@@ -1,0 +1,51 @@
+"""
+Checks of a batch, and of the model's output for it. Each mistake is a `ConfigurationError`.
+"""
+
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+
+class NonFiniteOutput(ConfigurationError):
+    """
+    An output that is to be scored is not finite.
+
+    # Parameters
+
+    source : `str`, optional
+        Where its input is from, `file:line`, if known.
+    """
+
+    def __init__(self, source: Optional[str]) -> None:
+        where = f" for {source}" if source else ""
+        super().__init__(
+            f"the model's output{where} is not finite and cannot be scored: either the values of the input are too "
+            "large for the model, or its training has diverged; scale the input, or train again at a lower rate."
+        )
+        self.source = source
+
+
+def check_scored(scored: torch.Tensor, metadata: Optional[List[Dict[str, Any]]]) -> None:
+    """
+    Refuses to score outputs, `(rows, ...)`, that are not finite: metrics would count them as predictions like any
+    others.
+
+    # Raises
+
+    `NonFiniteOutput` for the first such row.
+    """
+    finite = torch.isfinite(scored)
+    if not finite.all():
+        row = int((~finite).flatten(1).any(dim=1).nonzero()[0])
+        raise NonFiniteOutput(metadata[row].get("source") if metadata else None)
+
+
+def check_gold(gold: Optional[torch.Tensor]) -> None:
+    """Refuses a training batch without gold, as from a file that was read without its tags."""
+    if gold is None:
+        raise ConfigurationError(
+            "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
+            "does without, and the callback 'trace_inference_networks' never does."
+        )

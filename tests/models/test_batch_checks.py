@@ -1,0 +1,25 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.models.batch_checks import NonFiniteOutput, check_gold, check_scored
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_the_first_row_that_cannot_be_scored_is_named(value):
+    scored = torch.zeros(3, 2)
+    check_scored(scored, None)
+    scored[1:, 1] = value
+    with pytest.raises(NonFiniteOutput, match="the model's output for b:2 is not finite") as error:
+        check_scored(scored, [{"source": "a:1"}, {"source": "b:2"}, {"source": "c:3"}])
+    assert error.value.source == "b:2"
+    for metadata in (None, [{}, {}, {}]):
+        with pytest.raises(NonFiniteOutput, match="the model's output is not finite") as error:
+            check_scored(scored, metadata)
+        assert error.value.source is None
+
+
+def test_a_batch_without_gold():
+    check_gold(torch.zeros(1))
+    with pytest.raises(ConfigurationError, match="the data have no gold to learn from"):
+        check_gold(None)
