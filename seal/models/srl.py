@@ -9,6 +9,7 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
+from seal.common.batches import select_rows
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
@@ -195,13 +196,6 @@ def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.T
     """The cross-entropy of the predicate finder, summed over the words of each row: `(rows,)`."""
     loss = F.binary_cross_entropy_with_logits(logits, is_predicate.float(), reduction="none")
     return (loss * mask).sum(dim=1)
-
-
-def select_rows(inputs: Any, rows: torch.Tensor) -> Any:
-    """The given rows of every tensor of a nested dictionary."""
-    if isinstance(inputs, dict):
-        return {name: select_rows(value, rows) for name, value in inputs.items()}
-    return inputs[rows]
 
 
 def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

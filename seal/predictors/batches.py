@@ -8,7 +8,7 @@ import torch
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.nn.util import move_to_device
 
-from seal.models.srl import select_rows
+from seal.common.batches import select_rows
 from seal.predictors.words import WordSequence
 
 # The most characters of a batch, padding included (64 sentences of 128 words of 64 characters). Without this limit a

@@ -5,7 +5,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.models.batch_checks import NonFiniteOutput
-from seal.models.srl import select_rows
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, loss_net_params, seal_model, srl_batch
 from tests.spine import srl_model
 
@@ -170,12 +169,6 @@ def test_the_crf_trains():
         optimizer.step()
         values.append(loss.item())
     assert values[-1] < 0.6 * values[0]
-
-
-def test_select_rows():
-    inputs = {"a": {"b": torch.arange(6).view(3, 2)}, "c": torch.arange(3)}
-    chosen = select_rows(inputs, torch.tensor([2, 0]))
-    assert chosen["a"]["b"].tolist() == [[4, 5], [0, 1]] and chosen["c"].tolist() == [2, 0]
 
 
 def test_training_fits_the_data():
