@@ -71,7 +71,7 @@ class ImplicitBenchmark(Benchmark):
 def _measured_epoch(trainer: Any, seconds: List[float]) -> Callable[[], None]:
     """A function that trains an epoch and appends to `seconds` those that were spent inside the solver."""
     watch = Stopwatch()
-    solver = getattr(trainer, "_solver", None)
+    solver = getattr(trainer, "solver", None)
     if solver is not None:
         solver.solve = watch.wrap(solver.solve)
 
