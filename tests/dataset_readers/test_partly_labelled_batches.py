@@ -47,7 +47,9 @@ def test_mixed_batches_come_out_of_a_loader(tmp_path):
     reader = TaggingReader(labelled=2)
     loader = MultiProcessDataLoader(reader, str(path), batch_sampler=PartlyLabelledBatches(2, 3))
     loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
-    for batch in loader:
+    batches = list(loader)
+    assert batches
+    for batch in batches:
         assert batch["labelled"].tolist()[:2] == [1, 1] and not batch["labelled"][2:].any()
         assert batch["tags"][:2].tolist() == [[0, 1]] * 2 and not batch["tags"][2:].any()
         assert all((meta["tags"] is None) == (flag == 0) for meta, flag in zip(batch["metadata"], batch["labelled"]))

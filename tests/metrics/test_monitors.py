@@ -24,13 +24,13 @@ def test_state_goes_round():
 def test_workers_need_not_report_the_same(tmp_path):
     def work(rank):
         monitors = Monitors()
-        monitors.add("loss", rank + 1.0)
+        monitors.add("loss", rank + 2.0)
         if rank == 1:
             monitors.add("predicate_loss", 7.0)
-            monitors.add("loss", 6.0)
+            monitors.add("loss", 7.0)
         return monitors.means(), monitors.means(reset=True), monitors.means(reset=True)
 
     (mine, both, after), (theirs, all_of_it, _) = on_workers(work, tmp_path)
-    assert mine == {"loss": 1.0} and theirs == {"loss": 4.0, "predicate_loss": 7.0}
-    assert both == all_of_it == {"loss": 3.0, "predicate_loss": 7.0}
+    assert mine == {"loss": 2.0} and theirs == {"loss": 5.0, "predicate_loss": 7.0}
+    assert both == all_of_it == {"loss": 4.0, "predicate_loss": 7.0}
     assert after == {}

@@ -117,12 +117,19 @@ def test_in_a_stack_with_gold():
     problem = problem_of(lambda outputs: net(features, outputs), batch=2, gold=[[1, 0, 1], [0, 0, 1]])
     samplers = [GradientBasedInference(), GradientBasedInference(objective="adversarial"), GoldSampler()]
     candidates = StackedSampler(samplers)(problem)
-    assert candidates.outputs.shape == (2, 3, 3)
-    assert torch.equal(candidates.outputs[:, 2], problem.gold.double())
-    loss = RegressionLoss()(
-        torch.zeros(2), net(features, candidates.outputs), candidates, problem.gold, problem.output_space
-    )
-    assert loss.shape == (2,) and loss.isfinite().all()
+    found, adversarial = (sampler(problem).outputs for sampler in samplers[:2])
+    expected = torch.cat([found, adversarial, problem.gold.double().unsqueeze(1)], dim=1)
+    assert torch.equal(candidates.outputs, expected) and not torch.allclose(found, adversarial, atol=0.1)
+    energy = net(features, candidates.outputs)
+    loss = RegressionLoss()(torch.zeros(2), energy, candidates, problem.gold, problem.output_space)
+    # By hand: the cross-entropy of sigma(-E) and soft F1, summed over the three.
+    for row in range(2):
+        values = []
+        for candidate, value in zip(expected[row], energy[row].sigmoid()):
+            gold = problem.gold[row].double()
+            score = 2 * torch.minimum(candidate, gold).sum() / (candidate + gold).sum()
+            values.append(-score * (1 - value).log() - (1 - score) * value.log())
+        assert torch.isclose(loss[row], sum(values))
 
 
 def test_an_output_space_that_cannot():
