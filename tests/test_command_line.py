@@ -12,7 +12,6 @@ import torch
 from allennlp.commands import evaluate
 from allennlp.commands.predict import _PredictManager
 from allennlp.commands.train import train_model
-from allennlp.common import Params
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import SimpleTagger
 

@@ -2,11 +2,9 @@ import math
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.models.batch_checks import NonFiniteOutput
-from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, loss_net_params, seal_model, srl_batch
-from tests.spine import srl_model
+from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, seal_model, srl_batch, srl_model
 
 LABELS = [VOCAB.get_token_from_index(i, "srl_tags") for i in range(VOCAB.get_vocab_size("srl_tags"))]
 
