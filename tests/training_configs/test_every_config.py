@@ -1,6 +1,9 @@
 """Every file under training_configs trains a step and predicts: on little data, with a tiny transformer."""
 
+import copy
 import glob
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.data import DatasetReader
 from allennlp.predictors import Predictor
+from allennlp.training import TrainerCallback
 
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -131,11 +135,60 @@ def name(path):
     return str(Path(path).relative_to(ROOT / "training_configs"))
 
 
+@TrainerCallback.register("parts_that_move")
+class PartsThatMove(TrainerCallback):
+    """Finds out which parts of the nets that the last run trained have changed in it: `of_last_run`, by player."""
+
+    of_last_run = None
+
+    def on_start(self, trainer, is_primary=True, **kwargs):
+        super().on_start(trainer, is_primary, **kwargs)
+        self._before = {name: parameter.detach().clone() for name, parameter in trainer.model.named_parameters()}
+
+    def on_end(self, trainer, **kwargs):
+        # Before the trainer loads the weights of the best epoch, in which not all players need to have been trained.
+        names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
+        PartsThatMove.of_last_run = {}
+        for player, optimizer in trainer.optimizer.players.items():
+            moved = PartsThatMove.of_last_run[player] = {}
+            for parameter in [parameter for group in optimizer.param_groups for parameter in group["params"]]:
+                name = names[id(parameter)]
+                part = re.match(r"\w+[.](energies[.]\d+|\w+)", name).group()
+                moved[part] = moved.get(part, False) or not torch.equal(parameter, self._before[name])
+
+
 def trained(config, params, folder):
+    """The model's metrics, and a check that the run has trained what the config's name and settings say."""
     few_epochs(params["trainer"])
+    params["trainer"].setdefault("callbacks", []).append("parts_that_move")
+    # Training uses the settings up.
+    wanted = copy.deepcopy({"model": params["model"], "trainer": params["trainer"]})
     model = train_model(Params(params), str(folder))
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.parameters())
+    moved = PartsThatMove.of_last_run
+    assert moved.keys() == {"task_net", "loss_net"} & wanted["trainer"].keys()
+    assert all(parts and all(parts.values()) for parts in moved.values()), moved
+    told = {}
+    for path in folder.glob("metrics_epoch_*.json"):
+        told.update(json.loads(path.read_text(encoding="utf-8")))
+    assert ("loss_net" in moved) == has_loss_net(config) == ("training_loss_net_loss" in told)
+    assert ("training_energy_prediction" in told) == learns_from_energy(**wanted)
     return model.get_metrics()
+
+
+def has_loss_net(config):
+    """By its name: all but the task-nets that are trained on their own."""
+    return not re.search("_(cross_entropy|crf|task_net_ranking)([.]|_)", Path(config).name)
+
+
+def learns_from_energy(model, trainer):
+    """Whether the loss-net trains the task-net in some phase."""
+    if not {"task_net", "loss_net"} <= trainer.keys() or model.get("task_loss", {}).get("energy_weight") == 0:
+        return False
+    return any(
+        phase.get("energy", True) and phase.get("train", "task_net") == "task_net"
+        for phase in trainer.get("phases", [{}])
+    )
 
 
 @pytest.mark.parametrize("config", [path for path in CONFIGS if is_srl(path)], ids=name)
