@@ -149,7 +149,8 @@ def test_fine_tuning_takes_all_sentences_of_a_file(name):
     assert chosen and config["dataset_reader"] == {
         key: value for key, value in plain["dataset_reader"].items() if key not in chosen
     }
-    assert set(config["data_loader"]) == {"batch_sampler"} and config["data_loader"]["batch_sampler"]["type"] == "bucket"
+    assert set(config["data_loader"]) == {"batch_sampler"}
+    assert config["data_loader"]["batch_sampler"]["type"] == "bucket"
 
 
 def test_more_epochs_leave_fine_tuning_its_own():

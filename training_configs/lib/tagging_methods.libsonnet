@@ -107,8 +107,8 @@ methods {
       task_loss: { energy_weight: 0 },
     },
 
-  // Energy-only models predict by gradient descent over the simplex of each token. Adam is not suitable: its first steps
-  // have one size for all tags of a token, and what is equal is lost in the projection.
+  // Energy-only models predict by gradient descent over the simplex of each token. Adam is not suitable: its first
+  // steps have one size for all tags of a token, and what is equal is lost in the projection.
   local descent(num_steps, step_size, optimizer) = {
     type: 'gradient_based_inference',
     num_steps: num_steps,
