@@ -14,6 +14,7 @@ import re
 from types import UnionType
 from typing import Any, Iterable, Union, get_args, get_origin
 
+import torch.distributed as dist
 from allennlp.common import Lazy, Registrable, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
@@ -67,6 +68,10 @@ def refuse_unknown_config_keys() -> None:
             # The keys that the constructor passes on are parameters of `__init__`; `run_sanity_checks` is the one
             # old name that AllenNLP still looks for in its `**kwargs`.
             parameters = {**from_params.infer_params(cls), **parameters, "run_sanity_checks": None}
+            if not dist.is_initialized():
+                # AllenNLP sets these in each worker of a distributed run, which the section `distributed` asks for.
+                for given in ("distributed", "world_size", "local_rank"):
+                    parameters.pop(given, None)
             open_ended = False
         known = {name for name, p in parameters.items() if p is None or p.kind is not p.VAR_KEYWORD}
         known -= {"self"}

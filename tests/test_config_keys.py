@@ -207,6 +207,14 @@ def test_unknown_keys_of_the_trainer_are_refused():
         Trainer.from_params(params, model=None, data_loader=None, serialization_dir="unused")
 
 
+@pytest.mark.parametrize("key", ["distributed", "world_size", "local_rank"])
+def test_what_allennlp_tells_the_workers_is_no_setting(key):
+    """`{"trainer": {"world_size": 2}}` would train as without it; the section `distributed` asks for workers."""
+    params = Params({"trainer": {key: 1}})["trainer"]
+    with pytest.raises(ConfigurationError, match=f'"trainer.{key}" is unknown'):
+        Trainer.from_params(params, model=None, data_loader=None, serialization_dir="unused")
+
+
 def test_keys_that_a_trainer_of_ours_adds_are_known():
     class Ours(GradientDescentTrainer):
         def __init__(self, *args, turns: int = 1, **kwargs) -> None:

@@ -306,7 +306,7 @@ class AlternatingTrainer(PhasedTrainer):
         if distributed and ddp_accelerator is None:
             ddp_accelerator = ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
 
-        return super().from_partial_objects(
+        trainer = super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
             data_loader=data_loader,
@@ -328,3 +328,10 @@ class AlternatingTrainer(PhasedTrainer):
             cpu_autocast=cpu_autocast,
             **settings,
         )
+        if validation_data_loader is None and trainer._learning_rate_scheduler is not None:
+            for player in trainer._learning_rate_scheduler.following_metric():
+                raise ConfigurationError(
+                    f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
+                    "validation_data_path; give one, or leave the scheduler out."
+                )
+        return trainer

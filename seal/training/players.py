@@ -114,11 +114,21 @@ class Players:
             )
 
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
-            return self._players[name].learning_rate_scheduler.construct(
-                optimizer=optimizer.players[name],
-                num_epochs=max(1, num_epochs),  # 0 if it is first trained after a restart; some divide by it.
-                num_steps_per_epoch=num_steps_per_epoch,
-            )
+            key = f"trainer.{name}.learning_rate_scheduler"
+            try:
+                made = self._players[name].learning_rate_scheduler.construct(
+                    optimizer=optimizer.players[name],
+                    num_epochs=max(1, num_epochs),  # 0 if it is first trained after a restart; some divide by it.
+                    num_steps_per_epoch=num_steps_per_epoch,
+                )
+            except (ValueError, ZeroDivisionError) as error:  # From AllenNLP or torch, about a setting.
+                raise ConfigurationError(f"{key}: {error}.") from error
+            if getattr(getattr(made, "lr_scheduler", None), "mode", "max") == "min":
+                raise ConfigurationError(
+                    f"{key}.mode: set 'max'. The scheduler is given trainer.validation_metric with its sign, so that "
+                    "more is better also of a loss, and with 'min', the default, better epochs would lower the rate."
+                )
+            return made
 
         scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
         return TwoPlayerScheduler({name: make(name, self._phases.epochs_of(name)) for name in scheduled}, make)

@@ -30,6 +30,10 @@ def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
     return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
 
 
+# Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
+_MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
+
+
 def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> None:
     metrics = [metric] if isinstance(metric, str) else metric
     for name in metrics:
@@ -37,6 +41,12 @@ def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> 
             raise ConfigurationError(
                 f"trainer.validation_metric: '+{name}' where more is better, or '-{name}', not '{name}'."
             )
+        sign, score = name[0], name[1:]
+        # The other sign would keep the worst epoch as the best.
+        if sign == "+" and score.endswith("loss"):
+            raise ConfigurationError(f"trainer.validation_metric: less of '{score}' is better; write '-{score}'.")
+        if sign == "-" and _MORE_IS_BETTER.search(score):
+            raise ConfigurationError(f"trainer.validation_metric: more of '{score}' is better; write '+{score}'.")
     # AllenNLP reports a loss of 0 where a model gives none, so that the first epoch would be the best.
     names = {name.lstrip("+-") for name in metrics}
     if model.inference is not None and "loss" in names:

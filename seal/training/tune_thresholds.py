@@ -44,6 +44,11 @@ class TuneThresholds(TrainerCallback):
                 "trainer.callbacks: 'tune_thresholds' is for 'seal_multilabel' and 'seal_text_multilabel', not "
                 f"{type(trainer.model).__name__}."
             )
+        if trainer._validation_data_loader is None:
+            raise ConfigurationError(
+                "trainer.callbacks: 'tune_thresholds' tunes them on validation data; give validation_data_path, or "
+                "leave it out."
+            )
         trainer.model.tuned_metric = self._metric
 
     def on_end(

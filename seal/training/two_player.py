@@ -85,6 +85,10 @@ class TwoPlayerScheduler:
         self._last_batch: Optional[int] = None
         self._batches = {name: 0 for name in players}
 
+    def following_metric(self) -> List[str]:
+        """The players whose scheduler follows a validation metric."""
+        return [name for name, scheduler in self.players.items() if _follows_metric(scheduler)]
+
     def restart(self, player: str, num_epochs: int) -> None:
         """
         Gives the player a new scheduler, if it has one; its optimizer must be back in its first state. AllenNLP's

@@ -15,6 +15,7 @@ from seal import user_errors
 from seal.training import AlternatingTrainer
 from tests.training.runs import (
     LINEAR,
+    PLATEAU,
     build,
     comparable,
     config,
@@ -741,6 +742,14 @@ def sentence(settings, folder) -> str:
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),
         ({"trainer__no_grad": ["embeder"]}, "trainer.no_grad: 'embeder' is found in the name of no parameter"),
         ({"trainer__no_grad": ["(head"]}, "trainer.no_grad: '(head' is not a regular expression: missing )"),
+        (
+            {
+                "trainer__task_net__learning_rate_scheduler": PLATEAU,
+                "validation_data_path": ...,
+                "trainer__validation_metric": "-loss",
+            },
+            "trainer.task_net.learning_rate_scheduler: it follows trainer.validation_metric, and there is no",
+        ),
         ({"trainer__grad_clipping": -1.0}, "trainer.grad_clipping: above 0, not -1.0."),
         ({"trainer__cuda_device": "cuda:0"}, "trainer.cuda_device: the number of a GPU, or -1 for the CPU, not 'cuda:"),
         ({"trainer__cuda_device": [0, 1]}, "not [0, 1]; several are named in distributed.cuda_devices"),

@@ -140,6 +140,21 @@ def test_epochs_without_batches():
         made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=0)
 
 
+@pytest.mark.parametrize(
+    "settings, told",
+    [
+        ({"type": "reduce_on_plateau"}, r".mode: set 'max'. The scheduler is given trainer.validation_metric"),
+        ({"type": "reduce_on_plateau", "mode": "min"}, ".mode: set 'max'"),
+        ({"type": "reduce_on_plateau", "mode": "mx"}, ": mode mx is unknown!"),
+    ],
+)
+def test_a_scheduler_with_a_wrong_setting(settings, told):
+    net = model()
+    made = players(net, player(learning_rate_scheduler=settings), player())
+    with pytest.raises(ConfigurationError, match=f"^trainer.task_net.learning_rate_scheduler{told}"):
+        made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=5)
+
+
 def test_only_those_with_a_scheduler_have_one():
     net = model()
     made = players(net, player(learning_rate_scheduler={"type": "constant"}), player())

@@ -15,7 +15,7 @@ from tests.multilabel import model as feature_model
 from tests.tiny_bert import save_tiny_bert
 
 
-@pytest.mark.parametrize("metric", ["-loss", "+loss", ["+f1", "-loss"]])
+@pytest.mark.parametrize("metric", ["-loss", ["+f1", "-loss"]])
 def test_predictions_of_the_energy_have_no_loss(metric):
     check_validation_metric(SimpleNamespace(inference=None), metric)
     with pytest.raises(ConfigurationError, match="trainer.validation_metric: predictions of model.inference"):
@@ -25,6 +25,22 @@ def test_predictions_of_the_energy_have_no_loss(metric):
 def test_other_metrics():
     check_validation_metric(SimpleNamespace(inference=object()), "+f1")
     check_validation_metric(SimpleNamespace(inference=object()), ["+f1", "-hamming_loss"])
+
+
+@pytest.mark.parametrize(
+    "metric, told",
+    [
+        ("+loss", "less of 'loss' is better; write '-loss'."),
+        ("-f1", "more of 'f1' is better; write '+f1'."),
+        (["+f1", "-micro_f1_tuned"], "more of 'micro_f1_tuned' is better; write '+micro_f1_tuned'."),
+        ("-f1-PER", "more of 'f1-PER' is better"),
+        ("-mean_iou", "more of 'mean_iou' is better"),
+    ],
+)
+def test_a_direction_that_would_keep_the_worst_epoch(metric, told):
+    with pytest.raises(ConfigurationError) as error:
+        check_validation_metric(SimpleNamespace(inference=None), metric)
+    assert error.value.message.startswith(f"trainer.validation_metric: {told}")
 
 
 def test_a_metric_without_a_direction():

@@ -66,6 +66,13 @@ def test_without_it_nothing_is_tuned(tmp_path):
     assert "best_validation_f1_tuned" not in json.loads((tmp_path / "run" / "metrics.json").read_text())
 
 
+def test_there_is_nothing_to_tune_on(tmp_path):
+    params = params_of(write_data(tmp_path), validation_metric="-loss")
+    del params.params["validation_data_path"]
+    with pytest.raises(ConfigurationError, match="'tune_thresholds' tunes them on validation data; give validation_da"):
+        train_model(params, str(tmp_path / "run"))
+
+
 def test_another_model_is_refused():
     from seal.training.tune_thresholds import TuneThresholds
 

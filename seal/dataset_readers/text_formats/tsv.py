@@ -10,6 +10,10 @@ from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
 
+# What a header, in lower case, has over the column of labels.
+_HEADINGS = ("label", "labels", "category", "categories", "tags")
+
+
 def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads TSV with names: a text, its labels with commas between, and perhaps an id, which is not read. A text without
@@ -47,7 +51,7 @@ def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
 
     # Raises
 
-    `ConfigurationError` if a line has another number of columns.
+    `ConfigurationError` if a line has another number of columns, or the first is a header.
     """
     expected = None
     for number, line in text_lines(path):
@@ -62,6 +66,10 @@ def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
             )
         if len(columns) != expected:
             raise ConfigurationError(f"{where}: found {found}, and {expected} in the first line.")
+        if number == 1 and columns[0].strip().lower() == "text" and columns[1].strip().lower() in _HEADINGS:
+            raise ConfigurationError(
+                f"{where}: this line is a header, which would be read as a text like any other; remove it."
+            )
         yield columns[0], columns[1], where
 
 
