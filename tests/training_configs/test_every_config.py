@@ -171,6 +171,8 @@ def trained(config, params, folder):
     told = {}
     for path in folder.glob("metrics_epoch_*.json"):
         told.update(json.loads(path.read_text(encoding="utf-8")))
+    # Weight decay moves a net without a gradient, too.
+    assert all(told[f"training_grad_norm_{player}"] > 0 for player in moved)
     assert ("loss_net" in moved) == has_loss_net(config) == ("training_loss_net_loss" in told)
     assert ("training_energy_prediction" in told) == learns_from_energy(**wanted)
     return model.get_metrics()
