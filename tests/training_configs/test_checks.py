@@ -172,7 +172,8 @@ def test_what_a_method_reads_of_settings_for_several(library, dataset):
 
 
 @pytest.mark.parametrize(
-    "kind, unread, read", [("supervised", "num_unlabelled", "batches"), ("semi_supervised", "batches", "num_unlabelled")]
+    "kind, unread, read",
+    [("supervised", "num_unlabelled", "batches"), ("semi_supervised", "batches", "num_unlabelled")],
 )
 def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
     called = f"lib.{kind}(labelled=5, method=lib.method.%s(), training=lib.training + {{ %s }})"
