@@ -98,6 +98,17 @@ class AlternatingTrainer(PhasedTrainer):
         self._streams["loss_net"] = self._loss_net_stream
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
+    def train(self) -> Dict[str, Any]:
+        scheduler = self._learning_rate_scheduler
+        if self._validation_data_loader is None and scheduler is not None:
+            # It would end the run after the first epoch.
+            for player in scheduler.following_metric():
+                raise ConfigurationError(
+                    f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
+                    "validation_data_path; give one, or leave the scheduler out."
+                )
+        return super().train()
+
     # The step.
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
@@ -306,7 +317,7 @@ class AlternatingTrainer(PhasedTrainer):
         if distributed and ddp_accelerator is None:
             ddp_accelerator = ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
 
-        trainer = super().from_partial_objects(
+        return super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
             data_loader=data_loader,
@@ -328,10 +339,3 @@ class AlternatingTrainer(PhasedTrainer):
             cpu_autocast=cpu_autocast,
             **settings,
         )
-        if validation_data_loader is None and trainer._learning_rate_scheduler is not None:
-            for player in trainer._learning_rate_scheduler.following_metric():
-                raise ConfigurationError(
-                    f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
-                    "validation_data_path; give one, or leave the scheduler out."
-                )
-        return trainer

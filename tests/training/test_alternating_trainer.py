@@ -742,14 +742,6 @@ def sentence(settings, folder) -> str:
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),
         ({"trainer__no_grad": ["embeder"]}, "trainer.no_grad: 'embeder' is found in the name of no parameter"),
         ({"trainer__no_grad": ["(head"]}, "trainer.no_grad: '(head' is not a regular expression: missing )"),
-        (
-            {
-                "trainer__task_net__learning_rate_scheduler": PLATEAU,
-                "validation_data_path": ...,
-                "trainer__validation_metric": "-loss",
-            },
-            "trainer.task_net.learning_rate_scheduler: it follows trainer.validation_metric, and there is no",
-        ),
         ({"trainer__grad_clipping": -1.0}, "trainer.grad_clipping: above 0, not -1.0."),
         ({"trainer__cuda_device": "cuda:0"}, "trainer.cuda_device: the number of a GPU, or -1 for the CPU, not 'cuda:"),
         ({"trainer__cuda_device": [0, 1]}, "not [0, 1]; several are named in distributed.cuda_devices"),
@@ -757,6 +749,14 @@ def sentence(settings, folder) -> str:
 )
 def test_a_wrong_setting_ends_in_a_sentence(tmp_path, more, told):
     assert told in sentence(config(**more), tmp_path)
+
+
+def test_a_scheduler_that_follows_validation_data_that_are_not_there(tmp_path):
+    more = {"validation_data_path": ..., "trainer__validation_metric": "-loss"}
+    trainer = build(config(trainer__task_net__learning_rate_scheduler=PLATEAU, **more), tmp_path)
+    with pytest.raises(ConfigurationError, match="trainer.task_net.learning_rate_scheduler: it follows .* there is no"):
+        trainer.train()
+    assert not list(tmp_path.glob("model_state*"))
 
 
 def test_a_loss_net_to_train_that_is_not_there(tmp_path):
