@@ -1,7 +1,6 @@
 """Data, batches, models and trainers of the multi-label benchmark, the same for every case."""
 
 import copy
-import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -14,7 +13,7 @@ from allennlp.training import Trainer
 from torch import nn
 
 from scripts.measure import bench_base
-from scripts.measure.configs import library_value, listed, text
+from scripts.measure.configs import experiment_of, library_value
 from scripts.measure.suite import ROOT
 from seal.common.namespaces import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
@@ -42,9 +41,7 @@ LAST_PHASE = {
 def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     """The config of `training_configs/lib`; data paths from the repository."""
     method, more = VARIANTS.get(method, (method, {}))
-    chosen = listed(": ", {name: json.dumps(value) for name, value in {**more, **(settings or {})}.items()})
-    run = f"{text(dataset)}, {text(method)}"
-    config = library_value("multilabel.libsonnet", f"lib.experiment({run}, lib.used({run}, {{ {chosen} }}))")
+    config = experiment_of("multilabel.libsonnet", dataset, method, {**more, **(settings or {})})
     reader = config["dataset_reader"]
     for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):
         if holder.get(key):

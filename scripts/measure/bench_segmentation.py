@@ -17,7 +17,7 @@ import seal  # noqa: F401
 from scripts.measure.bench_base import Batches, Benchmark, build_model, build_trainer, predicts
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows, speed_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
-from scripts.measure.configs import library_value, text
+from scripts.measure.configs import experiment_of, library_value, text
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from scripts.measure.suites.segmentation import METHODS as GROUPS
 from seal.dataset_readers.segmentation import as_input
@@ -104,9 +104,7 @@ class SegmentationBenchmark(Benchmark):
 
 def experiment(method: str, **settings: Any) -> Dict[str, Any]:
     """The config of `training_configs/lib`."""
-    run = f"{text(DATASET)}, {text(method)}"
-    called = f"lib.experiment({run}, lib.used({run}, {json.dumps(settings)}))"
-    return library_value("segmentation.libsonnet", called)
+    return experiment_of("segmentation.libsonnet", DATASET, method, settings)
 
 
 def batch_size(loader: str) -> int:

@@ -3,6 +3,7 @@ from typing import Any, Dict, Optional, Union
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.precision import at_least_float
 from seal.losses.regression import regression_loss
 from seal.output_spaces import Candidates
 from seal.samplers.descent_records import BestPoint, DescentRecord, LastPoint, Trajectory, of_each
@@ -178,9 +179,8 @@ class GradientBasedInference(Sampler):
 
     def _first_point(self, problem: SamplingProblem) -> torch.Tensor:
         """The start of what the optimizer updates, outputs or logits: `(batch, restarts, *structure)`."""
-        output_space, logits = problem.output_space, problem.logits
         # Half precision would lose small steps.
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float))
+        output_space, logits = problem.output_space, at_least_float(problem.logits)
         if self.start == "zeros":
             outputs = torch.zeros_like(logits).unsqueeze(1)
         elif self.start == "half":

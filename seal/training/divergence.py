@@ -48,7 +48,19 @@ class LastGoodCheckpoint:
 
 
 def player_diverged(what: str, player: str, place: str, checkpoint: LastGoodCheckpoint) -> NonFiniteLoss:
-    """`what` says what is not finite, and `place` after which word and number of the run."""
+    """
+    The error for a player's value that is not finite.
+
+    # Parameters
+
+    what : `str`
+        What is not finite, and how: `"task_net's loss is nan"`.
+    player : `str`
+        Whose settings to change.
+    place : `str`
+        Where in the run: `"at batch 3 of epoch 1"`.
+    checkpoint : `LastGoodCheckpoint`
+    """
     return NonFiniteLoss(
         f"the {what} {place}, so training stops; {checkpoint}. "
         f"Lower trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train into another folder."
@@ -58,7 +70,20 @@ def player_diverged(what: str, player: str, place: str, checkpoint: LastGoodChec
 def validation_diverged(
     error: NonFiniteOutput, predicting: List[str], players: List[str], place: str, checkpoint: LastGoodCheckpoint
 ) -> NonFiniteLoss:
-    """`predicting` are those of the `players` whose parameters predictions depend on."""
+    """
+    The error for outputs on validation data that are not finite.
+
+    # Parameters
+
+    error : `NonFiniteOutput`
+    predicting : `List[str]`
+        Those of the `players` whose parameters predictions depend on.
+    players : `List[str]`
+        All that are trained.
+    place : `str`
+        Where in the run: `"after batch 4 of epoch 1"`.
+    checkpoint : `LastGoodCheckpoint`
+    """
     whose = f"{predicting[0]}'s output" if len(predicting) == 1 else "output"
     where = f" ({error.source})" if error.source else ""
     rates = " and ".join(f"trainer.{player}.optimizer.lr" for player in predicting or players)

@@ -108,6 +108,11 @@ class Phases:
                 "phase may leave its epochs out to take the rest."
             )
         self._epochs = [rest if phase.epochs is None else phase.epochs for phase in phases]
+        if len(phases) > 1 and self._epochs[-1] == 0:
+            raise ConfigurationError(
+                f"trainer.phases[{len(phases) - 1}].epochs: the best epoch is one of the last phase, so at least 1, "
+                "not 0."
+            )
 
     def check(self, players: Collection[str]) -> None:
         """

@@ -11,7 +11,7 @@ from seal.models import SealModel
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.trainer_checks import check_frozen_loss_net, check_phases
-from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
+from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler, follows_metric
 
 
 class Players:
@@ -123,7 +123,7 @@ class Players:
                 )
             except (ValueError, ZeroDivisionError) as error:  # From AllenNLP or torch, about a setting.
                 raise ConfigurationError(f"{key}: {error}.") from error
-            if getattr(getattr(made, "lr_scheduler", None), "mode", "max") == "min":
+            if follows_metric(made) and made.lr_scheduler.mode != "max":
                 raise ConfigurationError(
                     f"{key}.mode: set 'max'. The scheduler is given trainer.validation_metric with its sign, so that "
                     "more is better also of a loss, and with 'min', the default, better epochs would lower the rate."

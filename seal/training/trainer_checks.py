@@ -15,6 +15,9 @@ from seal.models import SealModel, TextMultilabelModel
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET
 
+# Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
+_MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
+
 
 def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
     # `FromParams` takes anything but a number for a `torch.device`, and passes it on unchecked.
@@ -28,10 +31,6 @@ def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
 def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
     """Whether the CPU trains. If the config names no device, AllenNLP takes a GPU where it finds one."""
     return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
-
-
-# Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
-_MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
 
 
 def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> None:

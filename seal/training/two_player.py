@@ -87,7 +87,7 @@ class TwoPlayerScheduler:
 
     def following_metric(self) -> List[str]:
         """The players whose scheduler follows a validation metric."""
-        return [name for name, scheduler in self.players.items() if _follows_metric(scheduler)]
+        return [name for name, scheduler in self.players.items() if follows_metric(scheduler)]
 
     def restart(self, player: str, num_epochs: int) -> None:
         """
@@ -100,7 +100,7 @@ class TwoPlayerScheduler:
 
     def step(self, metric: Optional[float] = None) -> None:
         for name, scheduler in self.players.items():
-            if name in self.moving and (self.scored or not _follows_metric(scheduler)):
+            if name in self.moving and (self.scored or not follows_metric(scheduler)):
                 # Schedulers keep what they are given, and a checkpoint must hold plain numbers.
                 scheduler.step(None if metric is None else float(metric))
 
@@ -127,7 +127,8 @@ class TwoPlayerScheduler:
             self._batches[name] = state[name]["batches"]
 
 
-def _follows_metric(scheduler: LearningRateScheduler) -> bool:
+def follows_metric(scheduler: LearningRateScheduler) -> bool:
+    """Whether a scheduler is AllenNLP's `reduce_on_plateau`, the only one that needs a validation metric."""
     return isinstance(getattr(scheduler, "lr_scheduler", None), torch.optim.lr_scheduler.ReduceLROnPlateau)
 
 

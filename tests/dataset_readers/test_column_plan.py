@@ -3,19 +3,9 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.arff import read_arff
 from seal.dataset_readers.column_plan import ColumnPlan
+from tests.attributes_of_all_kinds import HEADER, ROWS, write
 
 XML = '<labels>\n<label name="red"/>\n<label name="big"/>\n</labels>\n'
-HEADER = (
-    "@relation r\n@attribute red {0,1}\n@attribute w real\n@attribute big {YES,NO}\n@attribute id string\n"
-    "@attribute soft {TRUE, FALSE}\n@attribute shape {disc,cube,rod}\n@data\n"
-)
-ROWS = "1,0.5,NO,'one',TRUE,cube\n0,?,YES,'two',?,disc\n1,2.5,YES,'three',FALSE,?\n"
-
-
-def write(tmp_path, text, name="train.arff"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return str(path)
 
 
 def plan_of(path, label_xml=None, labels=None, drop_attributes=(), hierarchy="auto"):

@@ -54,6 +54,11 @@ local changes(build, all, name, other) =
       && !changes(build, base { [name]: given[name] }, name, base[name]);
     std.filter(is_idle, std.objectFieldsAll(given)),
 
+  // `given` without the idle ones.
+  used(given, base, build):
+    local idle = self.idle(given, base, build);
+    { [name]: given[name] for name in std.objectFields(given) if !std.member(idle, name) },
+
   // None is idle. `method` and `dataset` say in the error what config it is.
   read(given, base, build, method, dataset):
     local idle = self.idle(given, base, build);

@@ -27,8 +27,7 @@ local tuned_of = import 'multilabel_tuned.libsonnet';
   // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
   // several methods the same.
   used(dataset, method, settings):
-    local idle = check.idle(settings, defaults(dataset, method, settings), config(dataset, method));
-    { [name]: settings[name] for name in std.objectFields(settings) if !std.member(idle, name) },
+    check.used(settings, defaults(dataset, method, settings), config(dataset, method)),
 
   experiment(dataset, method, settings={}):
     local of = config(dataset, method);

@@ -19,8 +19,7 @@ local settings_of = import 'segmentation_settings.libsonnet';
   // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
   // several methods the same.
   used(dataset, method, settings):
-    local idle = check.idle(settings, settings_of(dataset, method), config(dataset, method));
-    { [name]: settings[name] for name in std.objectFields(settings) if !std.member(idle, name) },
+    check.used(settings, settings_of(dataset, method), config(dataset, method)),
 
   experiment(dataset, method, settings={}):
     local base = settings_of(dataset, method);

@@ -9,7 +9,6 @@ from allennlp.common.checks import ConfigurationError
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
-
 # What a header, in lower case, has over the column of labels.
 _HEADINGS = ("label", "labels", "category", "categories", "tags")
 
