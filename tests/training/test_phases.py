@@ -96,7 +96,7 @@ def test_epochs_in_which_a_player_moves():
         ([{}, {"epochs": 1}, {}], "trainer.phases[0].epochs: only one phase may leave its epochs out, and so does"),
         ([{"epochs": 3}, {}], "trainer.phases: 3 epochs of the others leave phase 1 nothing of the 3"),
         ([{}, {"epochs": 5}], "trainer.phases: 5 epochs of the others leave phase 0 nothing of the 3"),
-        ([{"epochs": 3}, {"epochs": 0}], "trainer.phases[1].epochs: the best epoch is one of the last phase, so at least"),
+        ([{"epochs": 3}, {"epochs": 0}], "trainer.phases[1].epochs: the best epoch is one of the last phase"),
         ([{"epochs": 2}, {"epochs": 2}], "trainer.phases: their epochs are 4 together, and trainer.num_epochs is"),
         ([{"epochs": 2}], "trainer.phases: their epochs are 2 together, and trainer.num_epochs is 3"),
         (
