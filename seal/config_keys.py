@@ -113,11 +113,11 @@ _FROM_ZERO = ("warmup_steps",)
 _SHARES = ("decay", "dropout", "layer_dropout_probability", "recurrent_dropout_probability")
 
 
-def _built(annotation: Any) -> Any:
+def _built_class(annotation: Any) -> Any:
     """The one class, apart from null, that AllenNLP builds from an object of the config; `None` where there is none."""
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-        return _built(kinds[0]) if len(kinds) == 1 else None
+        return _built_class(kinds[0]) if len(kinds) == 1 else None
     if get_origin(annotation) is Lazy:
         return get_args(annotation)[0]
     return annotation if hasattr(annotation, "from_params") else None
@@ -150,7 +150,7 @@ def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
             # of a parameter group.
             if isinstance(item, str) and get_origin(kind) is list:
                 raise ConfigurationError(f"{place} must be a list, found {item!r}")
-    built = _built(annotation)
+    built = _built_class(annotation)
     if built is not None:
         if isinstance(found, (list, int, float)):
             raise ConfigurationError(f"{place} must be an object, found {found!r}")

@@ -193,7 +193,9 @@ def tolerance(config: Dict[str, Any]) -> float:
     How far, in points, the score of a model may be from the one that its training reported. It is the rounding of a
     GPU, and more if inference starts at random, since the starts are then not those of training.
     """
-    return 5.0 if config["model"].get("inference", {}).get("start") == "random" else 0.02
+    inference = config["model"].get("inference")
+    start = inference.get("start") if isinstance(inference, dict) else None
+    return 5.0 if start in ("random", "draw") else 0.02
 
 
 def _score(run: Run, splits: Dict[str, str], threads: int) -> Tuple[Dict[str, Scores], Dict[str, float]]:

@@ -31,7 +31,9 @@ class TrainedRun:
         archive = load_archive(str(folder), cuda_device=0 if torch.cuda.is_available() else -1)
         self.model, self._reader = archive.model.eval(), archive.validation_dataset_reader
         self.settings: Dict[str, Any] = archive.config.as_dict(quiet=True)
-        self._loader = self.settings.get("validation_data_loader") or self.settings["data_loader"]
+        loader = self.settings.get("validation_data_loader") or self.settings["data_loader"]
+        # A config may give a type's name alone.
+        self._loader: Dict[str, Any] = {"type": loader} if isinstance(loader, str) else loader
         # Inference may start at random: with this seed, from the same starts whenever the run is scored.
         torch.manual_seed(0)
 

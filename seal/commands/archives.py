@@ -30,7 +30,9 @@ def archive_of(args: argparse.Namespace) -> Archive:
 def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> DataLoader:
     """A loader of the data, set as for the model's validation; with `in_order` the rows keep the order of the file."""
     settings = archive.config.as_dict(quiet=True)
-    settings = deepcopy(settings.get("validation_data_loader") or settings["data_loader"])
+    settings = settings.get("validation_data_loader") or settings["data_loader"]
+    # A config may give a type's name alone.
+    settings = {"type": settings} if isinstance(settings, str) else deepcopy(settings)
     settings = Params(_in_order(settings) if in_order else settings)
     loader = DataLoader.from_params(settings, reader=archive.validation_dataset_reader, data_path=input_file)
     loader.index_with(archive.model.vocab)

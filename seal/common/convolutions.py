@@ -8,10 +8,10 @@ from allennlp.common.checks import ConfigurationError
 
 def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) -> torch.nn.Conv2d:
     """A padded convolution: an image with a side of `n` pixels becomes one with a side of `n / stride`, rounded up."""
-    return started(torch.nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2))
+    return initialized(torch.nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2))
 
 
-def started(layer: torch.nn.Module) -> torch.nn.Module:
+def initialized(layer: torch.nn.Module) -> torch.nn.Module:
     """Initialises `layer` as in the other encoders, weights Kaiming-uniform and biases 0, and returns it."""
     torch.nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
     torch.nn.init.zeros_(layer.bias)

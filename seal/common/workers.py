@@ -10,7 +10,7 @@ from allennlp.common.util import is_distributed
 T = TypeVar("T")
 
 
-def of_all_workers(value: T) -> List[T]:
+def gathered(value: T) -> List[T]:
     """
     The `value` of every worker, in the order of their ranks; the value of this process alone in a run that is not
     distributed. All workers must call it. Values are pickled, so they may differ in type and size: workers see

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from seal.dataset_readers.named_columns import NamedColumns
 
-#: A table is held dense up to this size: rows are taken faster from a dense one.
+#: A sparse matrix is made dense up to this size: rows are taken faster from a dense one.
 DENSE_BYTES = 2**30
 
 Matrix = Union[numpy.ndarray, sparse.csr_array]
@@ -56,9 +56,11 @@ class TensorTable:
 
 
 def _held(matrix: Matrix) -> Union[torch.Tensor, sparse.csr_array]:
+    if not sparse.issparse(matrix):
+        return torch.from_numpy(matrix)
     if matrix.shape[0] * matrix.shape[1] * matrix.dtype.itemsize > DENSE_BYTES:
         return sparse.csr_array(matrix)
-    return torch.from_numpy(matrix.toarray() if sparse.issparse(matrix) else matrix)
+    return torch.from_numpy(matrix.toarray())
 
 
 def _rows(matrix: Union[torch.Tensor, sparse.csr_array], rows: numpy.ndarray) -> torch.Tensor:

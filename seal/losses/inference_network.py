@@ -32,7 +32,7 @@ class InferenceNetworkLoss(TaskLoss):
 
     cost : `Cost`, optional (default = `L1Cost()`)
         `Delta`, the cost of the loss-net's margin loss.
-    test_time_weight : `float`, optional (default = `1.0`)
+    perceptron_weight : `float`, optional (default = `1.0`)
         `lambda`.
     energy_weight : `float`, optional (default = `1.0`)
         `w_e`; 1 in the paper.
@@ -55,7 +55,7 @@ class InferenceNetworkLoss(TaskLoss):
     def __init__(
         self,
         cost: Optional[Cost] = None,
-        test_time_weight: float = 1.0,
+        perceptron_weight: float = 1.0,
         energy_weight: float = 1.0,
         cross_entropy_weight: float = 1.0,
         zero_truncation: bool = False,
@@ -63,13 +63,13 @@ class InferenceNetworkLoss(TaskLoss):
         margin_weight: float = 1.0,
     ) -> None:
         super().__init__(energy_weight, cross_entropy_weight, straight_through)
-        for name, weight in (("test_time_weight", test_time_weight), ("margin_weight", margin_weight)):
+        for name, weight in (("perceptron_weight", perceptron_weight), ("margin_weight", margin_weight)):
             if weight < 0:
                 raise ConfigurationError(f"task_loss.{name}: at least 0, not {weight}.")
-        if test_time_weight == margin_weight == 0:
-            raise ConfigurationError("task_loss: test_time_weight and margin_weight are both 0; set one of them.")
+        if perceptron_weight == margin_weight == 0:
+            raise ConfigurationError("task_loss: perceptron_weight and margin_weight are both 0; set one of them.")
         self._cost = cost or L1Cost()
-        self._test_time_weight, self._margin_weight = test_time_weight, margin_weight
+        self._perceptron_weight, self._margin_weight = perceptron_weight, margin_weight
         self.needs_gold_energy = zero_truncation
 
     def cost(
@@ -97,4 +97,4 @@ class InferenceNetworkLoss(TaskLoss):
         margin, perceptron = first.cost - first.energy, -task_net.energy
         if self.needs_gold_energy:
             margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
-        return loss - self.energy_weight * (self._margin_weight * margin + self._test_time_weight * perceptron)
+        return loss - self.energy_weight * (self._margin_weight * margin + self._perceptron_weight * perceptron)

@@ -54,6 +54,8 @@ class TaskLoss(Registrable):
     takes_cost_augmented = False
     #: Whether the loss reads the energy of gold.
     needs_gold_energy = False
+    #: Whether the loss draws from the task-net's distribution.
+    draws = False
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ class TaskNetRankingLoss(TaskLoss):
     """
 
     supervised_name = "task_net_ranking"
+    draws = True
 
     def __init__(
         self,

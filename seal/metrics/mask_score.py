@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 
 
 @Metric.register("mask_score")
@@ -80,7 +80,7 @@ class MaskScore(Metric):
         `Dict[str, float]`
             The scores of all images since the last reset, in percent; 0 where there were none.
         """
-        workers = of_all_workers(self._sums) if reset else [self._sums]
+        workers = gathered(self._sums) if reset else [self._sums]
         images, shares, intersection, union, right, pixels = torch.stack(workers).sum(dim=0).tolist()
         if reset:
             self.reset()

@@ -1,6 +1,6 @@
 from typing import Dict, List
 
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 
 
 class Monitors:
@@ -33,7 +33,7 @@ class Monitors:
 
         The mean of each name that was reported.
         """
-        workers = of_all_workers(self._sums) if reset else [self._sums]
+        workers = gathered(self._sums) if reset else [self._sums]
         if reset:
             self._sums = {}
         sums: Dict[str, List[float]] = {}

@@ -7,7 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 
 # Rows scored at a time, which bounds the memory beside the rows themselves.
 CHUNK = 2048
@@ -185,7 +185,7 @@ class MultilabelScore(Metric):
     def _gather(self) -> Tuple[int, Optional[Counts], torch.Tensor, torch.Tensor]:
         """The number of rows of all workers, their counts, and the rows: probabilities and gold."""
         own = (self._rows, self._counts, *self.last_pass())
-        parts = [worker for worker in of_all_workers(own if self._rows else None) if worker is not None]
+        parts = [worker for worker in gathered(own if self._rows else None) if worker is not None]
         if not parts:
             return own
         rows, counts, probabilities, gold = zip(*parts)

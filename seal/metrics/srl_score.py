@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import Span, tags_to_spans
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
 """The core roles, of which a predicate has each at most once; PropBank's names and CoNLL-2005's."""
@@ -151,7 +151,7 @@ class SrlScore(Metric):
             A ratio with nothing in its denominator is 0.
         """
         mine = (self._frames, self._violations, self._duplicates), (self._correct, self._predicted, self._gold)
-        workers = of_all_workers(mine) if reset else [mine]
+        workers = gathered(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         frames, violations, duplicates = totals

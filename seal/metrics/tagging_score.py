@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 
 
 @Metric.register("tagging_score")
@@ -101,7 +101,7 @@ class TaggingScore(Metric):
         `ConfigurationError` at a reset if no sentence had tags: its zeros would be taken for scores.
         """
         mine = (self._right, self._tokens), (self._correct, self._predicted, self._gold)
-        workers = of_all_workers(mine) if reset else [mine]
+        workers = gathered(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
         correct, predicted, gold = by_label

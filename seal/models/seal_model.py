@@ -178,8 +178,13 @@ class SealModel(Model):
 
         logits, cost_augmented = state.logits.detach(), state.cost_augmented
         cost_augmented = None if cost_augmented is None else cost_augmented.detach()
+        needs_log_prob = self.energy_loss is not None and self.energy_loss.needs_noise_log_prob
         with constant(self.loss_net):
-            return sampler(SamplingProblem(logits, gold, state.mask, self.output_space, energy, cost_augmented))
+            return sampler(
+                SamplingProblem(
+                    logits, gold, state.mask, self.output_space, energy, cost_augmented, needs_log_prob
+                )
+            )
 
     def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
         """
@@ -203,7 +208,7 @@ class SealModel(Model):
         """The loss-net's features of the input, as constants."""
         if len(state.logits) == 0:
             return []
-        with constant(self.loss_net), torch.no_grad():
+        with without_dropout(self.loss_net), torch.no_grad():
             return self.loss_net.encode(state.inputs, state.hidden, state.mask)
 
     def energy(self, state: TaskState, outputs: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 from seal.models.multilabel import DECISIONS, MultilabelModel
-from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite
 
 
 class LabelSetPredictor(LinePredictor):
@@ -53,7 +53,7 @@ class LabelSetPredictor(LinePredictor):
         **unknown: Any,
     ) -> None:
         known = "top_k, energy, decision, probabilities"
-        check_request(self.registered_name, model, self.model_class, unknown, known, energy)
+        check_arguments(self.registered_name, model, self.model_class, unknown, known, energy)
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")
         if not isinstance(probabilities, bool):

@@ -171,7 +171,7 @@ class LinePredictor(Predictor):
         raise NotImplementedError
 
 
-def check_request(
+def check_arguments(
     name: str, model: Model, model_class: Type[Model], unknown: Dict[str, Any], known: str, energy: Any
 ) -> None:
     """

@@ -20,7 +20,7 @@ from seal.common.strict_json import read_json
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.models.segmentation import SegmentationModel
-from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite
 from seal.predictors.lines import decodable
 from seal.predictors.mask_files import MaskFiles, file_and_row
 
@@ -102,7 +102,7 @@ class SegmentationPredictor(LinePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        check_request("seal_segmentation", model, SegmentationModel, unknown, "folder, energy", energy)
+        check_arguments("seal_segmentation", model, SegmentationModel, unknown, "folder, energy", energy)
         super().__init__(model, dataset_reader, frozen, energy)
         self._files = None if folder is None else MaskFiles(folder)
         self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None

@@ -14,7 +14,7 @@ from allennlp.predictors import Predictor
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
-from seal.predictors.line_predictor import LinePredictor, check_request, finite
+from seal.predictors.line_predictor import LinePredictor, check_arguments, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
 from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
@@ -90,7 +90,7 @@ class SrlPredictor(LinePredictor):
         **unknown: Any,
     ) -> None:
         known = "predicate_finder, predicate_threshold, spacy_model, frames_per_batch, energy"
-        check_request("seal_srl", model, SrlModel, unknown, known, energy)
+        check_arguments("seal_srl", model, SrlModel, unknown, known, energy)
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         if type(frames_per_batch) is not int or frames_per_batch < 1:

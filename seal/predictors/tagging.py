@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.models.tagging import TaggingModel
-from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_request, finite, without
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite, without
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
 
@@ -74,7 +74,7 @@ class TaggingPredictor(LinePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        check_request("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
+        check_arguments("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
         if tokenizer not in ("english", "white_space"):
             raise ConfigurationError(f"tokenizer must be 'english' or 'white_space', found {tokenizer!r}.")
         super().__init__(model, dataset_reader, frozen, energy)

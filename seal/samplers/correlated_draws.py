@@ -78,6 +78,8 @@ class CorrelatedDraws(Sampler):
         of_draw = fields[torch.arange(len(logits), device=logits.device).unsqueeze(1), chosen]
         # shape: (batch, samples, height, width)
         draws = space.sample(of_draw.flatten(0, 1), 1).squeeze(1).unflatten(0, chosen.shape)
+        if not problem.needs_log_prob:
+            return Candidates(draws)
         log_prob = mixture_log_prob(space, fields, space.stack(problem.gold.unsqueeze(1), draws))
         return Candidates(draws, noise_log_prob=log_prob[:, 1:], gold_noise_log_prob=log_prob[:, 0])
 

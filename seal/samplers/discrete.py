@@ -37,6 +37,8 @@ class DiscreteSampler(Sampler):
             outputs, log_count = space.sample_distinct(logits, self.num_samples, mask)
         else:
             outputs, log_count = space.sample(logits, self.num_samples, mask), None
+        if not problem.needs_log_prob:
+            return Candidates(outputs, log_count=log_count)
         log_prob = space.log_prob(logits, space.stack(problem.gold.unsqueeze(1), outputs), mask)
         return Candidates(
             outputs=outputs,

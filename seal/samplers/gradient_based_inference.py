@@ -169,7 +169,7 @@ class GradientBasedInference(Sampler):
             # Under autocast a backward pass, too, would multiply in half precision.
             with torch.autocast(point.device.type, enabled=False):
                 (point.grad,) = torch.autograd.grad(value.sum(), point)
-        before = point.clone()
+        before = None if moving is None else point.clone()
         optimizer.step()
         if self.space == "clip":
             point.copy_(problem.output_space.project(point, problem.mask))

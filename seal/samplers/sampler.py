@@ -26,6 +26,8 @@ class SamplingProblem:
         input is encoded at the first call only. `None` without a loss-net.
     cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional (default = `None`)
         The cost-augmented network's logits, without gradient; `None` where the model has none, and at prediction.
+    needs_log_prob : `bool`, optional (default = `True`)
+        Whether the loss reads `log P_N`; otherwise a sampler may leave it out.
     """
 
     logits: torch.Tensor
@@ -34,6 +36,7 @@ class SamplingProblem:
     output_space: OutputSpace
     energy: Optional[Callable[[torch.Tensor], torch.Tensor]] = None
     cost_augmented: Optional[torch.Tensor] = None
+    needs_log_prob: bool = True
 
 
 class Sampler(torch.nn.Module, Registrable):

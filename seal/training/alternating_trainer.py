@@ -10,7 +10,7 @@ from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
-from seal.models import SealModel
+from seal.models import SealModel, TaskState
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
@@ -189,6 +189,8 @@ class AlternatingTrainer(PhasedTrainer):
         if self._uses_energy() and part.features is None:
             part.features = self.model.frozen_features(state)
         features = part.features if self._uses_energy() else None
+        if self.model.task_loss.draws:
+            self._check_output(state)
         loss = self.model.task_net_loss(state, features, self._phase.supervised)
         part.state = None  # The backward pass frees its graph, and the update makes it stale.
         return loss
@@ -205,11 +207,15 @@ class AlternatingTrainer(PhasedTrainer):
                 frozen = () if moves else (self.model.task_net, self.model.cost_augmented_net)
                 with torch.no_grad(), without_dropout(*frozen):
                     part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
-            if not torch.isfinite(part.state.logits).all():
-                raise self._diverged("task_net's output is no longer finite", TASK_NET)
+            self._check_output(part.state)
             if part.candidates is None:
                 part.candidates = self.model.draw(part.state)
             return self.model.loss_net_loss(part.state, part.candidates)
+
+    def _check_output(self, state: TaskState) -> None:
+        """Ends training where there is nothing to draw from."""
+        if not torch.isfinite(state.logits).all():
+            raise self._diverged("task_net's output is no longer finite", TASK_NET)
 
     def rescale_gradients(self) -> Optional[float]:
         """Averages over workers, clips and logs the gradient of the player whose turn it is."""

@@ -1,4 +1,5 @@
 import contextlib
+import functools
 import logging
 import re
 from typing import Any, ContextManager, Dict, List, Optional, Union
@@ -148,7 +149,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
-        inner = trainer.inner_parameters()
+        inner = trainer.inner_parameters
         if implicit:
             check_energy_weight(model)
             if products == "finite_differences":
@@ -164,7 +165,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         # A task-net that is not trained in this phase does not follow the loss-net.
         if not self._implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
             return super()._loss_net_loss(part, one_pass)
-        inner = self.inner_parameters()
+        inner = self.inner_parameters
         given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
         generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)
         try:
@@ -185,9 +186,17 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     def parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
         """The parameters that the player's optimizer updates, by name."""
-        moved = {id(p) for group in self.optimizer.players[player].param_groups for p in group["params"]}
-        return {name: parameter for name, parameter in self.model.named_parameters() if id(parameter) in moved}
+        return self._parameters[player]
 
+    @functools.cached_property
+    def _parameters(self) -> Dict[str, Dict[str, torch.nn.Parameter]]:
+        by_player = {}
+        for player, optimizer in self.optimizer.players.items():
+            moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+            by_player[player] = {name: p for name, p in self.model.named_parameters() if id(p) in moved}
+        return by_player
+
+    @functools.cached_property
     def inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
         """`theta`, by name."""
         moved, inner = self.parameters_of(TASK_NET), self._inner

@@ -10,7 +10,7 @@ from allennlp.data import TensorDict
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 from seal.metrics import Monitors
 from seal.training.random_streams import (
     RandomStream,
@@ -117,7 +117,7 @@ class ResumableTrainer(GradientDescentTrainer):
             "losses": self._losses.state_dict(),
         }
         # The primary worker writes for all workers, and each has its own shuffling and dropout.
-        workers = of_all_workers(mine)
+        workers = gathered(mine)
         checkpoint = super().get_checkpoint_state()
         if checkpoint is not None:
             checkpoint.trainer_state["workers"] = workers

@@ -18,6 +18,9 @@ from seal.training.player import LOSS_NET, TASK_NET
 # Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
 _MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
 
+# Those of which less is better: losses, and rates of frames or roles that break a constraint.
+_LESS_IS_BETTER = re.compile(r"loss$|(^|_)(ucr|duplicates)$")
+
 
 def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
     # `FromParams` takes anything but a number for a `torch.device`, and passes it on unchecked.
@@ -42,7 +45,7 @@ def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> 
             )
         sign, score = name[0], name[1:]
         # The other sign would keep the worst epoch as the best.
-        if sign == "+" and score.endswith("loss"):
+        if sign == "+" and _LESS_IS_BETTER.search(score):
             raise ConfigurationError(f"trainer.validation_metric: less of '{score}' is better; write '-{score}'.")
         if sign == "-" and _MORE_IS_BETTER.search(score):
             raise ConfigurationError(f"trainer.validation_metric: more of '{score}' is better; write '+{score}'.")

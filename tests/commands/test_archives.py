@@ -25,6 +25,15 @@ def test_rows_come_as_validation_or_the_file_has_them(arguments):
     assert lengths(loader_of(archive, arguments.input_file, in_order=True)) == in_file
 
 
+def test_a_loader_that_is_a_name_alone(arguments):
+    archive = archive_of(arguments)
+    archive.config.params.update(data_loader="multiprocess", validation_data_loader=None)
+    expected = lengths(loader_of(archive_of(arguments), arguments.input_file, in_order=True))
+    assert lengths(loader_of(archive, arguments.input_file, in_order=True)) == expected
+    with pytest.raises(ValueError, match="batch_size"):  # AllenNLP's own, about a loader without any setting.
+        loader_of(archive, arguments.input_file)
+
+
 def test_overrides_are_the_models(arguments):
     arguments.overrides = '{"model.task_net.dropout": 0.25}'
     assert archive_of(arguments).config["model"]["task_net"]["dropout"] == 0.25

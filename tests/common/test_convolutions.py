@@ -2,7 +2,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.convolutions import check_convolutions, convolution, started
+from seal.common.convolutions import check_convolutions, convolution, initialized
 
 
 @pytest.mark.parametrize("kernel_size", [1, 3, 5])
@@ -19,7 +19,7 @@ def test_biases_start_at_0_and_weights_within_kaimings_bound():
     assert not layer.bias.any()
     assert 0.99 * bound < layer.weight.abs().max() <= bound
     turned = torch.nn.ConvTranspose2d(3, 4, 3)
-    assert started(turned) is turned and not turned.bias.any()
+    assert initialized(turned) is turned and not turned.bias.any()
 
 
 @pytest.mark.parametrize(

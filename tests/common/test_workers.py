@@ -3,13 +3,13 @@ import json
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from seal.common.workers import of_all_workers
+from seal.common.workers import gathered
 
 
 def worker(rank, folder):
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     # Values of different types and sizes.
-    found = of_all_workers({"a": [1, 2, 3]} if rank == 0 else None)
+    found = gathered({"a": [1, 2, 3]} if rank == 0 else None)
     with open(f"{folder}/{rank}.json", "w") as file:
         json.dump(found, file)
     dist.destroy_process_group()
@@ -17,7 +17,7 @@ def worker(rank, folder):
 
 def test_alone():
     value = object()
-    assert of_all_workers(value) == [value]
+    assert gathered(value) == [value]
 
 
 def test_two_workers_hear_both(tmp_path):

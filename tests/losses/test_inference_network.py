@@ -27,7 +27,7 @@ def test_compound_by_hand():
     loss, gradients = loss_and_gradients(
         terms([1.0, 2.0], [-1.0, 0.5], [9.0, 9.0]),
         terms([3.0, 0.5], [0.25, -2.0], [4.0, 1.0]),
-        test_time_weight=0.5,
+        perceptron_weight=0.5,
         cross_entropy_weight=2.0,
         energy_weight=3.0,
     )
@@ -41,8 +41,8 @@ def test_compound_by_hand():
 def test_one_network_is_both():
     """lambda = 0 is Tu & Gimpel (2018); above 0 it is the margin-style loss of implicit training."""
     net = terms([1.0], [-2.0], [0.5])
-    assert loss_and_gradients(net, None, test_time_weight=0.0)[0] == pytest.approx(1.0 - 0.5 - 2.0)
-    loss, gradients = loss_and_gradients(net, None, test_time_weight=0.25, cross_entropy_weight=0.0)
+    assert loss_and_gradients(net, None, perceptron_weight=0.0)[0] == pytest.approx(1.0 - 0.5 - 2.0)
+    loss, gradients = loss_and_gradients(net, None, perceptron_weight=0.25, cross_entropy_weight=0.0)
     assert loss == pytest.approx(-0.5 + 1.25 * -2.0) and gradients == [[0], [1.25], [-1]]
 
 
@@ -58,7 +58,7 @@ def test_one_network_is_both():
 def test_truncation_silences_an_inactive_hinge(gold_energy, gradients):
     """The gradient is exactly 0 with truncation where there is one without."""
     nets = terms([1.0], [3.0]), terms([1.0], [1.0], [2.0])
-    settings = {"test_time_weight": 0.5, "cross_entropy_weight": 0.0}
+    settings = {"perceptron_weight": 0.5, "cross_entropy_weight": 0.0}
     gold = torch.tensor([gold_energy], dtype=torch.double)
     loss, found = loss_and_gradients(*nets, gold, zero_truncation=True, **settings)
     assert loss == -max(0.0, 1.0 + gold_energy) - 0.5 * max(0.0, gold_energy - 3.0)
@@ -99,8 +99,8 @@ def test_from_a_config():
     )
     assert loss.needs_gold_energy and loss.takes_cost_augmented
     assert not TaskLoss().needs_gold_energy and not TaskLoss().takes_cost_augmented
-    for name in ("test_time_weight", "margin_weight"):
+    for name in ("perceptron_weight", "margin_weight"):
         with pytest.raises(ConfigurationError, match=f"task_loss.{name}: at least 0, not -0.5"):
             InferenceNetworkLoss(**{name: -0.5})
     with pytest.raises(ConfigurationError, match="both 0; set one of them"):
-        InferenceNetworkLoss(test_time_weight=0.0, margin_weight=0.0)
+        InferenceNetworkLoss(perceptron_weight=0.0, margin_weight=0.0)

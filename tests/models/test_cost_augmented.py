@@ -19,7 +19,7 @@ def compound(kind="stacked", weight=0.5, **task_loss):
         "cost_augmented_net": NETS[kind],
         "sampler": {"type": "stack", "samplers": ["cost_augmented_output", "task_net_output"]},
         "energy_loss": {"type": "compound", "separate": True, "perceptron_weight": weight},
-        "task_loss": {"type": "inference_network", "test_time_weight": weight, **task_loss},
+        "task_loss": {"type": "inference_network", "perceptron_weight": weight, **task_loss},
     }
 
 

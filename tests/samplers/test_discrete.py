@@ -68,6 +68,19 @@ def test_draws_of_gold_stay():
     assert merged.outputs.shape[1] == 1 and merged.log_count.exp().tolist() == [[pytest.approx(5)]] * 2
 
 
+@pytest.mark.parametrize("merge", [False, True])
+def test_log_probabilities_that_nobody_reads_are_left_out(merge):
+    problem, found = problem_of(), []
+    for needed in (True, False):
+        problem.needs_log_prob = needed
+        torch.manual_seed(3)
+        found.append(DiscreteSampler(7, merge)(problem))
+    read, unread = found
+    assert read.noise_log_prob is not None and unread.noise_log_prob is unread.gold_noise_log_prob is None
+    assert torch.equal(read.outputs, unread.outputs)
+    assert merge == (unread.log_count is not None and torch.equal(read.log_count, unread.log_count))
+
+
 def test_a_number_that_is_none():
     with pytest.raises(ConfigurationError, match="sampler.num_samples"):
         DiscreteSampler(0)

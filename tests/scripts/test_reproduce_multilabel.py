@@ -77,6 +77,9 @@ def test_only_scores_of_random_starts_may_differ_from_trainings():
         model = f"lib.experiment('bibtex', m, lib.used('bibtex', m, {{ {more} }})).model"
         made = configs.library_value("multilabel.libsonnet", f"{{ [m]: {{ model: {model} }} for m in lib.methods }}")
         assert {name for name, config in made.items() if tolerance(config) > 1} == expected
+    assert tolerance({"model": {"inference": {"start": "draw"}}}) > 1
+    for inference in ({"start": "zeros"}, "gradient_based_inference", None):
+        assert tolerance({"model": {"inference": inference}}) < 1
 
 
 @pytest.mark.parametrize("source", ["a", "a=", "a=1,a=2", "a=nothing", "a b=1"])

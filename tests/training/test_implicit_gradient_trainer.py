@@ -35,7 +35,7 @@ MARGIN_STYLE = {
     "task_loss": {
         "type": "inference_network",
         "energy_weight": 0.5,
-        "test_time_weight": 0.3,
+        "perceptron_weight": 0.3,
         "cross_entropy_weight": 1.0,
         "cost": {"type": "one_minus", "score": {"type": "soft_f1"}},
     },
@@ -84,7 +84,7 @@ def flat(gradients, like):
 
 def implicit_part(trainer, auxiliary, primary):
     """`- J^T (H + damping)^-1 d primary / d theta` from dense matrices of second derivatives."""
-    theta = list(trainer.inner_parameters().values())
+    theta = list(trainer.inner_parameters.values())
     psi = list(trainer.parameters_of(LOSS_NET).values())
     v = flat(torch.autograd.grad(primary, theta, allow_unused=True), theta)
     slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True, allow_unused=True), theta)
@@ -227,10 +227,12 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
     tolerance = 1e-9 if products == "autograd" else 1e-5
     assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
     assert implicit.norm() > 100 * tolerance
-    assert list(trainer.inner_parameters()) == ["task_net._head.weight"]
+    assert list(trainer.inner_parameters) == ["task_net._head.weight"]
     trainer._inner = ["[.]_head[.]"]
-    assert list(trainer.inner_parameters()) == ["task_net._head.weight"]
+    del trainer.inner_parameters
+    assert list(trainer.inner_parameters) == ["task_net._head.weight"]
     trainer._inner = None
+    del trainer.inner_parameters
     assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
 
 

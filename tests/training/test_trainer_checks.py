@@ -31,6 +31,8 @@ def test_other_metrics():
     "metric, told",
     [
         ("+loss", "less of 'loss' is better; write '-loss'."),
+        ("+ucr", "less of 'ucr' is better; write '-ucr'."),
+        ("+duplicates", "less of 'duplicates' is better"),
         ("-f1", "more of 'f1' is better; write '+f1'."),
         (["+f1", "-micro_f1_tuned"], "more of 'micro_f1_tuned' is better; write '+micro_f1_tuned'."),
         ("-f1-PER", "more of 'f1-PER' is better"),

@@ -162,7 +162,7 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
         task_loss+: {
           type: 'inference_network',
           cost: { type: 'one_minus', score: { type: 'soft_f1' } },
-          test_time_weight: s.perceptron_weight,
+          perceptron_weight: s.perceptron_weight,
         },
       },
     },

@@ -19,7 +19,7 @@ methods {
         task_loss: {
           type: 'inference_network',
           cost: { type: cost },
-          test_time_weight: 0,
+          perceptron_weight: 0,
           cross_entropy_weight: tau,
           zero_truncation: truncation,
         },
@@ -64,7 +64,7 @@ methods {
         task_loss: {
           type: 'inference_network',
           cost: { type: cost },
-          test_time_weight: lambda,
+          perceptron_weight: lambda,
           cross_entropy_weight: tau,
           zero_truncation: truncation,
         },

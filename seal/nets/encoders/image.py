@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.nn import Activation
 
-from seal.common.convolutions import check_convolutions, convolution, started
+from seal.common.convolutions import check_convolutions, convolution, initialized
 from seal.nets.encoders.encoder import Encoder
 
 #: Red, green and blue.
@@ -95,7 +95,7 @@ class FullyConvolutional(Encoder):
         )
         sizes = [channels[-1], *up_channels]
         self._up = torch.nn.ModuleList(
-            started(torch.nn.ConvTranspose2d(*pair, kernel_size, stride=2, padding=kernel_size // 2))
+            initialized(torch.nn.ConvTranspose2d(*pair, kernel_size, stride=2, padding=kernel_size // 2))
             for pair in zip(sizes, sizes[1:])
         )
         self._dropout = torch.nn.Dropout2d(dropout)
