@@ -77,7 +77,7 @@ def load(encoder: str, layer: int) -> Any:
         tokenizer, model = AutoTokenizer.from_pretrained(encoder), AutoModel.from_pretrained(encoder)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise UserError(f"--encoder: '{encoder}' is no transformer that can be had here ({reason}).") from error
+        raise UserError(f"--encoder: '{encoder}' is not a transformer that is available here ({reason}).") from error
     layers = model.config.num_hidden_layers
     if not 0 <= layer <= layers:
         raise UserError(f"--layer: from 0 to {layers} for this transformer, not {layer}.")

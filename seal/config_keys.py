@@ -135,7 +135,7 @@ def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
 
 
 def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
-    """`found` in a form that AllenNLP reads as meant. Raises an error that names `place` where the value is wrong."""
+    """`found` in the form in which AllenNLP reads it as intended. Raises an error that names `place` if it is wrong."""
     _check_range(place, name, found, annotation)
     if get_origin(annotation) is list:
         if not isinstance(found, (list, tuple)):

@@ -78,7 +78,7 @@ INFERENCE_STEPS = Choice((20, 30))
 SEARCH: Space = {"inference_optimizer": Choice(("adam", "sgd")), "search_path": Choice((False, True))}
 # Ours: None is as many as in training.
 PREDICTION_STEPS = Choice((None, 20, 25, 30, 35, 40, 50))
-# Ours: None is no averaging.
+# Ours. None: no averaging.
 AVERAGE_WEIGHTS = Choice((None, 0.99, 0.999))
 
 _TASK_NET: Space = {

@@ -5,6 +5,7 @@ What a suite of measurements is: a data set, the methods compared on it, and how
 import importlib
 import pkgutil
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -62,6 +63,17 @@ class Method:
     group: str = ""
 
 
+def grouped_methods(
+    groups: Dict[str, Dict[str, str]], write: Callable[[str, Settings], str]
+) -> Dict[str, Method]:
+    """The methods of `groups`, whose titles are by group and by name; `write` gives a method's config by its name."""
+    return {
+        name: Method(title, partial(write, name), group=group)
+        for group, members in groups.items()
+        for name, title in members.items()
+    }
+
+
 Totals = Dict[str, numpy.ndarray]
 
 
@@ -76,6 +88,19 @@ class Statistic:
 def mean_f1(name: str) -> Statistic:
     """The mean over examples, in percent, of the F1 in the column `name`; the column `rows` counts examples."""
     return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
+
+
+def f1_of_counts(suffix: str = "") -> Statistic:
+    """F1, in percent, of the counts `correct` and `predicted`, both with `suffix`, and `gold`; 0 where all are 0."""
+    correct, predicted = f"correct{suffix}", f"predicted{suffix}"
+    return Statistic(
+        (correct, predicted, "gold"),
+        lambda sums: 200 * sums[correct] / numpy.maximum(sums[predicted] + sums["gold"], 1),
+    )
+
+
+#: The share, in percent, of tokens in the column `tokens` that the column `right` counts.
+ACCURACY = Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"])
 
 
 @dataclass

@@ -85,7 +85,7 @@ class _Run:
         try:
             return {epoch: read_json(path) for epoch, path in sorted(paths)}
         except json.JSONDecodeError as error:
-            raise UserError(f"{self._folder} holds metrics that are no JSON: {error}.") from None
+            raise UserError(f"{self._folder} holds metrics that are not JSON: {error}.") from None
 
     def values(self, name: str) -> pandas.DataFrame:
         """`number` by `epoch`, from 1, and, of a trace, `batches`."""

@@ -51,7 +51,7 @@ def open_study(path: Path, about: Dict[str, Any], trials: int, defaults: Sequenc
                 heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=1),
             )
         except SQLAlchemyError as error:
-            raise UserError(f"--storage: {path} is no search that Optuna can open.") from error
+            raise UserError(f"--storage: {path} is not a search that Optuna can open.") from error
         study = optuna.create_study(
             study_name="tune",
             storage=storage,

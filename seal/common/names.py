@@ -29,7 +29,7 @@ def check_text(text: str, what: str) -> None:
     `ConfigurationError` where it is not valid Unicode.
     """
     if SURROGATE.search(text):
-        raise ConfigurationError(f"{what} holds half a surrogate pair, which is no character: {short(text)}.")
+        raise ConfigurationError(f"{what} holds half a surrogate pair, which is not a character: {short(text)}.")
 
 
 def check_name(name: str, what: str) -> None:

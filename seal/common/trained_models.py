@@ -53,7 +53,7 @@ def trained_weights(
             weights = _read(folder)
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
     except (FileNotFoundError, *ARCHIVE_ERRORS) as error:
-        raise ConfigurationError(f"{key}: '{path}' is no trained model: {error}") from None
+        raise ConfigurationError(f"{key}: '{path}' is not a trained model: {error}") from None
     if _names(vocab, namespace) != labels:
         raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
     known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace}

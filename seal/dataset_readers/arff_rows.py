@@ -83,7 +83,7 @@ def split_values(where: str, text: str) -> List[Tuple[str, bool]]:
     # Returns
 
     `List[Tuple[str, bool]]`
-        Each value, and whether it was in quotes (a quoted `?` is no missing value).
+        Each value, and whether it was in quotes (a quoted `?` is not a missing value).
 
     # Raises
 
@@ -243,7 +243,7 @@ class ArffRows:
             if NUMBER.fullmatch(value) and abs(float(value)) <= _LARGEST:
                 return float(value)
             raise ConfigurationError(
-                f"{where}: {value[:40]!r} is no finite number, but the attribute {attribute.name!r} is "
+                f"{where}: {value[:40]!r} is not a finite number, but the attribute {attribute.name!r} is "
                 "numeric."
             )
         places = self._places[column]

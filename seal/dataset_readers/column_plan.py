@@ -106,7 +106,7 @@ class ColumnPlan:
             where = f"{table.path}:{attribute.line}"
             if attribute.kind not in ("numeric", "nominal"):
                 raise ConfigurationError(
-                    f"{where}: the {attribute.kind} attribute {attribute.name!r} is no feature; name it in "
+                    f"{where}: the {attribute.kind} attribute {attribute.name!r} cannot be a feature; name it in "
                     "'drop_attributes'."
                 )
             if len(attribute.values) > _MANY_VALUES:
@@ -217,7 +217,7 @@ class ColumnPlan:
             text = "" if code != code else table.texts[self._hierarchical][int(code)]
             for node in text.split("@"):
                 if node not in columns:
-                    what = f"{node[:40]!r} is no node of the hierarchy" if node else "a label is missing"
+                    what = f"{node[:40]!r} is not a node of the hierarchy" if node else "a label is missing"
                     raise ConfigurationError(f"{table.path}:{line}: {what}.")
             indices += sorted({columns[node] for node in text.split("@")})
             indptr.append(len(indices))

@@ -112,7 +112,7 @@ def read_array(path: str, name: str) -> numpy.ndarray:
             if file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX:
                 raise ConfigurationError(f"{path}: one array (.npy); an .npz with '{name}' is needed.")
             if not zipfile.is_zipfile(file):
-                raise ValueError("it is no such archive, or not the whole of one")
+                raise ValueError("it is not such an archive, or is incomplete")
             file.seek(0)
             archive = numpy.load(file, allow_pickle=False)
             if name not in archive.files:
@@ -120,7 +120,7 @@ def read_array(path: str, name: str) -> numpy.ndarray:
                 raise ConfigurationError(f"{path}: there is no '{name}' in it, but {found}.")
             array = archive[name]
             if not isinstance(array, numpy.ndarray):
-                raise ValueError(f"its '{name}' is none")
+                raise ValueError(f"its '{name}' is not an array")
             return array
     except ConfigurationError:
         raise
@@ -199,7 +199,7 @@ def _open(path: str) -> Tuple[Image.Image, int]:
             # Turned upright: cameras write pixels as the sensor has them, and note which side is up.
             return ImageOps.exif_transpose(image), largest
     except UnidentifiedImageError as error:
-        raise ConfigurationError(f"{path}: this is no image that can be read.") from error
+        raise ConfigurationError(f"{path}: this is not a readable image.") from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise ConfigurationError(f"{path}: the image cannot be read ({reason}).") from error

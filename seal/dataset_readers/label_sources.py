@@ -122,7 +122,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
 
     A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the
     last part, listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts,
-    and `root` is no label.
+    and `root` is not a label.
 
     # Parameters
 
@@ -154,7 +154,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
         kind = "graph" if pairs and any(path[0] == "root" for path in paths) else "tree"
     if kind == "graph" and not pairs:
         odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
-        raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is no 'parent/child'.")
+        raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is not 'parent/child'.")
     # Dictionaries for sets that keep their order.
     labels: Dict[str, None] = {}
     edges: Dict[Tuple[str, str], None] = {}

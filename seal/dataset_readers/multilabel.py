@@ -139,7 +139,7 @@ class MultilabelReader(DatasetReader):
         return self._statistics
 
     def _take_deviations(self, features: numpy.ndarray) -> None:
-        # A small deviation is no sign of a constant: by rounding equal values have one, and so may large values that
+        # A small deviation is not a sign of a constant: by rounding equal values have one, and so may large values that
         # differ little.
         constant = features.min(axis=0) == features.max(axis=0)
         self._deviations = numpy.where(constant, numpy.inf, features.std(axis=0, dtype=numpy.float64))

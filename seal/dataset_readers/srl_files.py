@@ -120,7 +120,7 @@ def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Sr
     # Raises
 
     `ConfigurationError`
-        With `file:line`, at the first line that is no such object.
+        With `file:line`, at the first line that is not such an object.
     """
     for number, line in lines:
         if not line.strip():

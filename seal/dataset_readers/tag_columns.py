@@ -21,7 +21,7 @@ _BLANKS = " \t\r\n\f\v"
 # Not str.split: a no-break space is (part of) a word, not a separator; Twitter POS has such words.
 _CELLS = re.compile(f"[^{_BLANKS}]+")
 _DOCUMENT_START = "-DOCSTART-"
-# An id of CoNLL-U: of a word, or of a row that is no word but a multi-word token (`2-3`) or an empty node (`4.1`).
+# An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 _CONLL_U = (".conllu", ".conllu.gz")
 
@@ -186,7 +186,7 @@ class TagColumns:
             raise ConfigurationError(f"{key}: the place of a column or its name, not {column!r}.")
         if isinstance(column, int):
             if self._names is not None and not -len(self._names) <= column < len(self._names):
-                raise ConfigurationError(f"{key}: {column} is no place among {len(self._names)} columns.")
+                raise ConfigurationError(f"{key}: {column} is not a place among {len(self._names)} columns.")
             return column
         if column not in (self._names or ()):
             raise ConfigurationError(
@@ -237,7 +237,7 @@ def _is_word(where: str, id_: str) -> bool:
     match = _ID.fullmatch(id_)
     if match is None:
         raise ConfigurationError(
-            f"{where}: {id_[:40]!r} is no id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column, or 'columns' with "
+            f"{where}: {id_[:40]!r} is not an id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column, or 'columns' with "
             "another name for it."
         )
     return match[1] is None

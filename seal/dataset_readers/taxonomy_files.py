@@ -13,7 +13,7 @@ from seal.common.text_lines import text_lines
 
 # How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
 _RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
-# Names of the node above all labels, which is no label.
+# Names of the node above all labels, which is not a label.
 _ROOTS = {"root", "none"}
 
 

@@ -48,7 +48,7 @@ class TensorLoader(DataLoader):
         if not hasattr(reader, "read_table"):
             raise ConfigurationError(
                 "data_loader.type: 'tensors' needs a reader of tables, such as 'seal_multilabel', and "
-                f"{type(reader).__name__} is none: leave the type out."
+                f"{type(reader).__name__} is not one: leave the type out."
             )
         if batch_size < 1:
             raise ConfigurationError(f"data_loader.batch_size: at least 1, not {batch_size}.")

@@ -53,8 +53,8 @@ def advise_finite_differences() -> Iterator[None]:
 
 class FixedRandomness:
     """
-    A context that starts from the random state at construction, at each use, and leaves the caller's as it was.
-    Dropout then draws the same mask each time, so that a Hessian is that of one function.
+    A context manager that, at each use, restores the random state of its construction, and puts the caller's state back
+    on exit. Dropout then draws the same mask each time, so that a Hessian is that of one function.
 
     # Parameters
 

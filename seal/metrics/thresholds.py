@@ -159,7 +159,7 @@ def _checked(
         )
     if len(gold) == 0:
         raise ValueError(f"{name} found no rows; a threshold is tuned on at least one row with gold labels.")
-    # `all` of a comparison, for which not-a-number is no probability either.
+    # `all` of a comparison, for which not-a-number is not a probability either.
     if not (probabilities.is_floating_point() and ((probabilities >= 0) & (probabilities <= 1)).all()):
         raise ValueError(f"{name} needs probabilities, floating and from 0 to 1; pass logits through sigmoid.")
     return probabilities.detach().cpu(), gold.detach().cpu().bool()

@@ -100,7 +100,8 @@ class TaggingModel(SealModel):
         # Returns
 
         tags : `torch.LongTensor`, `(rows, words)`
-            The best legal tags of the task-net; or of the relaxed tags that `inference` found. Not in training.
+            The best legal tags, as the output space decodes them, of the task-net or of the relaxed tags that
+            `inference` found. Not in training.
         log_prob : `torch.FloatTensor`, `(rows,)`
             The log-probability of those tags, in nats. Not in training.
         energy : `torch.FloatTensor`, `(rows,)`

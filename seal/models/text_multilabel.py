@@ -36,7 +36,7 @@ class TextMultilabelModel(MultilabelModel):
         except ConfigurationError:
             if not metadata:
                 raise
-            # To find out which text it is synchronises with a GPU, so it is done only here.
+            # Finding the text synchronises with the GPU, so it is done only for the error.
             self.check_length(mask.shape[1], metadata[int(mask.sum(dim=1).argmax())]["source"])
         return self._task_state({"tokens": tokens}, len(mask), labels)
 

@@ -21,19 +21,24 @@ class CrfTagSequence(TagSequence):
 
     # Parameters
 
-    As for `TagSequence`. The encoding rules out illegal paths in decoding; the likelihood is over all paths.
+    As for `TagSequence`. The encoding rules out illegal paths in decoding, if that is `constrained`; the likelihood is
+    over all paths.
     """
 
     serves_loss_net = False
 
     def __init__(
-        self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO"
+        self,
+        vocab: Vocabulary,
+        namespace: str = "tags",
+        encoding: Optional[str] = "BIO",
+        constrained: bool = True,
     ) -> None:
-        super().__init__(vocab, namespace, encoding)
+        super().__init__(vocab, namespace, encoding, constrained)
         self.crf = ConditionalRandomField(self.num_labels)
 
     def relax(self, logits, mask=None):
-        # The softmax of each token's logits, which is the relaxation of `tag_sequence`, is no marginal here.
+        # The softmax of each token's logits, which is the relaxation of `tag_sequence`, is not a marginal here.
         raise ConfigurationError(
             "output_space: 'crf_tag_sequence' has no relaxed output; use 'tag_sequence' with a loss-net."
         )

@@ -31,6 +31,9 @@ class TagSequence(OutputSpace):
     encoding : `str`, optional (default = `"BIO"`)
         `"BIO"` or `"BIOES"`: decoding returns the most probable sequence that is legal in this encoding; in BIO each
         `I-X` must continue a `B-X` or an `I-X`. `None`: the most probable tag of each token.
+    constrained : `bool`, optional (default = `True`)
+        If `False`, decoding returns the most probable tag of each token, legal or not, as where `encoding` is `None`;
+        the tags still encode spans, which are read as `conlleval` reads them.
 
     # Raises
 
@@ -40,7 +43,11 @@ class TagSequence(OutputSpace):
     l1_per_error = 2.0
 
     def __init__(
-        self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO"
+        self,
+        vocab: Vocabulary,
+        namespace: str = "tags",
+        encoding: Optional[str] = "BIO",
+        constrained: bool = True,
     ) -> None:
         super().__init__()
         self.namespace = namespace
@@ -53,7 +60,9 @@ class TagSequence(OutputSpace):
         self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]
         transitions = starts = ends = None
         if encoding in DECODED:
-            transitions, starts, ends = map(penalty, tag_transitions(self.labels, encoding))
+            legal = tag_transitions(self.labels, encoding)
+            if constrained:
+                transitions, starts, ends = map(penalty, legal)
         elif encoding is not None:
             raise ConfigurationError(f"output_space.encoding: 'BIO', 'BIOES' or null, not '{encoding}'.")
         self.encoding = encoding

@@ -167,7 +167,7 @@ class FeatureRows:
         return columns
 
     def _unknown(self, key: Any, by: Optional[str]) -> str:
-        what = f"{short(key)} is no index of an attribute, 0 to {len(self.names) - 1} here"
+        what = f"{short(key)} is not an attribute index, 0 to {len(self.names) - 1} here"
         if by != "index":
             what = f"the model has no attribute {short(key)}" + (
                 f", and its indices are 0 to {len(self.names) - 1}" if by is None else ""

@@ -40,9 +40,9 @@ class Line(dict):
 
 class LinePredictor(Predictor):
     """
-    The base of seal's predictors. Each line of `allennlp predict`'s input has a record, in order, which begins with the
-    line's `id` where it has one. The record of a wrong line has beside it only `error`, a sentence, and the other lines
-    are still predicted. Where the input does not come from a line, a mistake in it is raised.
+    The base of seal's predictors. Every input line of `allennlp predict` yields one record, in order, which starts with
+    the line's `id` if it has one. The record of a faulty line has, besides its `id`, only `error`, a sentence; the
+    other lines are still predicted. If the input did not come from a line, the error is raised instead.
 
     A predictor defines how a line becomes a request (`read`), how a request becomes input of the model (`prepare`), and
     how many of these become records at once (`records`).

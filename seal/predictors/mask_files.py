@@ -114,5 +114,5 @@ def _is_of_another(path: str, image: str) -> bool:
     try:
         with Image.open(path) as found:
             return found.info.get(SOURCE) != _source(image)
-    except OSError:  # It is no image.
+    except OSError:  # It is not an image.
         return True

@@ -1,5 +1,6 @@
 """
-What is kept of a descent over relaxed outputs. Candidates that no finite objective has led to are NaN.
+What a gradient descent over outputs keeps as candidates. A candidate is NaN if the objective was never finite on the
+way to it.
 """
 
 from typing import Callable, List
@@ -10,7 +11,7 @@ from seal.output_spaces import CONSTANT, Candidates
 
 
 class DescentRecord:
-    """Sees the iterates of a descent, and makes candidates of them at its end."""
+    """Is shown each iterate of a descent, and turns them into candidates at the end."""
 
     def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
         """
@@ -42,7 +43,7 @@ class DescentRecord:
 
 class LastPoint(DescentRecord):
     """
-    The last iterate of each start; NaN where the objective has been finite at none before it.
+    The last iterate of each start; NaN if the objective was finite at no earlier iterate.
 
     # Parameters
 
@@ -62,8 +63,8 @@ class LastPoint(DescentRecord):
 
 class BestPoint(DescentRecord):
     """
-    The iterate of the least finite objective among all of all starts, with the first and the last: one candidate, which
-    is NaN where the objective is finite at none of them.
+    The iterate with the lowest finite objective over all starts and steps, the first and the last included: one
+    candidate, NaN if the objective is finite nowhere.
 
     # Parameters
 
@@ -88,7 +89,7 @@ class BestPoint(DescentRecord):
 
 class Trajectory(DescentRecord):
     """
-    All iterates, in order; NaN for a start whose objective has been finite at none before the last.
+    All iterates, in order; NaN for a start whose objective was finite at no iterate before the last.
 
     # Parameters
 

@@ -57,7 +57,7 @@ class ElementwiseOptimizer:
         for name in self._arguments:
             if name not in known:
                 hint = "; it is given by step_size" if name == "lr" else f"; it has {', '.join(known)}"
-                raise ConfigurationError(f"{where}: optimizer.{name} is no setting of '{self.name}' here{hint}.")
+                raise ConfigurationError(f"{where}: optimizer.{name} is not a setting of '{self.name}' here{hint}.")
         try:
             self.new(torch.zeros(1))
         except (TypeError, ValueError) as error:

@@ -55,9 +55,9 @@ class GradientBasedInference(Sampler):
     keep : `str`, optional (default = `"last"`)
         `"last"`: the last iterate of each start, `restarts` candidates. `"best"`: the one of the least `J` among all
         iterates of all starts, including the first and the last, 1 candidate. `"trajectory"`: all iterates, in
-        order, `restarts * (num_steps + 1)` candidates. With `"best"`, a `J` that is not finite is never the least, and
-        the candidate is NaN if `J` is finite at no iterate. Otherwise the candidates of a start are NaN if its `J` is
-        finite at none before the last.
+        order, `restarts * (num_steps + 1)` candidates. `"best"` ignores iterates where `J` is not finite; if there is
+        no other, the candidate is NaN. With the other two, the candidates of a start are NaN if its `J` was finite at
+        no iterate before the last.
     tolerance : `float`, optional (default = `0.0`)
         A candidate stays as it is once a step has changed each of its variables by less than this; when all
         candidates stay, the descent ends. With 0 all steps are taken.

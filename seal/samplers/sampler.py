@@ -46,8 +46,8 @@ class Sampler(torch.nn.Module, Registrable):
     gives_log_prob: bool = False
     #: True where it finds one candidate an instance without knowing gold, and so can predict.
     predicts: bool = False
-    #: True where logits of 0, in place of a task-net's, would make no sense. What a sampler predicts depends on the
-    #: task-net only then.
+    #: True where the sampler cannot work with zeros in place of the task-net's logits. Only then do its outputs depend
+    #: on the task-net.
     needs_task_net: bool = False
     #: True where it needs the model to have a cost-augmented network.
     needs_cost_augmented: bool = False

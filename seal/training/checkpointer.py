@@ -18,7 +18,7 @@ class ResumableCheckpointer(Checkpointer):
     def find_latest_checkpoint(self) -> Optional[Tuple[str, str]]:
         for checkpoint in sorted(self._find_all_checkpoints(), reverse=True):
             paths = self._model_state_path(*checkpoint), self._training_state_path(*checkpoint)
-            # torch writes zip archives, whose directory comes last, so that a truncated file is no valid archive.
+            # torch writes zip archives, whose directory comes last, so that a truncated file is not a valid archive.
             if all(os.path.exists(path) and zipfile.is_zipfile(path) for path in paths):
                 return paths
             logger.warning("passing over the incomplete checkpoint %s", paths[0])

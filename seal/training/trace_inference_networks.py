@@ -32,7 +32,8 @@ class TraceInferenceNetworks(TrainerCallback):
         || d mean L_E / d Theta ||                                      of the energy's whole loss
         || d mean E(x, A(x)) / d Psi ||                                 of the task-net's energy
 
-    `F^c` is the cost-augmented network, or the task-net where there is none. Each measurement is a row of
+    `F^c` is the cost-augmented network, or the task-net where there is none. All four are measured after the last
+    update of a batch; the paper measures all but the third before the energy's update. Each measurement is a row of
     `inference_networks.csv` in the run's folder; `scripts/trajectories.py` draws them. A recovered run continues with
     the rows that it had. Measuring changes neither weights nor random numbers.
 

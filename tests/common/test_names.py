@@ -39,4 +39,4 @@ def test_a_label_is_not_blank_nor_has_white_space_around_it(name):
 def test_half_a_surrogate_pair(check):
     with pytest.raises(ConfigurationError) as error:
         check("a\udc80b", "f:1: the word")
-    assert error.value.message == "f:1: the word holds half a surrogate pair, which is no character: 'a\\udc80b'."
+    assert error.value.message == "f:1: the word holds half a surrogate pair, which is not a character: 'a\\udc80b'."

@@ -46,5 +46,5 @@ def test_what_is_no_model(run, tmp_path):
     (run / "best.th").unlink()
     (run / "weights.th").unlink()
     for path in (tmp_path / "nowhere", tmp_path / "text.tar.gz", damaged, run):
-        with pytest.raises(ConfigurationError, match="^model.x: '.*' is no trained model: "):
+        with pytest.raises(ConfigurationError, match="^model.x: '.*' is not a trained model: "):
             trained_weights(str(path), "model.x", "my_tags", LABELS)

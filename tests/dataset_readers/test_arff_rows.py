@@ -77,15 +77,15 @@ def test_rows_of_numerals_of_both_shapes():
         ("{2 -1}", "the value '-1' is not in the list of 'c': {0,1}."),
         ("{2 2}", "the value '2' is not in the list of 'c': {0,1}."),
         ("{1 1}", "the value '1' is not in the list of 'b': {x,y z,0}."),
-        ("nan,x,0", "'nan' is no finite number, but the attribute 'a' is numeric."),
-        ("1e999,x,0", "'1e999' is no finite number, but the attribute 'a' is numeric."),
-        ("1e39,0,0", "'1e39' is no finite number, but the attribute 'a' is numeric."),
-        ("{0 -inf}", "'-inf' is no finite number, but the attribute 'a' is numeric."),
-        ("{0 1e39}", "'1e39' is no finite number, but the attribute 'a' is numeric."),
-        ("1_0,x,0", "'1_0' is no finite number, but the attribute 'a' is numeric."),
-        ("\u0661,x,0", "'\u0661' is no finite number, but the attribute 'a' is numeric."),
-        ("0x1,x,0", "'0x1' is no finite number, but the attribute 'a' is numeric."),
-        (",x,0", "'' is no finite number, but the attribute 'a' is numeric."),
+        ("nan,x,0", "'nan' is not a finite number, but the attribute 'a' is numeric."),
+        ("1e999,x,0", "'1e999' is not a finite number, but the attribute 'a' is numeric."),
+        ("1e39,0,0", "'1e39' is not a finite number, but the attribute 'a' is numeric."),
+        ("{0 -inf}", "'-inf' is not a finite number, but the attribute 'a' is numeric."),
+        ("{0 1e39}", "'1e39' is not a finite number, but the attribute 'a' is numeric."),
+        ("1_0,x,0", "'1_0' is not a finite number, but the attribute 'a' is numeric."),
+        ("\u0661,x,0", "'\u0661' is not a finite number, but the attribute 'a' is numeric."),
+        ("0x1,x,0", "'0x1' is not a finite number, but the attribute 'a' is numeric."),
+        (",x,0", "'' is not a finite number, but the attribute 'a' is numeric."),
         ("1,'x,0", "the quote of \"'x\" is not closed."),
         ("{0 1", "the sparse row does not end in '}'."),
         ("{0 1}, {5}", "the value '1}' is not in the list"),
@@ -95,7 +95,7 @@ def test_rows_of_numerals_of_both_shapes():
         ("{1.0 1}", "expected 'index value' in the sparse row, found '1.0 1'."),
         ("{0 1,0 2}", "the index 0 comes twice in the sparse row."),
         ("{0 1,}", "expected 'index value' in the sparse row, found ''."),
-        ("{0 1 2 1}", "'1 2 1' is no finite number, but the attribute 'a' is numeric."),
+        ("{0 1 2 1}", "'1 2 1' is not a finite number, but the attribute 'a' is numeric."),
         ("{0}", "expected 'index value' in the sparse row, found '0'."),
     ],
 )
@@ -103,7 +103,7 @@ def test_row_errors(row, message):
     # The fast way and the slow one must agree on what is wrong, so good rows of both stand before.
     found = message_of(["1,x,0", "{0 1,2 1}", "", row])
     if row == "{0 1}, {5}":
-        message = "'1}' is no finite number, but the attribute 'a' is numeric."
+        message = "'1}' is not a finite number, but the attribute 'a' is numeric."
     assert found == "f:4: " + message
 
 

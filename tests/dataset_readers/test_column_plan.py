@@ -59,7 +59,7 @@ def test_a_date_is_left_out_or_refused(tmp_path):
     path = write(tmp_path, head + "2020-01-02,1,1\n")
     assert plan_of(path, labels=["l"], drop_attributes=["d"])[0].features == [1]
     assert message_of(plan_of, path, labels=["l"]) == (
-        f"{path}:1: the date attribute 'd' is no feature; name it in 'drop_attributes'."
+        f"{path}:1: the date attribute 'd' cannot be a feature; name it in 'drop_attributes'."
     )
 
 
@@ -70,7 +70,7 @@ DROP = dict(drop_attributes=["id"])
     "options, message",
     [
         (dict(labels=["red"]),
-         "{}:5: the string attribute 'id' is no feature; name it in 'drop_attributes'."),
+         "{}:5: the string attribute 'id' cannot be a feature; name it in 'drop_attributes'."),
         (dict(labels=["blue"], **DROP), "dataset_reader.labels: {} has no attribute for the label 'blue'."),
         (dict(labels=["red", "red"], **DROP), "dataset_reader.labels must name one or more attributes, each once."),
         (dict(labels=[], **DROP), "dataset_reader.labels must name one or more attributes, each once."),

@@ -113,8 +113,8 @@ def archive(path, content, method=None, encrypted=False):
     [
         (member(b"abcd"), {"encrypted": True}, "is encrypted"),
         (member(b"abcd"), {"method": 97}, "compression method is not supported"),
-        (b"hello", {}, "its 'images' is none"),
-        (b"", {}, "its 'images' is none"),
+        (b"hello", {}, "its 'images' is not an array"),
+        (b"", {}, "its 'images' is not an array"),
         (member(b"abc"), {}, "expected 4 bytes got 3"),
         (member(b"abcd", "(10000000, 10000000, 30)"), {}, "Unable to allocate"),
         (member(b"abcd", "(1" + "0" * 20 + ", 3)"), {}, "too large"),
@@ -132,7 +132,7 @@ def test_archives_that_cannot_be_unpacked(tmp_path, content, settings, reason):
 def test_what_is_no_archive_is_not_said_to_be_a_pickle(tmp_path):
     for name, content in (("garbage", b"hello" * 99), ("pickled", pickle.dumps({"images": 1})), ("empty", b"")):
         (tmp_path / f"{name}.npz").write_bytes(content)
-        wrong(tmp_path / f"{name}.npz", "it is no such archive, or not the whole of one")
+        wrong(tmp_path / f"{name}.npz", "it is not such an archive, or is incomplete")
     assert read_array(archive(tmp_path / "whole.npz", member(b"abcd")), "images").tolist() == [[97, 98], [99, 100]]
 
 

@@ -88,7 +88,7 @@ def test_a_graph_lists_edges():
     "nodes, kind, message",
     [
         (["a", "a//b"], "auto", "f:1: the hierarchy has the entry 'a//b' with an empty part."),
-        (["a/b", "c"], "graph", "f:1: the hierarchy has the entry 'c', which is no 'parent/child'."),
+        (["a/b", "c"], "graph", "f:1: the hierarchy has the entry 'c', which is not 'parent/child'."),
         (["root/a", "a/b", "b/a"], "auto", "f:1: The taxonomy goes round in a circle: 'a' -> 'b' -> 'a'."),
         (["root/a", "a/root"], "auto", "f:1: the hierarchy puts 'root' below another node."),
         (["a"], "forest", "dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found 'forest'."),

@@ -125,7 +125,7 @@ def test_hierarchical_labels_with_their_ancestors(tmp_path):
     assert data.label_names == ["a", "b", "c"] and data.taxonomy.edges == [(0, 2), (1, 2)]
     assert data.labels.toarray().astype(int).tolist() == [[1, 1, 1], [1, 0, 0]]
     path = write(tmp_path, head.format("1,1/2") + "1,1\n1,1@7\n")
-    assert message_of(path) == f"{path}:5: '7' is no node of the hierarchy."
+    assert message_of(path) == f"{path}:5: '7' is not a node of the hierarchy."
     for row in ("1,?", "{0 1}", "1,1@"):
         path = write(tmp_path, head.format("1,1/2") + row)
         assert message_of(path) == f"{path}:4: a label is missing."
@@ -146,7 +146,7 @@ BOTH = dict(labels=["red", "big"], **DROP)
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(labels=["red"]), "{}:5: the string attribute 'id' is no feature; name it in 'drop_attributes'."),
+        (dict(labels=["red"]), "{}:5: the string attribute 'id' cannot be a feature; name it in 'drop_attributes'."),
         (dict(labels=["w"], **DROP), "{}:9: the label 'w' must be 0 or 1, found 0.5."),
         (dict(labels="red"), "dataset_reader.labels must be a list of attribute names, found 'red'."),
         (dict(drop_attributes="red"), "dataset_reader.drop_attributes must be a list of attribute names, found 'red'."),

@@ -160,7 +160,7 @@ def test_faults_name_the_line(tmp_path, text, options, message):
     "options, message",
     [
         ({}, "3: found 10 columns where column 0 would be both token and id; set token_column and tag_column (1 and 3"),
-        ({"token_column": 1, "id_column": 2}, "3: '_' is no id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column"),
+        ({"token_column": 1, "id_column": 2}, "3: '_' is not an id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column"),
     ],
 )
 def test_faults_of_ids_name_the_line(tmp_path, options, message):
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_read(tmp_path):
         ({"token_column": "word"}, "dataset_reader.token_column: there is no column 'word'; 'columns' names none"),
         ({"tag_column": "tag", "columns": NAMES}, "dataset_reader.tag_column: there is no column 'tag'"),
         ({"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos: there is no column 'xpos'"),
-        ({"tag_column": 4, "columns": NAMES}, "dataset_reader.tag_column: 4 is no place among 4 columns"),
+        ({"tag_column": 4, "columns": NAMES}, "dataset_reader.tag_column: 4 is not a place among 4 columns"),
         ({"separator": ","}, "dataset_reader.separator: 'tab', 'blanks' or null, not ','"),
         ({"columns": ["w", "w", "t"]}, "dataset_reader.columns: 'w' comes a second time"),
         ({"tag_column": True}, "dataset_reader.tag_column: the place of a column or its name, not True"),

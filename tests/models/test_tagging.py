@@ -10,6 +10,7 @@ from allennlp.models import Model
 
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.tagging import TaggingReader
+from seal.metrics import TaggingScore
 from seal.models.batch_checks import NonFiniteOutput
 
 SENTENCES = [
@@ -53,11 +54,11 @@ def batch_of(rows=range(3), gold=True):
     return batch.as_tensor_dict()
 
 
-def model_of(encoding="BIOES", output_space="tag_sequence", **more):
+def model_of(encoding="BIOES", output_space="tag_sequence", constrained=True, **more):
     torch.manual_seed(0)
     params = {
         "type": "seal_tagging",
-        "output_space": {"type": output_space, "encoding": encoding},
+        "output_space": {"type": output_space, "encoding": encoding, "constrained": constrained},
         "task_net": {"encoder": ENCODER},
         **more,
     }
@@ -97,6 +98,23 @@ def test_prediction_is_legal_and_does_not_see_padding(more):
         assert ("energy" in alone) == ("loss_net" in more)
         if "loss_net" in more:
             assert together["energy"][i].item() == pytest.approx(alone["energy"].item(), rel=1e-4, abs=1e-5)
+
+
+def test_tags_that_no_encoding_constrains_still_have_entities():
+    model = model_of().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    free = model_of(constrained=False).eval()
+    free.load_state_dict(model.state_dict())
+    batch = batch_of()
+    found = free.make_output_human_readable(free(**batch))["tags"]
+    best = free.task_state(**batch).logits.argmax(dim=-1).tolist()
+    assert found == [[LABELS[tag] for tag in row[: len(words)]] for row, (words, _) in zip(best, SENTENCES)]
+    assert found != model.make_output_human_readable(model(**batch))["tags"]
+    score = TaggingScore()
+    score(found, [tags for _, tags in SENTENCES])
+    assert free.get_metrics()["f1"] == score.get_metric()["f1"]
 
 
 def test_energy_alone_predicts_what_has_least_of_it():

@@ -225,6 +225,16 @@ def test_decode_without_encoding():
     assert torch.equal(TagSequence(vocabulary(), encoding=None).decode(logits), logits.argmax(-1))
 
 
+def test_decode_without_the_constraint_of_the_encoding():
+    torch.manual_seed(0)
+    constrained, free = TagSequence(vocabulary()), TagSequence(vocabulary(), constrained=False)
+    logits = torch.randn(30, 4, len(constrained.labels))
+    assert torch.equal(free.decode(logits), logits.argmax(-1))
+    assert free.encoding == "BIO" and not torch.equal(free.decode(logits), constrained.decode(logits))
+    with pytest.raises(ConfigurationError):  # The tags are still those of an encoding.
+        TagSequence(vocabulary(["O", "NOUN"]), constrained=False)
+
+
 def test_stack_of_mixed_forms():
     space = tag_sequence(3)
     gold, relaxed = torch.randint(3, (2, 1, 4)), torch.rand(2, 3, 4, 3)

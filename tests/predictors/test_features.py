@@ -43,7 +43,7 @@ def test_a_name_that_is_a_number_wins_over_an_index():
         assert made._rows.row({"features": record, "by": by}).tolist() == row
     with pytest.raises(ConfigurationError, match="the attribute '1' is given twice"):
         made.predict({"0": 1, "1": 1})
-    with pytest.raises(ConfigurationError, match="'00' is no index of an attribute, 0 to 2 here"):
+    with pytest.raises(ConfigurationError, match="'00' is not an attribute index, 0 to 2 here"):
         made.predict_json({"features": {"00": 1}, "by": "index"})
     with pytest.raises(ConfigurationError, match="the model has no attribute '2'.$"):
         made.predict_json({"features": {"2": 1}, "by": "name"})

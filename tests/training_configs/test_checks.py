@@ -213,12 +213,12 @@ def test_data_without_what_is_needed(library):
 
 @pytest.mark.parametrize("library", NEEDED)
 def test_a_function_that_was_not_called(library):
-    with pytest.raises(RuntimeError, match="encoder: this is none; call one"):
+    with pytest.raises(RuntimeError, match="encoder: not an encoder; call one"):
         evaluated(library, "lib.experiment(lib.data.sample, lib.encoder.bilstm, lib.method.nce())")
     methods = json.loads(evaluated(library, "std.objectFields(lib.method)"))
     assert "cross_entropy" in methods
     for method in methods:
-        with pytest.raises(RuntimeError, match="method: this is none; call one"):
+        with pytest.raises(RuntimeError, match="method: not a method; call one"):
             evaluated(library, f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.{method})")
 
 

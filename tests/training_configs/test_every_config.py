@@ -19,6 +19,7 @@ from allennlp.training import TrainerCallback
 
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.multilabel import MultilabelReader
+from seal.nets import LossNet
 from tests.few_epochs import few_epochs
 from tests.tiny_bert import save_tiny_bert
 
@@ -157,8 +158,11 @@ class PartsThatMove(TrainerCallback):
                 moved[part] = moved.get(part, False) or not torch.equal(parameter, self._before[name])
 
 
-def trained(config, params, folder):
-    """The model's metrics, and a check that the run has trained what the config's name and settings say."""
+def trained(config, params, folder, monkeypatch):
+    """
+    The model's metrics, and a check that the run has trained what the config's name and settings say. Afterwards only
+    a model whose inference needs a loss-net can call one: a task-net predicts alone.
+    """
     few_epochs(params["trainer"])
     params["trainer"].setdefault("callbacks", []).append("parts_that_move")
     # Training uses the settings up.
@@ -175,7 +179,14 @@ def trained(config, params, folder):
     assert all(told[f"training_grad_norm_{player}"] > 0 for player in moved)
     assert ("loss_net" in moved) == has_loss_net(config) == ("training_loss_net_loss" in told)
     assert ("training_energy_prediction" in told) == learns_from_energy(**wanted)
+    if wanted["model"].get("inference") is None:
+        for method in ("encode", "forward"):
+            monkeypatch.setattr(LossNet, method, not_at_prediction)
     return model.get_metrics()
+
+
+def not_at_prediction(*args, **kwargs):
+    raise AssertionError("The loss-net is called at prediction.")
 
 
 def has_loss_net(config):
@@ -197,7 +208,7 @@ def learns_from_energy(model, trainer):
 def test_an_srl_config_trains_a_step_and_predicts(config, tiny_bert, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     params = shrink(Params.from_file(config).as_dict(quiet=True), FIXTURE, str(tiny_bert))
-    assert set(trained(config, params, tmp_path / "run")) >= {"f1", "ucr"}
+    assert set(trained(config, params, tmp_path / "run", monkeypatch)) >= {"f1", "ucr"}
     predictor = Predictor.from_path(tmp_path / "run")
     record = predictor.predict_json({"words": ["The", "cook", "cut", "bread", "."], "predicates": [2]})
     (frame,) = record["frames"]
@@ -212,7 +223,7 @@ def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, few_rows, tm
     # The data set's own paths and reading are for its own files; but it must be a reader that there is.
     assert isinstance(DatasetReader.from_params(Params(params["dataset_reader"])), MultilabelReader)
     params["dataset_reader"] = {"type": "seal_multilabel", "label_xml": str(few_rows / "labels.xml")}
-    trained(config, params, tmp_path / "run")
+    trained(config, params, tmp_path / "run", monkeypatch)
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", str(few_rows / "data.arff"))
     assert set(metrics) >= {"f1", "f1_tuned", "f1_per_label", "mean_average_precision"}
     # Tuned on the very rows that are scored.
@@ -233,7 +244,7 @@ def test_a_tagging_config_trains_a_step_and_predicts(config, few_sentences, tiny
     asked = {"words": ["Rose", "sells", "ginger"]}
     if "feature_columns" in reader:
         asked["features"] = {name: ["X"] * 3 for name in reader["feature_columns"]}
-    metrics = trained(config, params, tmp_path / "run")
+    metrics = trained(config, params, tmp_path / "run", monkeypatch)
     assert "accuracy" in metrics and ("f1" in metrics) == (encoding is not None)
     record = Predictor.from_path(tmp_path / "run").predict_json(asked)
     assert len(record["tags"]) == 3 and 0 < record["probability"] <= 1
@@ -249,7 +260,7 @@ def test_a_text_config_trains_a_step_and_predicts(config, few_texts, tiny_bert, 
     for option in ("labels", "text_keys"):
         reader.pop(option, None)
     reader.update(taxonomy=str(LETTERS / "taxonomy.tsv"), ancestors=True)
-    trained(config, params, tmp_path / "run")
+    trained(config, params, tmp_path / "run", monkeypatch)
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", f"{few_texts}#valid")
     assert set(metrics) >= {"micro_f1", "macro_f1", "micro_f1_tuned"}
     predictor = Predictor.from_path(tmp_path / "run", overrides={"model.decision": "tuned"})
@@ -263,7 +274,7 @@ def test_a_segmentation_config_trains_a_step_and_predicts(config, few_images, tm
     params = shrink(Params.from_file(config).as_dict(quiet=True), few_images)
     # All crops of an image take as long as 36 images.
     params["model"]["crops_per_side"] = 2
-    metrics = trained(config, params, tmp_path / "run")
+    metrics = trained(config, params, tmp_path / "run", monkeypatch)
     assert 0 <= metrics["mean_iou"] <= 100
     record = Predictor.from_path(tmp_path / "run").predict_json({"images": str(few_images), "row": 1})
     assert record["size"] == [32, 32] and 0 <= record["foreground"] <= 1

@@ -43,9 +43,8 @@ local changes(build, all, name, other) =
            "training: 'scheduler' must have a 'type'; null is none";
     self.from('training', given, 'warmup_epochs', 0),
 
-  // The names of the settings `given`, which replace those of `base`, that `build` does not read: they change nothing
-  // in the config that it makes of all settings, neither beside the others that are given nor alone. One whose value is
-  // that of `base` is none of them.
+  // The names in `given` that have no effect: changing them does not change the config that `build` makes, neither
+  // with the other given settings nor with `base` alone. A setting equal to its value in `base` is never idle.
   idle(given, base, build):
     assert self.known('settings', given, base);
     local is_idle(name) =
@@ -91,8 +90,8 @@ local changes(build, all, name, other) =
   // An encoder and a method must be results of calls: an encoder is an object, and a method is a function of the
   // encoder's settings and the energies.
   encoder(given):
-    std.isObject(given) || error "encoder: this is none; call one, such as 'encoder.bilstm()' with its parentheses",
+    std.isObject(given) || error "encoder: not an encoder; call one, such as 'encoder.bilstm()' with its parentheses",
   method(given):
     std.isFunction(given) && std.length(given) == 2
-    || error "method: this is none; call one, such as 'method.cross_entropy()' with its parentheses",
+    || error "method: not a method; call one, such as 'method.cross_entropy()' with its parentheses",
 }

@@ -4,7 +4,7 @@ from functools import lru_cache, partial
 from typing import Any, Dict, List, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suite import ACCURACY, Family, Method, Settings, Suite
 from scripts.measure.suites import tagging
 from scripts.measure.tagging_scores import KEY, score
 
@@ -95,9 +95,7 @@ def suite(dataset: str, labelled: int) -> Suite:
         epochs=library()["training"]["epochs"],
         metrics={"accuracy": "accuracy"},
         key=KEY,
-        statistics={
-            "accuracy": Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"]),
-        },
+        statistics={"accuracy": ACCURACY},
         score=score,
         selection="accuracy",
         # Test is scored only on request, when everything has been chosen.

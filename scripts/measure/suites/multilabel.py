@@ -1,11 +1,10 @@
 """Multi-label classification of features: the data sets of SEAL's papers, and the made-up sample."""
 
 from functools import partial
-from typing import Dict
 
 from scripts.measure.grid import Grid
 from scripts.measure.multilabel_scores import KEY, score
-from scripts.measure.suite import Family, Method, Suite, mean_f1
+from scripts.measure.suite import Family, Suite, grouped_methods, mean_f1
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
@@ -47,20 +46,12 @@ GRID = Grid("multilabel")
 library, data, setting_names, experiment = GRID.library, GRID.data, GRID.setting_names, GRID.experiment
 
 
-def methods(dataset: str) -> Dict[str, Method]:
-    return {
-        name: Method(title, partial(experiment, dataset, name), group=group)
-        for group, members in METHODS.items()
-        for name, title in members.items()
-    }
-
-
 def suite(dataset: str) -> Suite:
     return Suite(
         name=f"multilabel_{dataset}",
         dataset=dataset,
         title=f"multi-label classification, {dataset}",
-        methods=methods(dataset),
+        methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
         epochs=library()[dataset]["epochs"],
         metrics={
@@ -95,6 +86,8 @@ FAMILIES = [
         headline={"f1": "Example F1 at 0.5", "f1_tuned": "Example F1 at the threshold tuned on valid"},
         steps={
             "A loss-net that moves": [(f"static_{loss}", loss) for loss in ("margin", "regression", "nce")],
+            "Noisy outputs in place of the task-net's own": [("regression", "regression_s")],
+            "Draws in place of Gaussian noise": [("regression_s", "regression_discrete")],
             "Cross-entropy taken away": [(loss, f"{loss}_no_ce") for loss in ("margin", "regression", "nce")],
             "The implicit term": [(f"alternating_{loss}", f"implicit_{loss}") for loss in ("ssvm", "dvn", "cd")],
         },

@@ -1,13 +1,12 @@
 """Binary segmentation: Weizmann's horses, and the made-up sample of shapes."""
 
 from functools import partial
-from typing import Dict
 
 import numpy
 
 from scripts.measure.grid import Grid
 from scripts.measure.segmentation_scores import KEY, score
-from scripts.measure.suite import Family, Method, Statistic, Suite
+from scripts.measure.suite import Family, Statistic, Suite, grouped_methods
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
@@ -29,20 +28,12 @@ GRID = Grid("segmentation")
 library, data, setting_names, experiment = GRID.library, GRID.data, GRID.setting_names, GRID.experiment
 
 
-def methods(dataset: str) -> Dict[str, Method]:
-    return {
-        name: Method(title, partial(experiment, dataset, name), group=group)
-        for group, members in METHODS.items()
-        for name, title in members.items()
-    }
-
-
 def suite(dataset: str) -> Suite:
     return Suite(
         name=f"segmentation_{dataset}",
         dataset=dataset,
         title=f"binary segmentation, {dataset}",
-        methods=methods(dataset),
+        methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
         epochs=library()[dataset]["epochs"],
         metrics={"mean_iou": "mean IoU", "global_iou": "global IoU", "pixel_accuracy": "pixel accuracy"},

@@ -4,11 +4,9 @@ import re
 from functools import partial
 from typing import Dict, List, Optional
 
-import numpy
-
 from scripts.measure.configs import call, library_value, text, with_overrides
 from scripts.measure.srl_scores import KEY, score
-from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite
+from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite, f1_of_counts
 
 METHODS = {
     "cross_entropy": "cross-entropy",
@@ -117,10 +115,7 @@ COMMON = dict(
     },
     key=KEY,
     statistics={
-        "f1": Statistic(
-            ("correct", "predicted", "gold"),
-            lambda sums: 200 * sums["correct"] / numpy.maximum(sums["predicted"] + sums["gold"], 1e-9),
-        ),
+        "f1": f1_of_counts(),
         "ucr": Statistic(("duplicate", "frame"), lambda sums: 100 * sums["duplicate"] / sums["frame"]),
     },
     score=score,

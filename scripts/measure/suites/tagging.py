@@ -3,12 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any, Dict, List, Optional
 
-import numpy
-
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite
+from scripts.measure.suite import ACCURACY, Family, Settings, Suite, f1_of_counts, grouped_methods
 from scripts.measure.tagging_scores import KEY, score
 
 # By the groups that are the headings of the tables.
@@ -100,31 +98,18 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     )
 
 
-def methods(dataset: str) -> Dict[str, Method]:
-    return {
-        name: Method(title, partial(experiment, dataset, name), group=group)
-        for group, members in METHODS.items()
-        for name, title in members.items()
-    }
-
-
 def suite(dataset: str) -> Suite:
     spans = library()[dataset]["data"]["encoding"] is not None
     metrics = {"accuracy": "accuracy"}
-    statistics = {
-        "accuracy": Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"]),
-    }
+    statistics = {"accuracy": ACCURACY}
     if spans:
         metrics = {"f1": "F1", "precision": "precision", "recall": "recall", **metrics}
-        statistics["f1"] = Statistic(
-            ("correct", "predicted", "gold"),
-            lambda sums: 200 * sums["correct"] / numpy.maximum(sums["predicted"] + sums["gold"], 1),
-        )
+        statistics["f1"] = f1_of_counts()
     return Suite(
         name=f"tagging_{dataset}",
         dataset=dataset,
         title=f"sequence labelling, {dataset}",
-        methods=methods(dataset),
+        methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
         epochs=library()[dataset]["training"]["epochs"],
         metrics=metrics,

@@ -3,12 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any, Dict, List, Optional
 
-import numpy
-
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Statistic, Suite, mean_f1
+from scripts.measure.suite import Family, Method, Settings, Suite, f1_of_counts, mean_f1
 from scripts.measure.text_scores import KEY, score
 
 METHODS = {
@@ -73,14 +71,6 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     )
 
 
-def micro_f1(suffix: str) -> Statistic:
-    columns = tuple(f"{name}{suffix}" for name in ("correct", "predicted")) + ("gold",)
-    return Statistic(
-        columns,
-        lambda sums: 200 * sums[columns[0]] / numpy.maximum(sums[columns[1]] + sums["gold"], 1e-9),
-    )
-
-
 def suite(dataset: str) -> Suite:
     return Suite(
         name=f"text_{dataset}",
@@ -101,8 +91,8 @@ def suite(dataset: str) -> Suite:
         },
         key=KEY,
         statistics={
-            "micro_f1": micro_f1(""),
-            "micro_f1_tuned": micro_f1("_tuned"),
+            "micro_f1": f1_of_counts(),
+            "micro_f1_tuned": f1_of_counts("_tuned"),
             "f1": mean_f1("f1"),
         },
         score=score,

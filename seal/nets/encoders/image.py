@@ -47,9 +47,10 @@ class ImageConvolution(Encoder):
 @Encoder.register("fully_convolutional")
 class FullyConvolutional(Encoder):
     """
-    A fully convolutional network (Long, Shelhamer & Darrell 2015, as the feedforward baseline of Gygli et al. 2017): a
-    convolution at full size, one that halves the size for each further number of `channels`, and as many transposed
-    ones that double it again. An activation follows each. The papers give no sizes: these are ours.
+    A fully convolutional network (Long, Shelhamer & Darrell 2015, as the feedforward baseline of Gygli et al. 2017):
+    one convolution at full size, one with stride 2 for each further entry of `channels`, and one transposed
+    convolution with stride 2 for each entry of `up_channels`. Each is followed by an activation. The papers give no
+    sizes: these are ours.
 
     Reads `image (batch, 3, H, W)` of any size; gives `(batch, H, W, size)`, a vector a pixel.
 
