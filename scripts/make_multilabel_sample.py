@@ -2,9 +2,9 @@
 
     python scripts/make_multilabel_sample.py --out data/multilabel_sample --seed 29
 
-Every recipe starts from a hidden dish that decides most of its labels together.  Only noisy words of the dish are
-seen, and most words fit several labels.  So one label is evidence about the others that the words do not give.
-The same seed and sizes always give the same bytes: all randomness comes from ``random.Random.random``, which is
+Every recipe starts from a hidden dish that decides most of its labels together. Only noisy words of the dish are
+seen, and most words fit several labels. So one label is evidence about the others that the words do not give.
+The same seed and sizes always give the same bytes: all randomness comes from `random.Random.random`, which is
 the same on every machine and for every version of Python.
 """
 
@@ -32,7 +32,7 @@ AT_MOST_ONE = (PACES,)
 IMPLIES = (("vegan", "vegetarian"), ("fiery", "spicy"), ("nightcap", "beverage"))
 
 # A dish: cuisine | courses | diets | labels it always has | labels that half of its recipes have, all of them
-# or none.  One course and one diet are drawn; vegan counts as a diet, since it implies vegetarian.
+# or none. One course and one diet are drawn; vegan counts as a diet, since it implies vegetarian.
 DISHES = """
 italian | main | meaty vegetarian | slow | warming
 italian | main starter | seafood vegetarian | quick |
@@ -152,7 +152,7 @@ def read_dishes():
 
 
 def fits(labels, rule):
-    """Whether ``labels`` has one of every part's alternatives."""
+    """Whether `labels` has one of every part's alternatives."""
     return all(any(label in labels for label in part.split("/")) for part in rule.split())
 
 
@@ -222,7 +222,7 @@ def attributes():
 
 
 def render(rows):
-    """The ARFF text of a split: sparse rows, ``{place 1,...}`` with places in order."""
+    """The ARFF text of a split: sparse rows, `{place 1,...}` with places in order."""
     names = attributes()
     places = {name: place for place, name in enumerate(names)}
     lines = [f"@relation {RELATION}", ""]

@@ -2,10 +2,10 @@
 
     python scripts/make_shapes_sample.py --out data/shapes_sample --seed 43
 
-A shape (an ellipse, a bar or a triangle) has a colour of its own, the background two.  Some squares of the
-shape have the background's colours, some squares of the background have the shape's, and everything is noisy.  So
-the class of a pixel follows from its surroundings: there is one shape, and it has no gaps.  The same seed and sizes
-always give the same images: all randomness comes from ``random.Random.random``, which is the same on every machine
+A shape (an ellipse, a bar or a triangle) has a colour of its own, the background two. Some squares of the
+shape have the background's colours, some squares of the background have the shape's, and everything is noisy. So
+the class of a pixel follows from its surroundings: there is one shape, and it has no gaps. The same seed and sizes
+always give the same images: all randomness comes from `random.Random.random`, which is the same on every machine
 and for every version of Python, and pixels are multiples of 8, so that the rounding of a last bit does not matter.
 """
 

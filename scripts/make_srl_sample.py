@@ -2,9 +2,9 @@
 
     python scripts/make_srl_sample.py --out data/srl_sample --seed 13 --train 2400 --dev 400 --test 600
 
-A small grammar (``srl_sample_grammar.py``) makes the sentences from word lists (``srl_sample_lexicon.py``);
-both were written for this sample.  The same seed and sizes always give the same bytes.  Some nouns, names,
-modifiers and predicates are held out: they occur in dev and test but never in train.  A held-out verb belongs
+A small grammar (`srl_sample_grammar.py`) makes the sentences from word lists (`srl_sample_lexicon.py`);
+both were written for this sample. The same seed and sizes always give the same bytes. Some nouns, names,
+modifiers and predicates are held out: they occur in dev and test but never in train. A held-out verb belongs
 to a class whose other verbs occur in train, so its frame can be inferred from the sentence around it.
 """
 
@@ -23,7 +23,7 @@ MAX_TRIES_PER_SENTENCE = 60
 
 
 def write_split(writer, count, seen):
-    """``count`` sentences that no split has yet; ``seen`` collects their words."""
+    """`count` sentences that no split has yet; `seen` collects their words."""
     sentences, tries = [], 0
     while len(sentences) < count:
         tries += 1
@@ -38,7 +38,7 @@ def write_split(writer, count, seen):
 
 
 def bracket_column(spans, length):
-    """One predicate's column: ``(ARG0*`` opens a span, ``*)`` closes it."""
+    """One predicate's column: `(ARG0*` opens a span, `*)` closes it."""
     column = ["*"] * length
     for start, end, label in spans:
         column[start] = f"({label}*"
@@ -68,7 +68,7 @@ def render(sentences, split):
 
 
 def make(seed, sizes):
-    """The sentences of every split, by name, from one generator seeded with ``seed``."""
+    """The sentences of every split, by name, from one generator seeded with `seed`."""
     rng = random.Random(seed)
     words = Lexicon(rng)
     seen = set()
@@ -76,7 +76,7 @@ def make(seed, sizes):
 
 
 def table(made):
-    """A few counts of each split, as lines; ``unseen`` is the share of words or lemmas that train does not have."""
+    """A few counts of each split, as lines; `unseen` is the share of words or lemmas that train does not have."""
     lines = ["split   sentences  tokens  frames   roles  unseen nouns  unseen modifiers  unseen predicates"]
     vocabulary = {token.word.lower() for tokens, _ in made["train"] for token in tokens}
     lemmas = {lemma for _, frames in made["train"] for lemma, _, _ in frames}

@@ -2,10 +2,10 @@
 
     python scripts/make_tagging_sample.py --out data/tagging_sample --seed 41
 
-A note names a seller, goods, a place, a day and a price, in the order that its clerk is used to.  Most names fit
+A note names a seller, goods, a place, a day and a price, in the order that its clerk is used to. Most names fit
 several entities (Rose sells roses in Rose Lane), commas are often left out, and each entity occurs once at most.
-So one tag is evidence about the others that the words do not give.  The same seed and sizes always give the same
-bytes: all randomness comes from ``random.Random.random``, which is the same on every machine and for every version
+So one tag is evidence about the others that the words do not give. The same seed and sizes always give the same
+bytes: all randomness comes from `random.Random.random`, which is the same on every machine and for every version
 of Python.
 """
 
@@ -19,7 +19,7 @@ from sample_command import choice, draw_different, parse_arguments, write  # noq
 
 SPLITS = ("train", "dev", "test")
 
-# The clerks' orders.  SEL is the seller, ITM the goods, LOC the place, DAY the day and PRC the price.
+# The clerks' orders. SEL is the seller, ITM the goods, LOC the place, DAY the day and PRC the price.
 CLERKS = (
     "SEL ITM LOC DAY PRC",
     "DAY LOC SEL ITM PRC",

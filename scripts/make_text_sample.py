@@ -2,10 +2,10 @@
 
     python scripts/make_text_sample.py --out data/text_sample --seed 53
 
-A note is about one affair, such as a burst pipe or a market day, which decides what matters occur together.  Most
-sentences about a matter fit a few others as well, so the other matters of a note help to identify it.  A note
-carries only the lowest labels of the taxonomy; the labels above them are in taxonomy.tsv.  The same seed and sizes
-always give the same bytes: all randomness comes from ``random.Random.random``, which is the same on every machine
+A note is about one affair, such as a burst pipe or a market day, which decides what matters occur together. Most
+sentences about a matter fit a few others as well, so the other matters of a note help to identify it. A note
+carries only the lowest labels of the taxonomy; the labels above them are in taxonomy.tsv. The same seed and sizes
+always give the same bytes: all randomness comes from `random.Random.random`, which is the same on every machine
 and for every version of Python.
 """
 
@@ -20,7 +20,7 @@ from sample_command import choice, draw_different, parse_arguments, write  # noq
 
 SPLITS = ("train", "valid", "test")
 
-# Parent and children.  `bills` and `fines` have two parents each: the taxonomy is a graph, not a tree.
+# Parent and children. `bills` and `fines` have two parents each: the taxonomy is a graph, not a tree.
 TAXONOMY = (
     ("streets", "potholes lighting snow parking fines"),
     ("parks", "benches trees playground"),

@@ -31,14 +31,14 @@ def parse_arguments(argv, description, out, seed, sizes, unit):
 
 
 def choice(rng, options):
-    """One of the options, each as likely, by ``rng.random`` alone: other methods differ between versions of Python."""
+    """One of the options, each as likely, by `rng.random` alone: other methods differ between versions of Python."""
     return options[int(rng.random() * len(options))]
 
 
 def draw_different(draw, sizes, key, unit):
     """
-    Items of every split, ``sizes[split]`` of them, by split. ``draw`` makes an item, and may make an empty one, which
-    is dropped; no two items have the same ``key``. Raises ``ValueError``, in terms of ``unit``, where too few differ.
+    Items of every split, `sizes[split]` of them, by split. `draw` makes an item, and may make an empty one, which
+    is dropped; no two items have the same `key`. Raises `ValueError`, in terms of `unit`, where too few differ.
     """
     made, seen = {}, set()
     for split, size in sizes.items():

@@ -1,6 +1,6 @@
-"""The grammar of the embedded SRL sample: how a frame of ``srl_sample_lexicon`` becomes a sentence.
+"""The grammar of the embedded SRL sample: how a frame of `srl_sample_lexicon` becomes a sentence.
 
-``Lexicon`` divides the words into what train may show and what it may not.  ``Writer`` makes the sentences of
+`Lexicon` divides the words into what train may show and what it may not. `Writer` makes the sentences of
 one split: it plans a verb with a frame and a voice, and turns the plan into a clause (tense, questions,
 fronting, relative clauses, control, reported speech), noting which tokens fill which role.
 """
@@ -67,14 +67,14 @@ class Phrase(list):
 
 
 class Frame:
-    """A predicate with its arguments; ``fillers`` has, by role, the argument that an embedded clause may share."""
+    """A predicate with its arguments; `fillers` has, by role, the argument that an embedded clause may share."""
 
     def __init__(self, token, lemma, sense="01"):
         self.token, self.lemma, self.sense = token, lemma, sense
         self.args, self.fillers = [], {}
 
     def add(self, role, filler):
-        """``filler``: tokens, or a list of (prefix, tokens), such as an antecedent with its R- pronoun."""
+        """`filler`: tokens, or a list of (prefix, tokens), such as an antecedent with its R- pronoun."""
         if not isinstance(filler[0], tuple):
             filler = [("", filler)]
         self.fillers[role] = filler
@@ -154,7 +154,7 @@ class Lexicon:
         self.held_out.update(self.rng.sample(words, max(0, count)))
 
     def pick(self, words, unseen, held_out, key=lambda word: word.rstrip("~+")):
-        """Draw a word; ``unseen`` is the chance of a held-out one (zero in train)."""
+        """Draw a word; `unseen` is the chance of a held-out one (zero in train)."""
         new = [w for w in words if key(w) in held_out]
         old = [w for w in words if key(w) not in held_out]
         if new and unseen and self.rng.random() < unseen:
@@ -163,12 +163,12 @@ class Lexicon:
 
 
 def verb_lemma(entry):
-    """The lemma of an entry such as ``wait=for`` or ``find.02``."""
+    """The lemma of an entry such as `wait=for` or `find.02`."""
     return entry.split("=")[0].split(".")[0]
 
 
 def inflect(lemma, form):
-    """``form`` is one of base, s, past, en, ing."""
+    """`form` is one of base, s, past, en, ing."""
     if form == "base":
         return lemma
     y = lemma.endswith("y") and lemma[-2] not in "aeiou"
@@ -271,7 +271,7 @@ class Writer:
         return slots
 
     def plan(self, accept=lambda plan: True, depth=0, passive=0.2):
-        """A verb with a frame for which ``accept`` is true; raises NoPlan when 300 draws found none."""
+        """A verb with a frame for which `accept` is true; raises NoPlan when 300 draws found none."""
         weights = {name: CLASS_WEIGHT.get(name, 1) for name in lexicon.VERB_CLASSES}
         for _ in range(300):
             name = self.weighted(weights)
@@ -301,7 +301,7 @@ class Writer:
     # ---- noun phrases --------------------------------------------------------------------------------------
 
     def np(self, kind, case="obj", depth=0, avoid=None, bare=False):
-        """A noun phrase.  An object must ``avoid`` the subject's pronoun; a bare one has no modifiers."""
+        """A noun phrase. An object must `avoid` the subject's pronoun; a bare one has no modifiers."""
         if kind == "money":
             return Phrase([Token(self.rng.choice(NUMBERS), "CD"), Token("dollars", "NNS")], kind, plural=True)
         if kind == "percent":
@@ -388,7 +388,7 @@ class Writer:
         return phrase
 
     def possessor(self):
-        """``the clerk 's``, ``Anna 's`` or a possessive pronoun, as the tokens before a noun."""
+        """`the clerk 's`, `Anna 's` or a possessive pronoun, as the tokens before a noun."""
         if self.chance(0.3):
             return [Token(self.rng.choice([forms[1] for forms in PRONOUNS.values()]), "PRP$")]
         owner = self.np("person", depth=2, bare=True)
@@ -415,7 +415,7 @@ class Writer:
                 phrase += [Token(prep, "IN")] + self.np(inner, depth=depth + 1, bare=simple)
 
     def relative(self, head, depth):
-        """A relative clause: with a subject, object or prepositional gap, ``where``, or a bare participle."""
+        """A relative clause: with a subject, object or prepositional gap, `where`, or a bare participle."""
         core, kind, human = list(head), head.kind, head.kind == "person"
         antecedent = Phrase(core, kind, head.plural)
         styles = {"subject": 5, "object": 4, "oblique": 2, "reduced": 3, "where": 8 * (kind == "place")}
@@ -462,7 +462,7 @@ class Writer:
         return pronoun + subject + group + self.finish(plan, frame, subject, depth + 1)
 
     def nominal(self, kind):
-        """A noun phrase headed by a nominal predicate: ``the committee 's decision about taxes``."""
+        """A noun phrase headed by a nominal predicate: `the committee 's decision about taxes`."""
         names = ["decision", "fear"] if kind == "topic" else ["gift", "removal", "arrival"]
         nouns, lines = lexicon.NOMINAL_CLASSES[self.rng.choice(names)]
         noun, _, lemma = self.predicate(nouns, key=lambda entry: entry.split("<")[1]).partition("<")
@@ -488,7 +488,7 @@ class Writer:
         return phrase
 
     def stretch(self):
-        """A bare stretch of time, such as ``an hour``: an adjunct of some verbs, the object of others."""
+        """A bare stretch of time, such as `an hour`: an adjunct of some verbs, the object of others."""
         unit = self.one_of("hour day week month morning evening night afternoon year")
         roll = self.rng.random()
         if roll < 0.35:
@@ -506,7 +506,7 @@ class Writer:
     def verb_group(self, plan, subject, tense, inverted=False, adverb=None):
         """The finite verb with its auxiliaries, and the frame begun there with ARGM-MOD and ARGM-NEG.
 
-        ``inverted`` makes sure that an auxiliary stands first, so that a question can move it.
+        `inverted` makes sure that an auxiliary stands first, so that a question can move it.
         """
         chain = {"modal": ["MODAL"], "perfect": ["have"], "progressive": ["be"]}.get(tense, [])
         after = {"modal": "base", "perfect": "en", "progressive": "ing"}
@@ -550,7 +550,7 @@ class Writer:
         return "past" if tense == "progressive" and plan.name in STATIVE else tense
 
     def infinitive(self, controller, depth, kind="person"):
-        """``to`` and a verb phrase whose unspoken subject is ``controller``."""
+        """`to` and a verb phrase whose unspoken subject is `controller`."""
         plan = self.plan(lambda p: p.subject.kind == kind and p.subject.role == "ARG0" and not p.passive
                          and p.name != "say", depth + 1, passive=0)
         token = Token(plan.lemma, "VB")
@@ -582,7 +582,7 @@ class Writer:
         return tokens
 
     def finish(self, plan, frame, subject, depth, adjuncts=()):
-        """What follows the verb: complements, then adjuncts.  A long object may come later."""
+        """What follows the verb: complements, then adjuncts. A long object may come later."""
         parts = [(slot, self.fill(slot, frame, depth, subject)) for slot in plan.complements]
         if (len(parts) > 1 and not plan.passive and not parts[0][0].prep and parts[1][0].prep
                 and parts[0][0].kind not in BARE_KINDS and len(parts[0][1]) > 3 and self.chance(0.4)):
@@ -616,7 +616,7 @@ class Writer:
         return [role for role in weights if role in chosen]
 
     def adjunct(self, role, tense, depth, controller):
-        """The tokens of one adjunct; ``controller`` fills the unspoken subject of a purpose infinitive."""
+        """The tokens of one adjunct; `controller` fills the unspoken subject of a purpose infinitive."""
         if role == "ARGM-MNR":
             if self.chance(0.65):
                 return [Token(self.modifier("manner"), "RB")]
@@ -666,7 +666,7 @@ class Writer:
     # ---- clauses -------------------------------------------------------------------------------------------
 
     def clause(self, depth=0, plan=None, subject=None, tense=None):
-        """A statement.  At the top it may front an adjunct, a prepositional complement or the object."""
+        """A statement. At the top it may front an adjunct, a prepositional complement or the object."""
         if plan is None and depth and self.chance(0.1):
             return self.adjectival(depth, tense=tense or "past")
         plan = plan or self.plan(depth=depth)
@@ -704,7 +704,7 @@ class Writer:
         return Clause(front, subject, rest)
 
     def front_complement(self, plan, frame):
-        """``To Mary the boy gave the book``, ``This vase the boy broke``: a complement in front."""
+        """`To Mary the boy gave the book`, `This vase the boy broke`: a complement in front."""
         slot = self.rng.choice(plan.complements)
         if not slot.nominal() or slot.role.startswith("C-") or slot.prep == "by":
             return []
@@ -733,7 +733,7 @@ class Writer:
         return [Token(",", ",")] + tokens + [Token(",", ",")]
 
     def adjectival(self, depth=0, inverted=False, tense=None):
-        """Subject, copula and an adjective that is itself a predicate: ``Anna was proud of the poem``."""
+        """Subject, copula and an adjective that is itself a predicate: `Anna was proud of the poem`."""
         adjectives, lines = self.rng.choice(list(lexicon.ADJECTIVE_CLASSES.values()))
         word = self.predicate(adjectives, key=lambda entry: entry)
         first, *rest = self.slots(lines)
@@ -804,7 +804,7 @@ class Writer:
         return first.tokens() + link + group + self.finish(second, frame, subject, 1) + self.stop()
 
     def make_shared_object(self):
-        """Two verbs with one subject and one object: ``The cook bought and ate the pie``."""
+        """Two verbs with one subject and one object: `The cook bought and ate the pie`."""
         def single(plan):
             return plan.subject.role == "ARG0" and [s.prep for s in plan.complements] == [""] and \
                 plan.complements[0].nominal()
@@ -822,7 +822,7 @@ class Writer:
         return subject + verbs[:1] + link + verbs[1:] + obj + self.stop()
 
     def make_gerund(self):
-        """A participle or ``before -ing`` clause whose unspoken subject is the subject of the main clause."""
+        """A participle or `before -ing` clause whose unspoken subject is the subject of the main clause."""
         plan = self.plan(lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and p.name != "say"
                          and not p.embeds(), depth=1, passive=0)
         main = self.plan(lambda p: p.subject.kind == "person" and not p.embeds(), 1)
@@ -873,7 +873,7 @@ class Writer:
         return group[:1] + subject + group[1:] + self.finish(plan, frame, subject, 1) + self.stop("?")
 
     def make_wh(self):
-        """``Who broke the vase ?``, ``What did the boy break ?``, ``To whom ...``, ``Why did ...``."""
+        """`Who broke the vase ?`, `What did the boy break ?`, `To whom ...`, `Why did ...`."""
         style = self.weighted({"subject": 3, "object": 4, "adverb": 3})
         if style == "subject":
             plan = self.plan(lambda p: p.subject.kind in ("person", "thing", "event", "fragile"), depth=1)
@@ -930,7 +930,7 @@ class Writer:
         return self.adjectival().tokens() + self.stop()
 
     def make_fragment(self):
-        """A title or a greeting: no predicate at all.  ``{TAG:kind}`` in the template is a word to draw."""
+        """A title or a greeting: no predicate at all. `{TAG:kind}` in the template is a word to draw."""
         tokens = []
         for item in self.rng.choice(lexicon.FRAGMENTS).split():
             if item.startswith("{"):

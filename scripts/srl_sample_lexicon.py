@@ -1,13 +1,13 @@
 """Words of the embedded SRL sample: nouns by kind, verb classes with their frames, nominals, adjectives.
 
-Everything here is written by hand for this sample. A noun is ``singular`` or ``singular/plural``; a trailing
-``~`` marks a mass noun (no article ``a``, no plural), a trailing ``+`` a noun that is only plural.
+Everything here is written by hand for this sample. A noun is `singular` or `singular/plural`; a trailing
+`~` marks a mass noun (no article `a`, no plural), a trailing `+` a noun that is only plural.
 
-A frame is a line of slots, the subject first.  A slot is ``ROLE:kind`` for a bare phrase,
-``ROLE:prep,prep/kind|kind`` for a prepositional one (one of the prepositions, one of the kinds), and a ``?``
-after the role makes it optional.  A number in front weights the frame.  Besides the noun kinds, a slot may
-hold ``time`` (a bare stretch of time), ``money``, ``title`` (an office), ``adj`` (an adjective), ``that`` (a
-clause) or ``inf@ROLE`` (a to-infinitive whose unspoken subject fills ROLE of the same frame).
+A frame is a line of slots, the subject first. A slot is `ROLE:kind` for a bare phrase,
+`ROLE:prep,prep/kind|kind` for a prepositional one (one of the prepositions, one of the kinds), and a `?`
+after the role makes it optional. A number in front weights the frame. Besides the noun kinds, a slot may
+hold `time` (a bare stretch of time), `money`, `title` (an office), `adj` (an adjective), `that` (a
+clause) or `inf@ROLE` (a to-infinitive whose unspoken subject fills ROLE of the same frame).
 """
 
 NOUNS = {
@@ -113,7 +113,7 @@ ADVERBS = {
     "discourse": "however therefore moreover nevertheless meanwhile instead",
 }
 
-# name -> (verbs, frames).  "verb.02": a frameset other than 01; "verb=prep": the word that PREP stands for.
+# name -> (verbs, frames). "verb.02": a frameset other than 01; "verb=prep": the word that PREP stands for.
 VERB_CLASSES = {
     "give": ("give hand lend offer pass show sell award loan grant", [
         "3 ARG0:person|org ARG2:person|org ARG1:thing|text|money",
@@ -245,8 +245,8 @@ VERB_CLASSES = {
     "be": ("be become remain", ["2 ARG1:topic|text|event ARG2:adj", "1 ARG1:person ARG2:indef"]),
 }
 
-# Nominal predicates: name -> (noun<lemma, frames).  The slot 's is a possessor, V the noun; what follows is
-# spelt as for verbs.  A frame without a possessor starts with "the".
+# Nominal predicates: name -> (noun<lemma, frames). The slot 's is a possessor, V the noun; what follows is
+# spelt as for verbs. A frame without a possessor starts with "the".
 NOMINAL_CLASSES = {
     "decision": (
         "decision<decide opinion<opine complaint<complain warning<warn statement<state argument<argue "
