@@ -74,6 +74,15 @@ def _place(frames: Frames) -> str:
     return places[-1].rstrip(".") if places else ""
 
 
+def _constructed_place(frames: Frames) -> str:
+    """The key of the part of a config whose constructor raised the error; empty where no constructor did."""
+    frames = list(frames)
+    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
+    while frames and frames[-1][1] in ("__init__", "<listcomp>"):
+        frames.pop()
+    return _place(frames) if frames and frames[-1][:2] == _BUILDS else ""
+
+
 def _named(place: str, error: BaseException) -> str:
     return f'config key "{place}": {_one_line(error)}' if place else _one_line(error)
 
@@ -86,7 +95,10 @@ def _configuration(error: BaseException, frames: Frames) -> Optional[str]:
     # For an argument of several possible types, AllenNLP gives the reason why each failed only in the chain of causes.
     if sentence.startswith("Failed to construct argument") and error.__cause__ is not None:
         sentence = f"{sentence.rstrip('.')}: {_one_line(error.__cause__)}"
-    return sentence
+    # A class knows the name of its part, as in "encoder.dropout: ...", and not which of two encoders it is.
+    place = _constructed_place(frames)
+    part = place.rpartition(".")[2]
+    return place + sentence[len(part) :] if part and re.match(rf"{re.escape(part)}[.:]", sentence) else sentence
 
 
 def _worker(error: BaseException, frames: Frames) -> Optional[str]:
@@ -224,11 +236,7 @@ def _constructor(error: BaseException, frames: Frames) -> Optional[str]:
     # `io.UnsupportedOperation` is an error of both types, and about a file.
     if not isinstance(error, ValueError) or isinstance(error, OSError):
         return None
-    frames = list(frames)
-    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
-    while frames and frames[-1][1] in ("__init__", "<listcomp>"):
-        frames.pop()
-    place = _place(frames) if frames and frames[-1][:2] == _BUILDS else ""
+    place = _constructed_place(frames)
     return _named(place, error) if place else None
 
 

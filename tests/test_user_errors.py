@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 from allennlp.models.archival import load_archive
@@ -21,6 +22,7 @@ from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
 
 from seal import error_sentences, user_errors
+from seal.samplers import Sampler
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -200,6 +202,20 @@ def test_files_that_are_not_there_or_no_archives(command, tmp_path):
     assert told.startswith(f"error: {no_archive} is not a model archive (.tar.gz): ") and told.count("\n") == 1
     told = command("train", "none.jsonnet", "-s", run, "--include-package", "no_such_package")
     assert told == "error: --include-package no_such_package: there is no such package\n"
+
+
+@pytest.mark.parametrize(
+    "key, sampler, sentence",
+    [
+        ("model.sampler", {"type": "discrete", "num_samples": 0}, "model.sampler.num_samples: at least 1, not 0."),
+        # A sentence that begins with another name is left alone.
+        ("model.inference", {"type": "discrete", "num_samples": 0}, "sampler.num_samples: at least 1, not 0."),
+    ],
+)
+def test_a_part_that_refuses_a_setting_is_named_by_its_whole_key(key, sampler, sentence):
+    with pytest.raises(ConfigurationError) as error:
+        Sampler.from_params(Params(sampler, history=f"{key}."))
+    assert user_errors.describe(error.value) == sentence
 
 
 class Refusing(TrainerCallback):
