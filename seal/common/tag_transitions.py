@@ -68,6 +68,12 @@ def _check_bio(labels: Sequence[str]) -> None:
                 "output_space.encoding to 'BIOES'. A vocabulary namespace of tags must end in 'tags': others hold "
                 "padding and unknown entries too."
             )
+    for label in labels:
+        if label[0] == "I" and f"B-{label[2:]}" not in labels:
+            raise ConfigurationError(
+                f"the tags are not BIO: there is '{label}' and no 'B-{label[2:]}'; of IOB1 tags set "
+                "dataset_reader.encoding to 'IOB1' and dataset_reader.target_encoding to 'BIO'."
+            )
 
 
 def _check_bioes(labels: Sequence[str]) -> None:

@@ -21,6 +21,9 @@ _BLANKS = " \t\r\n\f\v"
 # Not str.split: a no-break space is (part of) a word, not a separator; Twitter POS has such words.
 _CELLS = re.compile(f"[^{_BLANKS}]+")
 _DOCUMENT_START = "-DOCSTART-"
+# What a header, in lower case, has over the columns of tokens and of tags.
+_HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
+_HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
 # An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 _CONLL_U = (".conllu", ".conllu.gz")
@@ -206,6 +209,13 @@ class TagColumns:
                     f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where the {name} is in column "
                     f"{place} (counted from 0)."
                 )
+        header = _HEADINGS_OF_TOKENS, _HEADINGS_OF_TAGS
+        if self._tag is not None and all(
+            row[place].lower() in names for place, names in zip((self._token, self._tag), header)
+        ):
+            raise ConfigurationError(
+                f"{where}: this line is a header, which would be read as a word like any other; remove it."
+            )
         # Otherwise the only column of a file would be both token and tag, and CoNLL-U's ids would be words.
         for name, place, advice in (
             ("id", ids, "token_column and tag_column (1 and 3 in CoNLL-U)"),

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
+from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
@@ -99,6 +100,11 @@ class AlternatingTrainer(PhasedTrainer):
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     def train(self) -> Dict[str, Any]:
+        if any(isinstance(callback, ShouldValidateCallback) for callback in self._callbacks):
+            raise ConfigurationError(
+                "trainer.callbacks: leave 'should_validate_callback' out: with it, AllenNLP keeps an epoch as the best "
+                "that was not validated."
+            )
         scheduler = self._learning_rate_scheduler
         if self._validation_data_loader is None and scheduler is not None:
             # It would end the run after the first epoch.

@@ -133,6 +133,10 @@ class ResumableTrainer(GradientDescentTrainer):
         paths = None if self._checkpointer is None else self._checkpointer.find_latest_checkpoint()
         if paths is None:
             return
+        if self._best_model_filename is not None:
+            # The run's folder may have been moved, or be named from another working directory.
+            name = os.path.basename(self._best_model_filename)
+            self._best_model_filename = os.path.join(self._serialization_dir, name)
         state = torch.load(paths[1], map_location="cpu")
         if "workers" not in state:
             raise RuntimeError(f"{paths[1]} is another trainer's.")

@@ -26,9 +26,9 @@ def test_allows_the_legal_sequences_and_no_other(encoding, labels):
 
 
 def test_bio_tags_that_are_not_all_there():
-    pairs, starts, ends = tag_transitions(["I-A", "B-B"], "BIO")
-    assert pairs.tolist() == [[True, True], [False, True]]
-    assert starts.tolist() == [False, True] and ends.all()
+    pairs, starts, ends = tag_transitions(["I-A", "B-B", "B-A"], "BIO")
+    assert pairs.tolist() == [[True, True, True], [False, True, True], [True, True, True]]
+    assert starts.tolist() == [False, True, True] and ends.all()
     assert {kind.dtype for kind in (pairs, starts, ends)} == {torch.bool}
 
 
@@ -42,6 +42,11 @@ def test_refuses_other_labels(label):
 def test_refuses_labels_that_are_not_bio(label):
     with pytest.raises(ConfigurationError, match="is not a BIO tag"):
         tag_transitions(["O", label], "BIO")
+
+
+def test_refuses_iob1_in_the_place_of_bio():
+    with pytest.raises(ConfigurationError, match="not BIO: there is 'I-A' and no 'B-A'; of IOB1 tags set"):
+        tag_transitions(["O", "I-B", "B-B", "I-A"], "BIO")
 
 
 def test_refuses_bio_in_the_place_of_bioes():

@@ -141,6 +141,7 @@ def test_streams_up_to_a_fault(tmp_path):
         ("a X\nb X Y\n", {}, "2: found 3 columns where the file's first row has 2 (separated by blanks"),
         ("a X\n", {"tag_column": 3}, "1: found 2 columns where the tag is in column 3 (counted from 0)"),
         ("a X\n", {"feature_columns": {"pos": 2}}, "1: found 2 columns where the pos is in column 2"),
+        ("Token\tPOS\na\tX\n", {}, "1: this line is a header, which would be read as a word like any other; remove it"),
         ("a X\n", {"columns": NAMES}, "1: found 2 columns where 4 columns are named"),
         ("a\tX\n\nb\t\n", {}, "3: the tag is empty"),
         ("a\tX\n\t  X\n", {}, "2: the token is empty"),

@@ -776,3 +776,9 @@ def test_registered():
 def test_a_keyword_that_no_trainer_knows_is_refused():
     with pytest.raises(TypeError, match="AlternatingTrainer: unexpected keyword argument 'num_epoch'"):
         AlternatingTrainer(None, None, None, turns=[], grad_norms={}, phases=None, num_epoch=3)
+
+
+def test_a_best_epoch_is_one_that_was_validated(tmp_path):
+    callbacks = [{"type": "should_validate_callback", "validation_interval": 2}]
+    with pytest.raises(ConfigurationError, match="trainer.callbacks: leave 'should_validate_callback' out"):
+        build(config(trainer__callbacks=callbacks), tmp_path).train()

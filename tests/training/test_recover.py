@@ -209,6 +209,21 @@ def test_killed_after_patience_ran_out(tmp_path):
     whole.check(trainer, metrics, folder)
 
 
+def test_a_folder_that_was_moved(tmp_path):
+    """The best epoch is one from before; its weights are loaded at the end."""
+    built = settings(trainer__task_net__optimizer__lr=0.0, trainer__task_net__steps=1)
+    del built["trainer"]["task_net"]["learning_rate_scheduler"]
+    whole = Whole(built, tmp_path / "whole")
+    assert whole.metrics["best_epoch"] == 0
+    trainer = build(built, tmp_path / "before")
+    trainer._callbacks.append(KillAt(7))
+    with pytest.raises(Killed):
+        trainer.train()
+    after = (tmp_path / "before").rename(tmp_path / "after")
+    trainer = build(built, after)
+    whole.check(trainer, trainer.train(), after)
+
+
 def test_a_torn_checkpoint_is_passed_over(tmp_path, whole):
     for kind in ("model_state", "training_state"):
         folder = tmp_path / kind

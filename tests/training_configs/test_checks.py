@@ -74,6 +74,8 @@ def test_data_that_are_no_object(library):
     [
         ("task_net_optimizer: 'sgd'", "'task_net_optimizer': this must be an object, found \"sgd\""),
         ("loss_net_optimizer: 'sgd'", "'loss_net_optimizer': this must be an object, found \"sgd\""),
+        ("task_net_optimizer+: { lr: 1 }", "set 'task_net_lr', not an 'lr' of the optimizer"),
+        ("loss_net_optimizer+: { lr: 1 }", "set 'loss_net_lr', not an 'lr' of the optimizer"),
         ("scheduler: {}", "'scheduler' must have a 'type'; null is none"),
         ("warmup_epochs: -1", "'warmup_epochs' must be a number that is at least 0"),
     ],
@@ -81,6 +83,13 @@ def test_data_that_are_no_object(library):
 def test_settings_of_training(library, setting, told):
     with pytest.raises(RuntimeError, match=f"RUNTIME ERROR: training: {told}\n"):
         evaluated(library, OF_SENTENCES % f"lib.training.sample {{ {setting} }}")
+
+
+@pytest.mark.parametrize("reader", ["encoding: 'IOB1'", "encoding: 'IOB1', target_encoding: 'BIOES'"])
+def test_tags_are_learnt_in_the_encoding_that_is_read(reader):
+    data = f"{{ train: 'x', dev: 'y', encoding: 'BIO', reader: {{ {reader} }} }}"
+    with pytest.raises(RuntimeError, match="ERROR: data: the reader's tags are .*, and 'encoding' is BIO; let both be"):
+        evaluated("tagging", f"lib.experiment({data}, lib.encoder.bilstm(), lib.method.nce())")
 
 
 def test_tuned_is_true_or_false():

@@ -39,6 +39,8 @@ local changes(build, all, name, other) =
     assert self.known('training', given, like);
     assert self.object("training: 'task_net_optimizer'", given.task_net_optimizer);
     assert self.object("training: 'loss_net_optimizer'", given.loss_net_optimizer);
+    assert !std.objectHas(given.task_net_optimizer, 'lr') : "training: set 'task_net_lr', not an 'lr' of the optimizer";
+    assert !std.objectHas(given.loss_net_optimizer, 'lr') : "training: set 'loss_net_lr', not an 'lr' of the optimizer";
     assert !std.isObject(given.scheduler) || std.objectHas(given.scheduler, 'type') :
            "training: 'scheduler' must have a 'type'; null is none";
     self.from('training', given, 'warmup_epochs', 0),

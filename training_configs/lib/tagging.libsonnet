@@ -88,6 +88,9 @@ local sentences = import 'sentences.libsonnet';
     energies=$.energies(),
   ):
     assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader', 'encoding']);
+    local read = std.get(data.reader, 'target_encoding', std.get(data.reader, 'encoding'));
+    assert read == null || read == data.encoding :
+           "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, data.encoding];
     assert check.encoder(encoder);
     assert check.method(method);
     assert check.training(training, $.training.default);

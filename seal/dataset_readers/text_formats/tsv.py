@@ -9,7 +9,8 @@ from allennlp.common.checks import ConfigurationError
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
-# What a header, in lower case, has over the column of labels.
+# What a header, in lower case, has over the columns of texts and of labels.
+_TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
 _HEADINGS = ("label", "labels", "category", "categories", "tags")
 
 
@@ -65,11 +66,16 @@ def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
             )
         if len(columns) != expected:
             raise ConfigurationError(f"{where}: found {found}, and {expected} in the first line.")
-        if number == 1 and columns[0].strip().lower() == "text" and columns[1].strip().lower() in _HEADINGS:
+        if number == 1 and _is_header(columns):
             raise ConfigurationError(
                 f"{where}: this line is a header, which would be read as a text like any other; remove it."
             )
         yield columns[0], columns[1], where
+
+
+def _is_header(columns: List[str]) -> bool:
+    names = [column.strip().lower() for column in columns]
+    return any(name in _TEXT_HEADINGS for name in names) and any(name in _HEADINGS for name in names)
 
 
 def _labels(cell: str, where: str) -> List[str]:

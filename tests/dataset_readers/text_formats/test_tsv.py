@@ -24,6 +24,7 @@ def test_texts_with_and_without_ids(tmp_path):
         ("a\n", r"a.tsv:1: expected a text, its labels and perhaps an id, with tabs between, found 1 column\."),
         ("a\tx\tb\tc\n", r"a.tsv:1: expected a text, .* found 4 columns"),
         ("Text\tlabels\tid\na\tx\t1\n", r"a.tsv:1: this line is a header, .*; remove it\."),
+        ("id\ttext\tlabels\n1\ta\tx\n", r"a.tsv:1: this line is a header"),
         ("a\tx\nb\n", r"a.tsv:2: found 1 column, and 2 in the first line"),
         ("a\tx\nb\tx,\n", r"a.tsv:2: a label is empty; names have one comma between, found 'x,'"),
         ("a\tx,,y\n", r"a.tsv:1: a label is empty"),
