@@ -161,7 +161,7 @@ class ColumnPlan:
 
         # Raises
 
-        `ConfigurationError` where a label is missing, or neither 0 nor 1, or no node of the hierarchy.
+        `ConfigurationError` where a label is missing, or neither 0 nor 1, or not a node of the hierarchy.
         """
         if self._hierarchical is not None:
             return self._nodes_of(table)

@@ -292,9 +292,9 @@ def test_words_of_another_order_are_told(tmp_path):
 
 
 def test_no_model_is_told(tmp_path):
-    with pytest.raises(ConfigurationError, match="pretrained_file of 'tag_language_model': .* is no trained model"):
+    with pytest.raises(ConfigurationError, match="pretrained_file of 'tag_language_model': .* is not a trained model"):
         energy_of(pretrained_file=str(tmp_path))
-    with pytest.raises(ConfigurationError, match="is no trained model"):
+    with pytest.raises(ConfigurationError, match="is not a trained model"):
         energy_of(pretrained_file=str(tmp_path / "absent.tar.gz"))
 
 

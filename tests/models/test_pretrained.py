@@ -47,11 +47,11 @@ def test_what_does_not_fit_is_told(tmp_path):
         with pytest.raises(ConfigurationError, match=f"model.loss_net.pretrained_file: {message}"):
             model(vocab=vocab or vocabulary(), **seal_parts(loss_net={**LOSS_NET, "pretrained_file": path, **settings}))
 
-    build("'.*nowhere' is no trained model", str(tmp_path / "nowhere"))
+    build("'.*nowhere' is not a trained model", str(tmp_path / "nowhere"))
     (tmp_path / "empty").mkdir()
-    build(".*is no trained model: neither", str(tmp_path / "empty"))
+    build(".*is not a trained model: neither", str(tmp_path / "empty"))
     (tmp_path / "text").write_text("no archive")
-    build("'.*text' is no trained model", str(tmp_path / "text"))
+    build("'.*text' is not a trained model", str(tmp_path / "text"))
     build(".*has no loss_net", alone)
     build("the labels of", trained, vocab=turned)
     build("the vocabulary 'attribute_labels' of .* is not that of this data", trained, vocab=reordered)

@@ -80,7 +80,7 @@ def test_embeddings_load_it(write):
     [
         (("--layer", "3"), "--layer: from 0 to 2 for this transformer, not 3"),
         (("--batch-size", "0"), "--batch-size must be at least 1, not 0"),
-        (("--encoder", "no/such"), "--encoder: 'no/such' is no transformer that can be had here"),
+        (("--encoder", "no/such"), "--encoder: 'no/such' is not a transformer that is available here"),
     ],
 )
 def test_mistakes(write, more, words):

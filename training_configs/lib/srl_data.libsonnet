@@ -10,8 +10,9 @@
     train: 'data/ewt_propbank_srl/train.gold_conll',
     dev: 'data/ewt_propbank_srl/dev.gold_conll',
     test: null,
-    // Only dev has it. If the vocabulary is that of train, the first validation would end the run without this entry.
-    tags:: ['I-ARGM-MOD'],
+    // Only dev has I-ARGM-MOD, and BIO asks for its B- too. If the vocabulary is that of train, the first validation
+    // would end the run without this entry.
+    tags:: ['B-ARGM-MOD', 'I-ARGM-MOD'],
   },
   // Folders of the CoNLL-2012 split of OntoNotes 5; every file below them whose name ends in gold_conll is read.
   conll2012: {
