@@ -79,7 +79,7 @@ def test_traces_by_epoch_or_by_batch(tmp_path, capsys):
         (["a={tmp}/plain"], "l1", ["no 'l1'", "inference_networks.csv", "validation_accuracy"]),
         (["a={tmp}/plain"], "training_duration", ["no 'training_duration'"]),
         (["a={tmp}/traced"], "l2", ["no 'l2'", "energy_gradient_norm, epoch, l0, l1"]),
-        (["a={tmp}/traced", "b={tmp}/broken"], "l1", ["no JSON", "broken"]),
+        (["a={tmp}/traced", "b={tmp}/broken"], "l1", ["not JSON", "broken"]),
         (["{tmp}/plain"], "l1", ["NAME=RUN"]),
         (["a="], "l1", ["NAME=RUN"]),
         (["a={tmp}/plain", "a={tmp}/traced"], "l1", ["twice"]),

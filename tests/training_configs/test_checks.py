@@ -78,11 +78,21 @@ def test_data_that_are_no_object(library):
         ("loss_net_optimizer+: { lr: 1 }", "set 'loss_net_lr', not an 'lr' of the optimizer"),
         ("scheduler: {}", "'scheduler' must have a 'type'; null is none"),
         ("warmup_epochs: -1", "'warmup_epochs' must be a number that is at least 0"),
+        ("warmup_epochs: 1.5", "'warmup_epochs' must be a whole number, not 1.5"),
     ],
 )
 def test_settings_of_training(library, setting, told):
     with pytest.raises(RuntimeError, match=f"RUNTIME ERROR: training: {told}\n"):
         evaluated(library, OF_SENTENCES % f"lib.training.sample {{ {setting} }}")
+
+
+@pytest.mark.parametrize(
+    "library, method", [("tagging", "cross_entropy"), ("tagging", "spen"), ("text", "cross_entropy")]
+)
+def test_a_warm_up_needs_both_nets(library, method):
+    experiment = f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.{method}(), lib.training.sample %s)"
+    with pytest.raises(RuntimeError, match="'warmup_epochs' changes nothing without both a task-net and a loss-net"):
+        evaluated(library, experiment % "{ warmup_epochs: 2 }")
 
 
 @pytest.mark.parametrize("reader", ["encoding: 'IOB1'", "encoding: 'IOB1', target_encoding: 'BIOES'"])

@@ -43,7 +43,9 @@ local changes(build, all, name, other) =
     assert !std.objectHas(given.loss_net_optimizer, 'lr') : "training: set 'loss_net_lr', not an 'lr' of the optimizer";
     assert !std.isObject(given.scheduler) || std.objectHas(given.scheduler, 'type') :
            "training: 'scheduler' must have a 'type'; null is none";
-    self.from('training', given, 'warmup_epochs', 0),
+    assert self.from('training', given, 'warmup_epochs', 0);
+    given.warmup_epochs == std.floor(given.warmup_epochs)
+    || error "training: 'warmup_epochs' must be a whole number, not %s" % given.warmup_epochs,
 
   // The names in `given` that have no effect: changing them does not change the config that `build` makes, neither
   // with the other given settings nor with `base` alone. A setting equal to its value in `base` is never idle.

@@ -23,6 +23,8 @@
   experiment(data, encoder, model, training, validation_metric): {
     local with_task_net = std.objectHas(model, 'task_net'),
     local with_loss_net = std.objectHas(model, 'loss_net'),
+    assert training.warmup_epochs == 0 || with_task_net && with_loss_net :
+           "training: 'warmup_epochs' changes nothing without both a task-net and a loss-net; leave it out",
     // A stacked network's encoder reads tags, and starts at random.
     local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
     local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
@@ -59,7 +61,7 @@
       validation_metric: validation_metric,
       [if with_task_net then 'task_net']: player(training.task_net_lr, training.task_net_optimizer),
       [if with_loss_net then 'loss_net']: player(training.loss_net_lr, training.loss_net_optimizer),
-      [if with_loss_net && with_task_net && training.warmup_epochs > 0 then 'phases']: [
+      [if training.warmup_epochs > 0 then 'phases']: [
         { epochs: training.warmup_epochs, energy: false },
         {},
       ],
