@@ -2,10 +2,10 @@
 Structured prediction with energy networks as losses: an AllenNLP plugin.
 
 Importing `seal` patches AllenNLP for current libraries (`seal.compat`), reports a user's mistake in one sentence
-(`seal.config_keys`, `seal.whole_configs`, `seal.command_line`, `seal.user_errors`), makes two functions of PyTorch run
-at their full speed (`seal.fast_log1p`) and imports every module of the package, so that configs can name everything
-that is registered here. All this happens here because a plugins file imports `seal` and none of its submodules; new
-modules are found automatically.
+(`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`, `seal.user_errors`), makes two
+functions of PyTorch run at their full speed (`seal.fast_log1p`) and imports every module of the package, so that
+configs can name everything that is registered here. All this happens here because a plugins file imports `seal` and
+none of its submodules; new modules are found automatically.
 """
 
 import importlib
@@ -19,11 +19,10 @@ __all__ = ["__version__"]
 # Before anything else imports AllenNLP.
 compat.apply()
 
-from seal import command_line, config_keys, fast_log1p, user_errors, whole_configs  # noqa: E402
+from seal import command_line, config_keys, fast_log1p, unusable_files, user_errors, whole_configs  # noqa: E402
 
-compat.apply(config_keys.PATCHES)
-compat.apply(whole_configs.PATCHES)
-compat.apply(command_line.PATCHES)
+for _patching in (config_keys, whole_configs, unusable_files, command_line):
+    compat.apply(_patching.PATCHES)
 user_errors.install()
 fast_log1p.load_special_values()
 

@@ -7,9 +7,10 @@ the condition under which it can go; `tests/test_compat.py` has a test for each 
 AllenNLP is imported inside the functions, because the first patch silences warnings that AllenNLP's own
 imports raise.
 
-Other patches are elsewhere: messages about wrong config keys in `seal/config_keys.py`, and about a config as a whole in
-`seal/whole_configs.py`; the options, input and output of AllenNLP's sub-commands in `seal/command_line.py`; the report
-of a user's mistake in one sentence in `seal/user_errors.py`.
+Other patches are elsewhere: messages about wrong config keys in `seal/config_keys.py`, about a config as a whole in
+`seal/whole_configs.py`, and about files of vectors or data in `seal/unusable_files.py`; the options, input and output
+of AllenNLP's sub-commands in `seal/command_line.py`; the report of a user's mistake in one sentence in
+`seal/user_errors.py`.
 """
 
 import functools

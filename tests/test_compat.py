@@ -282,8 +282,9 @@ def test_applying_again_changes_nothing():
 
 
 def test_every_patch_says_what_it_patches_and_when_it_can_go():
-    from seal import command_line, config_keys, whole_configs
+    from seal import command_line, config_keys, unusable_files, whole_configs
 
-    for patch in (*compat.PATCHES, *config_keys.PATCHES, *whole_configs.PATCHES, *command_line.PATCHES):
-        for part in ("Patches:", "Symptom:", "Can go:"):
-            assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"
+    for module in (compat, config_keys, whole_configs, unusable_files, command_line):
+        for patch in module.PATCHES:
+            for part in ("Patches:", "Symptom:", "Can go:"):
+                assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"

@@ -6,7 +6,6 @@ import pytest
 import torch
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer, Trainer
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.optimizers import Optimizer
@@ -244,15 +243,6 @@ def test_the_patterns_of_a_group_are_a_list():
 def test_optimizer_keys_are_checked():
     with pytest.raises(ConfigurationError, match='"lrr" is unknown to AdamOptimizer; did you mean "lr"'):
         Optimizer.from_params(Params({"type": "adam", "lrr": 0.1}), model_parameters=[])
-
-
-def test_an_empty_file_of_vectors(tmp_path):
-    path = tmp_path / "vectors.txt"
-    path.write_text("")
-    with pytest.raises(ConfigurationError, match=f"^{path}: the file of word vectors is empty$"):
-        EmbeddingsTextFile(str(path))
-    path.write_text("a 1.0\n")
-    assert EmbeddingsTextFile(str(path)).read() == "a 1.0\n"
 
 
 def test_a_validation_metric_that_is_not_reported():

@@ -1,0 +1,38 @@
+"""Files of word vectors and of data that cannot be used (`seal/unusable_files.py`)."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.modules.token_embedders import Embedding
+from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
+
+import seal  # noqa: F401  (puts the checks in place)
+
+
+def test_an_empty_file_of_vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("")
+    with pytest.raises(ConfigurationError, match=f"^{path}: the file of word vectors is empty$"):
+        EmbeddingsTextFile(str(path))
+    path.write_text("a 1.0\n")
+    assert EmbeddingsTextFile(str(path)).read() == "a 1.0\n"
+
+
+def test_vectors_of_another_size(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("rose 1 0 2\nsalt 0 1 2\n")
+    vocab = Vocabulary(counter={"tokens": {"rose": 1}})
+    with pytest.raises(ConfigurationError, match=f"^{path}: its vectors have 3 numbers, and embedding_dim is 4; set"):
+        Embedding(embedding_dim=4, pretrained_file=str(path), vocab=vocab)
+    weight = Embedding(embedding_dim=3, pretrained_file=str(path), vocab=vocab).weight
+    assert weight[vocab.get_token_index("rose")].tolist() == [1.0, 0.0, 2.0]
+
+
+def test_data_without_instances():
+    class Nothing(DatasetReader):
+        def _read(self, file_path):
+            yield from ()
+
+    with pytest.raises(ConfigurationError, match="^nothing.tsv: no instance is read; see what the file has"):
+        MultiProcessDataLoader(Nothing(), "nothing.tsv", batch_size=1)
