@@ -21,6 +21,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
+from seal.common.setting_checks import check_range
 from seal.common.text_lines import check_ending
 from seal.compat import replace_once
 from seal.config_keys import suggest
@@ -71,8 +72,7 @@ def _files_read(paths: List[Optional[str]]) -> List[str]:
 def _check_files_and_batch_size(
     batch_size: Optional[int], inputs: List[Optional[str]], outputs: Dict[str, List[str]]
 ) -> None:
-    if batch_size is not None and batch_size < 1:
-        raise ConfigurationError(f"--batch-size: at least 1, not {batch_size}.")
+    check_range("--batch-size", batch_size, least=1)
     read = _files_read(inputs)
     option_of: Dict[str, str] = {}
     for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:

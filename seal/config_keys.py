@@ -20,6 +20,7 @@ from allennlp.common.params import Params
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
+from seal.common.setting_checks import check_range
 from seal.compat import replace_once
 
 
@@ -122,13 +123,13 @@ def _built_class(annotation: Any) -> Any:
 
 def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
     whole = int in (get_args(annotation) or (annotation,))
-    if name in _FROM_ONE and whole and type(found) is int and found < 1:
-        raise ConfigurationError(f"{place} must be at least 1, found {found}")
-    if name in _FROM_ZERO and type(found) in (int, float) and found < 0:
-        raise ConfigurationError(f"{place} must be at least 0, found {found}")
+    if name in _FROM_ONE and whole and type(found) is int:
+        check_range(place, found, least=1)
+    if name in _FROM_ZERO and type(found) in (int, float):
+        check_range(place, found, least=0)
     for share in found if isinstance(found, list) else [found]:
-        if name in _SHARES and type(share) in (int, float) and not 0 <= share < 1:
-            raise ConfigurationError(f"{place} must be at least 0 and below 1, found {found}")
+        if name in _SHARES and type(share) in (int, float):
+            check_range(place, share, least=0, below=1)
 
 
 def _value(place: str, name: str, found: Any, annotation: Any) -> Any:

@@ -77,8 +77,9 @@ def _place(frames: Frames) -> str:
 def _constructed_place(frames: Frames) -> str:
     """The key of the part of a config whose constructor raised the error; empty where no constructor did."""
     frames = list(frames)
-    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions in them.
-    while frames and frames[-1][1] in ("__init__", "<listcomp>"):
+    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions and checks in
+    # them.
+    while frames and frames[-1][1].lstrip("_").startswith(("init__", "check_", "<listcomp>")):
         frames.pop()
     return _place(frames) if frames and frames[-1][:2] == _BUILDS else ""
 

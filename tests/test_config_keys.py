@@ -110,26 +110,29 @@ def test_a_right_config_is_built():
         ({"name": None}, 'config key "part.name" of Small is null'),
         ({"pair": [0.9]}, 'config key "part.pair" of Small must be a list of 2, found [0.9]'),
         ({"pair": [1, 2, 3]}, 'config key "part.pair" of Small must be a list of 2, found [1, 2, 3]'),
-        ({"type": "counting", "num_epochs": 0}, 'config key "part.num_epochs" of Counting must be at least 1, found 0'),
+        (
+            {"type": "counting", "num_epochs": 0},
+            'config key "part.num_epochs" of Counting must be at least 1, found 0.',
+        ),
         (
             {"type": "counting", "num_filters": -1},
-            'config key "part.num_filters" of Counting must be at least 1, found -1',
+            'config key "part.num_filters" of Counting must be at least 1, found -1.',
         ),
         (
             {"type": "counting", "max_instances": 0},
-            'config key "part.max_instances" of Counting must be at least 1, found 0',
+            'config key "part.max_instances" of Counting must be at least 1, found 0.',
         ),
         (
             {"type": "counting", "warmup_steps": -5},
-            'config key "part.warmup_steps" of Counting must be at least 0, found -5',
+            'config key "part.warmup_steps" of Counting must be at least 0, found -5.',
         ),
         (
             {"type": "counting", "decay": 1.9},
-            'config key "part.decay" of Counting must be at least 0 and below 1, found 1.9',
+            'config key "part.decay" of Counting must be at least 0 and below 1, found 1.9.',
         ),
         (
             {"type": "counting", "dropout": [0.5, 1]},
-            'config key "part.dropout" of Counting must be at least 0 and below 1, found [0.5, 1]',
+            'config key "part.dropout" of Counting must be at least 0 and below 1, found 1.',
         ),
     ],
 )

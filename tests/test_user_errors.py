@@ -207,14 +207,14 @@ def test_files_that_are_not_there_or_no_archives(command, tmp_path):
 @pytest.mark.parametrize(
     "key, sampler, sentence",
     [
-        ("model.sampler", {"type": "discrete", "num_samples": 0}, "model.sampler.num_samples: at least 1, not 0."),
+        ("model.sampler", {"type": "discrete"}, "model.sampler.num_samples must be at least 1, found 0."),
         # A sentence that begins with another name is left alone.
-        ("model.inference", {"type": "discrete", "num_samples": 0}, "sampler.num_samples: at least 1, not 0."),
+        ("model.inference", {"type": "discrete"}, "sampler.num_samples must be at least 1, found 0."),
     ],
 )
 def test_a_part_that_refuses_a_setting_is_named_by_its_whole_key(key, sampler, sentence):
     with pytest.raises(ConfigurationError) as error:
-        Sampler.from_params(Params(sampler, history=f"{key}."))
+        Sampler.from_params(Params({**sampler, "num_samples": 0}, history=f"{key}."))
     assert user_errors.describe(error.value) == sentence
 
 
@@ -351,7 +351,7 @@ def test_a_batch_size_below_1(command, archive, tmp_path, name, size):
     data = str(tmp_path / "train.tsv")
     more = ("--use-dataset-reader", "--predictor", "plain") if name == "predict" else ()
     told = command(name, str(archive), data, "--batch-size", str(size), *more)
-    assert told == f"error: --batch-size: at least 1, not {size}.\n"
+    assert told == f"error: --batch-size must be at least 1, found {size}.\n"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from seal.commands import tag_figures
 from seal.commands.archives import add_arguments
 from seal.commands.tables import write_table
 from seal.commands.taggers import Tagger
+from seal.common.setting_checks import check_range
 from seal.models import TaggingModel
 
 _PREFIX = "cost_augmented_"
@@ -45,8 +46,7 @@ class CompareNetworks(Subcommand):
 
 
 def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
-    if args.most < 1:
-        raise ConfigurationError(f"--most must be at least 1, not {args.most}.")
+    check_range("--most", args.most, least=1)
     tagger = Tagger(args, "compare-networks")
     model = tagger.model
     if not isinstance(model, TaggingModel) or model.cost_augmented_net is None:

@@ -20,6 +20,7 @@ from seal.commands.archives import add_arguments, archive_of, loader_of
 from seal.commands.figures import draw_matrices
 from seal.commands.label_pairs import LabelPairs
 from seal.commands.tables import spearman, write_matrix, write_table
+from seal.common.setting_checks import check_range
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
@@ -87,8 +88,7 @@ class LabelInteractions(Subcommand):
 
 def label_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     for option, least in (("instances", 1), ("labels", 2), ("grid", 2)):
-        if getattr(args, option) < least:
-            raise ConfigurationError(f"--{option} must be at least {least}, not {getattr(args, option)}.")
+        check_range(f"--{option}", getattr(args, option), least=least)
     archive = archive_of(args)
     if not isinstance(archive.model, MultilabelModel):
         raise ConfigurationError(

@@ -16,6 +16,7 @@ from seal.commands import tag_figures, tag_pairs
 from seal.commands.archives import add_arguments
 from seal.commands.tables import spearman, write_matrix
 from seal.commands.taggers import Tagger
+from seal.common.setting_checks import check_range
 from seal.models import SealModel, TaskState
 
 _CORNER = "t \\ t+1"
@@ -59,8 +60,7 @@ class TagInteractions(Subcommand):
 
 def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     for option, least in (("every", 1), ("tags", 2)):
-        if getattr(args, option) < least:
-            raise ConfigurationError(f"--{option} must be at least {least}, not {getattr(args, option)}.")
+        check_range(f"--{option}", getattr(args, option), least=least)
     tagger = Tagger(args, "tag-interactions")
     if tagger.model.loss_net is None:
         raise ConfigurationError(f"{args.archive_file}: the model has no loss-net, and so no energy of tags.")

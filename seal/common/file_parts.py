@@ -9,6 +9,7 @@ from typing import Iterable, Iterator, Optional, Tuple, TypeVar, Union
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.paths import one_path
+from seal.common.setting_checks import check_range
 
 PARTS = ("train", "valid")
 
@@ -41,5 +42,4 @@ def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterat
 
 def check_valid_every(valid_every: int) -> None:
     """Raises a `ConfigurationError` where `valid_every` is too small to leave items for `train`."""
-    if valid_every < 2:
-        raise ConfigurationError(f"dataset_reader.valid_every must be at least 2, found {valid_every}.")
+    check_range("dataset_reader.valid_every", valid_every, least=2)

@@ -15,6 +15,8 @@ from typing import List, Optional, Sequence, Tuple
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.dataset_readers.dataset_utils import to_bioul
 
+from seal.common.setting_checks import check_choice
+
 ENCODINGS = ("IOB1", "BIO", "BIOES")
 _FROM_BIOUL = {"U": "S", "L": "E"}
 
@@ -177,5 +179,4 @@ def check_encoding(encoding: str, key: str = "encoding") -> None:
 
     `ConfigurationError` if `encoding`, the value of the config key `key`, is none of the three.
     """
-    if encoding not in ENCODINGS:
-        raise ConfigurationError(f"{key}: 'IOB1', 'BIO' or 'BIOES', not {encoding!r}.")
+    check_choice(key, encoding, ENCODINGS)

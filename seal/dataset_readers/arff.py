@@ -19,6 +19,7 @@ from scipy import sparse
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.names import check_name
+from seal.common.setting_checks import check_choice
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.arff_rows import NUMBER, ArffRows, Attribute, split_values, uncommented, unescape
 
@@ -107,10 +108,7 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
         At the first thing in the file that is not as above.
     """
     path = os.fspath(path)
-    if repeated_names not in ("error", "number"):
-        raise ConfigurationError(
-            f"dataset_reader.repeated_names must be 'error' or 'number', found {repeated_names!r}."
-        )
+    check_choice("dataset_reader.repeated_names", repeated_names, ("error", "number"))
     relation, attributes, names = "", [], set()
     lines, number = stripped_lines(path), 0
     for number, line in lines:

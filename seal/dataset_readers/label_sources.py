@@ -8,6 +8,7 @@ from xml.parsers import expat
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_choice
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import stripped_lines
 
@@ -143,8 +144,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     `ConfigurationError`
         Where the kind is unknown, or the attribute lists no such tree or graph.
     """
-    if kind not in ("auto", "tree", "graph"):
-        raise ConfigurationError(f"dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found {kind!r}.")
+    check_choice("dataset_reader.hierarchy", kind, ("auto", "tree", "graph"))
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
         if not all(path):

@@ -14,6 +14,7 @@ from scipy import sparse
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.quoting import short
+from seal.common.setting_checks import check_choice
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import read_arff
 from seal.dataset_readers.column_plan import ColumnPlan
@@ -109,8 +110,7 @@ def read_multilabel(
     `ConfigurationError`
         At everything in the files or the parameters that is not as above.
     """
-    if missing not in ("mean", "zero", "error"):
-        raise ConfigurationError(f"dataset_reader.missing must be 'mean', 'zero' or 'error', found {missing!r}.")
+    check_choice("dataset_reader.missing", missing, ("mean", "zero", "error"))
     for key, names in (("labels", labels or ()), ("drop_attributes", drop_attributes)):
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise ConfigurationError(f"dataset_reader.{key} must be a list of attribute names, found {short(names)}.")

@@ -4,6 +4,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import BatchSampler, Instance
 
+from seal.common.setting_checks import check_range
+
 
 @BatchSampler.register("partly_labelled")
 class PartlyLabelledBatches(BatchSampler):
@@ -24,8 +26,7 @@ class PartlyLabelledBatches(BatchSampler):
 
     def __init__(self, num_labelled: int = 5, num_unlabelled: int = 15) -> None:
         for name, number in (("num_labelled", num_labelled), ("num_unlabelled", num_unlabelled)):
-            if number < 1:
-                raise ConfigurationError(f"batch_sampler.{name}: at least 1, not {number}.")
+            check_range(f"batch_sampler.{name}", number, least=1)
         self._num_labelled, self._num_unlabelled = num_labelled, num_unlabelled
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:

@@ -11,6 +11,8 @@ from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Instance, TokenIndexer
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from seal.common.setting_checks import check_range
+
 logger = logging.getLogger(__name__)
 
 
@@ -45,8 +47,7 @@ class SentenceReader(DatasetReader):
             manual_multiprocess_sharding=True,
             serialization_dir=serialization_dir,
         )
-        if max_words is not None and max_words < 1:
-            raise ConfigurationError(f"dataset_reader.max_words: at least 1, not {max_words}.")
+        check_range("dataset_reader.max_words", max_words, least=1)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._max_words = max_words
 

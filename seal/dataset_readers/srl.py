@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
 
+from seal.common.setting_checks import check_range
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.srl_files import read_srl_sentences
@@ -67,8 +68,7 @@ class SrlReader(SentenceReader):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
-        if not 0 < fraction <= 1:
-            raise ConfigurationError(f"dataset_reader.fraction: above 0 and at most 1, not {fraction}.")
+        check_range("dataset_reader.fraction", fraction, above=0, most=1)
         self._predicate_instances = predicate_instances
         self._fraction = fraction
 

@@ -12,6 +12,7 @@ from typing import Dict, Iterator, List, Optional, Union
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.paths import not_empty
+from seal.common.setting_checks import check_choice
 from seal.common.text_lines import column_lines
 
 Column = Union[int, str]
@@ -104,8 +105,7 @@ class TagColumns:
         comment: Optional[str] = None,
         id_column: Optional[Column] = None,
     ) -> None:
-        if separator not in (None, "tab", "blanks"):
-            raise ConfigurationError(f"dataset_reader.separator: 'tab', 'blanks' or null, not {separator!r}.")
+        check_choice("dataset_reader.separator", separator, ("tab", "blanks", None))
         if comment == "":
             raise ConfigurationError(
                 "dataset_reader.comment: every line begins with the empty string; give a sign, or null."

@@ -10,6 +10,7 @@ from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, 
 
 from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.paths import not_empty
+from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
@@ -105,12 +106,8 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(
                     "dataset_reader.target_encoding: set 'encoding' too, which is that of the file."
                 )
-            if target_encoding not in ("BIO", "BIOES"):
-                raise ConfigurationError(
-                    f"dataset_reader.target_encoding: 'BIO', 'BIOES' or null, not {target_encoding!r}."
-                )
-        if labelled is not None and labelled < 0:
-            raise ConfigurationError(f"dataset_reader.labelled: at least 0, or null for all; found {labelled}.")
+            check_choice("dataset_reader.target_encoding", target_encoding, ("BIO", "BIOES", None))
+        check_range("dataset_reader.labelled", labelled, least=0)
         check_valid_every(valid_every)
         for name, indexer in self._token_indexers.items():
             # A mismatched indexer has a matched one inside.

@@ -8,6 +8,7 @@ from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
 from allennlp.nn.util import move_to_device
 
+from seal.common.setting_checks import check_range
 from seal.dataset_readers.named_columns import NamesField
 from seal.dataset_readers.tensor_table import TensorTable
 
@@ -50,8 +51,7 @@ class TensorLoader(DataLoader):
                 "data_loader.type: 'tensors' needs a reader of tables, such as 'seal_multilabel', and "
                 f"{type(reader).__name__} is not one: leave the type out."
             )
-        if batch_size < 1:
-            raise ConfigurationError(f"data_loader.batch_size: at least 1, not {batch_size}.")
+        check_range("data_loader.batch_size", batch_size, least=1)
         self._table: TensorTable = reader.read_table(data_path)
         self._max_instances: Optional[int] = reader.max_instances
         self._batch_size = batch_size

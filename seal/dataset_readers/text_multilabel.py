@@ -15,6 +15,7 @@ from seal.common.names import check_text
 from seal.common.namespaces import LABELS
 from seal.common.paths import expanded, not_empty
 from seal.common.quoting import short
+from seal.common.setting_checks import check_choice, check_range
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.label_set_field import LabelSetField
@@ -106,8 +107,7 @@ class TextMultilabelReader(SentenceReader):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
-        if format is not None and format not in FORMATS:
-            raise ConfigurationError(f"dataset_reader.format: one of {', '.join(FORMATS)}, not '{format}'.")
+        check_choice("dataset_reader.format", format, (*FORMATS, None))
         check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
@@ -244,5 +244,4 @@ def _check_limit(tokenizer: Tokenizer, max_tokens: Optional[int]) -> None:
                 "reader adds the tokens, and cuts texts at its own max_tokens."
             )
     least = 1 + tokenizer.num_special_tokens_for_sequence()
-    if max_tokens is not None and max_tokens < least:
-        raise ConfigurationError(f"dataset_reader.max_tokens must be at least {least}, found {max_tokens}.")
+    check_range("dataset_reader.max_tokens", max_tokens, least=least)

@@ -1,10 +1,10 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.common.precision import without_autocast
+from seal.common.setting_checks import check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import LabelSet, OutputSpace
 
@@ -37,10 +37,7 @@ class LabelInteractionEnergy(Energy):
     ) -> None:
         super().__init__()
         check_output_space("label_interaction", output_space, LabelSet, "label sets")
-        if hidden_dim < 1:
-            raise ConfigurationError(
-                f"loss_net.energies: 'label_interaction' has hidden_dim {hidden_dim}; give at least 1."
-            )
+        check_range("loss_net.energies: hidden_dim of 'label_interaction'", hidden_dim, least=1)
         self.patterns = torch.nn.Linear(output_space.num_labels, hidden_dim, bias=bias)
         self.weights = torch.nn.Linear(hidden_dim, 1, bias=False)
 

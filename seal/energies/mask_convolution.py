@@ -1,11 +1,11 @@
 from typing import List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.nn import Activation
 
 from seal.common.convolutions import check_convolutions, convolution
 from seal.common.precision import in_full_precision
+from seal.common.setting_checks import check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import BinaryMask, OutputSpace
 
@@ -62,8 +62,8 @@ class MaskConvolutionEnergy(Energy):
         channels = [128, 128] if channels is None else channels
         hidden_dims = [384, 192] if hidden_dims is None else hidden_dims
         check_convolutions(key, [input_dim, *channels], kernel_size)
-        if min([*hidden_dims, 1]) < 1:
-            raise ConfigurationError(f"{key} has a layer of hidden_dims {min(hidden_dims)}; give at least 1.")
+        for size in hidden_dims:
+            check_range("loss_net.energies: each of hidden_dims of 'mask_convolution'", size, least=1)
         # The encoder's convolution of the image has the bias.
         self._first = torch.nn.Conv2d(1, input_dim, kernel_size, padding=kernel_size // 2, bias=False)
         sizes = [input_dim, *channels]

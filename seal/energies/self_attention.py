@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.common.precision import without_autocast
+from seal.common.setting_checks import check_choice, check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
 
@@ -59,13 +60,10 @@ class SelfAttentionEnergy(Energy):
         super().__init__()
         check_output_space("self_attention", output_space, TagSequence, "tag sequences")
         key = "loss_net.energies: 'self_attention'"
-        if pooling not in ("mean", "sum"):
-            raise ConfigurationError(f"{key} has pooling '{pooling}'; choose 'mean' or 'sum'.")
-        if not 0 <= dropout <= 1:
-            raise ConfigurationError(f"{key} has dropout {dropout}; give one from 0 to 1.")
+        check_choice("loss_net.energies: pooling of 'self_attention'", pooling, ("mean", "sum"))
+        check_range("loss_net.energies: dropout of 'self_attention'", dropout, least=0, most=1)
         for name, value in (("hidden_dim", hidden_dim), ("num_heads", num_heads), ("num_layers", num_layers)):
-            if value < 1:
-                raise ConfigurationError(f"{key} has {name} {value}; give at least 1.")
+            check_range(f"loss_net.energies: {name} of 'self_attention'", value, least=1)
         if hidden_dim % num_heads != 0 or hidden_dim % 2 != 0:
             raise ConfigurationError(
                 f"{key} has hidden_dim {hidden_dim}; give one that is even and a multiple of num_heads, {num_heads}."

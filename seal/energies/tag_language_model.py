@@ -6,6 +6,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
 from seal.common.precision import without_autocast
+from seal.common.setting_checks import check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.energies.pretrained_energy import load_pretrained_energy
 from seal.energies.tag_lstm import TagLanguageModel, reverse_tokens
@@ -92,10 +93,8 @@ class TagLanguageModelEnergy(Energy):
         check_output_space("tag_language_model", output_space, TagSequence, "tag sequences")
         sizes = {"word_dim": word_dim, "embedding_dim": embedding_dim, "hidden_dim": hidden_dim}
         for name, value in sizes.items():
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{_KEY} has {name} {value}; give at least 1.")
-        if gamma < 0:
-            raise ConfigurationError(f"{_KEY} has gamma {gamma}; give at least 0.")
+            check_range(f"loss_net.energies: {name} of 'tag_language_model'", value, least=1)
+        check_range("loss_net.energies: gamma of 'tag_language_model'", gamma, least=0)
         for name, value in (("word_embedder", word_embedder), ("word_dim", word_dim)):
             if value is not None and gamma == 0:
                 raise ConfigurationError(f"{_KEY} has {name}, and no model reads words with a gamma of 0; set gamma.")

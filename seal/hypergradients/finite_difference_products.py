@@ -2,8 +2,8 @@ import contextlib
 from typing import Iterator, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.hypergradients.guards import FixedRandomness, differentiable_in_any_mode
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, gradients_of, loss_gradient
@@ -40,8 +40,7 @@ class FiniteDifferenceProducts(LossProducts):
         randomness: Optional[FixedRandomness] = None,
         radius: Optional[float] = None,
     ) -> None:
-        if radius is not None and not radius > 0:
-            raise ConfigurationError(f"radius: a number above 0, not {radius}.")
+        check_range("radius", radius, above=0)
         self._radius = radius
         super().__init__(loss, inner, outer, reduce, randomness)
 

@@ -1,7 +1,6 @@
 from typing import Optional
 
-from allennlp.common.checks import ConfigurationError
-
+from seal.common.setting_checks import check_range
 from seal.hypergradients.solver import InverseHessianVector, System
 
 
@@ -32,8 +31,7 @@ class ScaledIdentity(InverseHessianVector):
         measure_residual: bool = True,
     ) -> None:
         super().__init__(damping, tolerance, max_steps, measure_residual)
-        if not 0 < divisor < float("inf"):
-            raise ConfigurationError(f"solver.divisor: a number above 0, not {divisor}.")
+        check_range("solver.divisor", divisor, above=0)
         self.divisor = divisor
 
     def _solve(self, system: System) -> Optional[str]:

@@ -3,6 +3,7 @@ from typing import Callable, Optional, Union
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.hypergradients.krylov import krylov_space
 from seal.hypergradients.solver import InverseHessianVector, System
 
@@ -49,10 +50,11 @@ class NeumannSeries(InverseHessianVector):
         measure_residual: bool = True,
     ) -> None:
         super().__init__(damping, tolerance, max_steps, measure_residual)
-        if divisor != "auto" and (isinstance(divisor, str) or not 0 < divisor < float("inf")):
-            raise ConfigurationError(f"solver.divisor: a number above 0 or 'auto', not {divisor!r}.")
-        if lanczos_steps < 1:
-            raise ConfigurationError(f"solver.lanczos_steps: at least 1, not {lanczos_steps}.")
+        if divisor != "auto":
+            if isinstance(divisor, str):
+                raise ConfigurationError(f"solver.divisor must be a number or 'auto', found {divisor!r}.")
+            check_range("solver.divisor", divisor, above=0)
+        check_range("solver.lanczos_steps", lanczos_steps, least=1)
         self.divisor, self.lanczos_steps, self.stop_at_divergence = divisor, lanczos_steps, stop_at_divergence
 
     def _solve(self, system: System) -> Optional[str]:

@@ -4,8 +4,8 @@ from typing import Optional, Tuple
 
 import torch
 from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.hypergradients.curvature import Curvature
 
 
@@ -142,10 +142,8 @@ class InverseHessianVector(Registrable):
         self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 20, measure_residual: bool = True
     ) -> None:
         for name, value in (("damping", damping), ("tolerance", tolerance)):
-            if not (value >= 0 and math.isfinite(value)):
-                raise ConfigurationError(f"solver.{name}: a number of at least 0, not {value}.")
-        if max_steps < self._fewest_steps:
-            raise ConfigurationError(f"solver.max_steps: at least {self._fewest_steps}, not {max_steps}.")
+            check_range(f"solver.{name}", value, least=0)
+        check_range("solver.max_steps", max_steps, least=self._fewest_steps)
         self.damping, self.tolerance, self.max_steps = damping, tolerance, max_steps
         self.measure_residual = measure_residual
 

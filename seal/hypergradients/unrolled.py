@@ -2,8 +2,8 @@ from dataclasses import dataclass
 from typing import Dict, Mapping, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, outer_gradients
 from seal.hypergradients.parameter_layout import ParameterLayout
@@ -69,11 +69,9 @@ def unrolled_hypergradient(
     As `hypergradient`; `ConfigurationError` for numbers outside these ranges; `FloatingPointError` where the steps
     diverge.
     """
-    if num_steps < 1 or not step_size > 0 or (backward_steps is not None and backward_steps < 1):
-        raise ConfigurationError(
-            f"unrolled_hypergradient: num_steps ({num_steps}) and backward_steps ({backward_steps}) must be at "
-            f"least 1 and step_size ({step_size}) above 0."
-        )
+    check_range("unrolled_hypergradient: num_steps", num_steps, least=1)
+    check_range("unrolled_hypergradient: step_size", step_size, above=0)
+    check_range("unrolled_hypergradient: backward_steps", backward_steps, least=1)
     theta, psi = both_layouts(inner, outer)
     first_kept = 0 if backward_steps is None else max(0, num_steps - backward_steps)
     start = _copy(theta)

@@ -5,11 +5,15 @@ from typing import Dict, Mapping, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_choice
 from seal.hypergradients.autograd_products import AutogradProducts
 from seal.hypergradients.finite_difference_products import FiniteDifferenceProducts
 from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce
+
+#: The ways to compute second derivatives.
+PRODUCTS = ("autograd", "finite_differences")
 
 
 def loss_products(
@@ -38,10 +42,9 @@ def loss_products(
 
     `ConfigurationError` for any other `products`, or a radius with `"autograd"`.
     """
+    check_choice("products", products, PRODUCTS)
     if products == "finite_differences":
         return FiniteDifferenceProducts(loss, inner, outer, reduce, randomness, radius)
-    if products != "autograd":
-        raise ConfigurationError(f"products: 'autograd' or 'finite_differences', not '{products}'.")
     if radius is not None:
         raise ConfigurationError("radius: only products 'finite_differences' have one, not 'autograd'.")
     return AutogradProducts(loss, inner, outer, reduce, randomness)

@@ -3,6 +3,7 @@ from typing import Optional, Tuple
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.margin import MarginLoss
 from seal.losses.perceptron import PerceptronLoss
@@ -40,10 +41,7 @@ class CompoundLoss(EnergyLoss):
         self, cost: Optional[Cost] = None, perceptron_weight: float = 1.0, separate: bool = False
     ) -> None:
         super().__init__()
-        if perceptron_weight < 0:
-            raise ConfigurationError(
-                f"energy_loss.perceptron_weight: at least 0, not {perceptron_weight}."
-            )
+        check_range("energy_loss.perceptron_weight", perceptron_weight, least=0)
         self._margin, self._perceptron = MarginLoss(cost), PerceptronLoss()
         self.cost = self._margin.cost
         self._perceptron_weight = perceptron_weight

@@ -3,6 +3,7 @@ from typing import Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.output_spaces import OutputSpace
 from seal.scores import Cost, L1Cost
@@ -64,8 +65,7 @@ class InferenceNetworkLoss(TaskLoss):
     ) -> None:
         super().__init__(energy_weight, cross_entropy_weight, straight_through)
         for name, weight in (("perceptron_weight", perceptron_weight), ("margin_weight", margin_weight)):
-            if weight < 0:
-                raise ConfigurationError(f"task_loss.{name}: at least 0, not {weight}.")
+            check_range(f"task_loss.{name}", weight, least=0)
         if perceptron_weight == margin_weight == 0:
             raise ConfigurationError("task_loss: perceptron_weight and margin_weight are both 0; set one of them.")
         self._cost = cost or L1Cost()

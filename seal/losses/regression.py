@@ -1,9 +1,9 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
+from seal.common.setting_checks import check_choice
 from seal.losses.energy_loss import EnergyLoss
 from seal.output_spaces import Candidates, OutputSpace
 from seal.scores import Score, SoftF1
@@ -41,8 +41,7 @@ class RegressionLoss(EnergyLoss):
 
     def __init__(self, score: Optional[Score] = None, reduction: str = "sum") -> None:
         super().__init__()
-        if reduction not in ("sum", "mean"):
-            raise ConfigurationError(f"energy_loss.reduction: 'sum' or 'mean', not '{reduction}'.")
+        check_choice("energy_loss.reduction", reduction, ("sum", "mean"))
         self._score = score or SoftF1()
         self._reduction = reduction
 

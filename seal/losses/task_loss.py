@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.output_spaces import OutputSpace
 
 
@@ -63,11 +64,10 @@ class TaskLoss(Registrable):
         cross_entropy_weight: float = 1.0,
         straight_through: bool = False,
     ) -> None:
-        if energy_weight < 0 or cross_entropy_weight < 0 or energy_weight == cross_entropy_weight == 0:
-            raise ConfigurationError(
-                f"task_loss: energy_weight ({energy_weight}) and cross_entropy_weight ({cross_entropy_weight}) "
-                "must be at least 0, and one of them above it."
-            )
+        check_range("task_loss.energy_weight", energy_weight, least=0)
+        check_range("task_loss.cross_entropy_weight", cross_entropy_weight, least=0)
+        if energy_weight == cross_entropy_weight == 0:
+            raise ConfigurationError("task_loss: energy_weight and cross_entropy_weight are both 0; set one of them.")
         self.energy_weight = energy_weight
         self.cross_entropy_weight = cross_entropy_weight
         self.straight_through = straight_through

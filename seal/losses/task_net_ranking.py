@@ -1,8 +1,8 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.losses.task_loss import TaskLoss
 from seal.output_spaces import OutputSpace
 
@@ -41,8 +41,7 @@ class TaskNetRankingLoss(TaskLoss):
         straight_through: bool = False,
     ) -> None:
         super().__init__(energy_weight, cross_entropy_weight, straight_through)
-        if num_samples < 1:
-            raise ConfigurationError(f"task_loss.num_samples: at least 1, not {num_samples}.")
+        check_range("task_loss.num_samples", num_samples, least=1)
         self._num_samples = num_samples
 
     def supervised(

@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
+from seal.common.setting_checks import check_range
 from seal.common.workers import gathered
 
 
@@ -32,8 +33,7 @@ class MaskScore(Metric):
     supports_distributed = True
 
     def __init__(self, empty_iou: float = 1.0) -> None:
-        if not 0 <= empty_iou <= 1:
-            raise ConfigurationError(f"model.empty_iou: from 0 to 1, not {empty_iou}.")
+        check_range("model.empty_iou", empty_iou, least=0, most=1)
         self._empty_iou = empty_iou
         self.reset()
 

@@ -7,6 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
+from seal.common.setting_checks import check_range
 from seal.common.workers import gathered
 
 # Rows scored at a time, which bounds the memory beside the rows themselves.
@@ -61,8 +62,7 @@ class MultilabelScore(Metric):
     supports_distributed = True
 
     def __init__(self, empty_f1: float = 1.0) -> None:
-        if not 0 <= empty_f1 <= 1:
-            raise ConfigurationError(f"model.empty_f1: from 0 to 1, not {empty_f1}.")
+        check_range("model.empty_f1", empty_f1, least=0, most=1)
         self._empty_f1 = empty_f1
         self._probabilities: List[torch.Tensor] = []
         self._gold: List[torch.Tensor] = []

@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
+from seal.common.setting_checks import check_choice
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
@@ -58,8 +59,7 @@ class MultilabelModel(SealModel):
     ) -> None:
         if not isinstance(output_space, LabelSet):
             raise ConfigurationError("model.output_space.type: 'seal_multilabel' predicts a 'label_set'.")
-        if decision not in DECISIONS:
-            raise ConfigurationError(f"model.decision: one of {', '.join(DECISIONS)}, not '{decision}'.")
+        check_choice("model.decision", decision, DECISIONS)
         super().__init__(
             vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
         )

@@ -7,6 +7,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from seal.common.crops import CropGrid
+from seal.common.setting_checks import check_range
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
 from seal.models.batch_checks import check_scored
@@ -59,8 +60,7 @@ class SegmentationModel(SealModel):
     ) -> None:
         if not isinstance(output_space, BinaryMask):
             raise ConfigurationError("model.output_space.type: 'seal_segmentation' predicts a 'binary_mask'.")
-        if crops_per_side < 1:
-            raise ConfigurationError(f"model.crops_per_side: at least 1, not {crops_per_side}.")
+        check_range("model.crops_per_side", crops_per_side, least=1)
         super().__init__(
             vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
         )

@@ -12,6 +12,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader
 from allennlp.models import Model
 
+from seal.common.setting_checks import check_choice
 from seal.models.multilabel import DECISIONS, MultilabelModel
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite
 
@@ -58,8 +59,7 @@ class LabelSetPredictor(LinePredictor):
             raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")
         if not isinstance(probabilities, bool):
             raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
-        if decision is not None and not (isinstance(decision, str) and decision in DECISIONS):
-            raise ConfigurationError(f"decision must be one of {', '.join(DECISIONS)}, found {decision!r}.")
+        check_choice("decision", decision, (*DECISIONS, None))
         if decision is not None:
             model.check_tuned(decision, "decision")
         super().__init__(model, dataset_reader, frozen, energy)

@@ -3,6 +3,7 @@ from typing import Dict, List, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.rewards.citation_words import WORD_RULES, closes, found_by_rules
 from seal.rewards.reward import Reward
 
@@ -41,8 +42,7 @@ class CitationReward(Reward):
         for name, weight in (weights or {}).items():
             if name not in WEIGHTS:
                 raise ConfigurationError(f"reward.weights: there is no rule '{name}'; there are {', '.join(WEIGHTS)}.")
-            if weight < 0:
-                raise ConfigurationError(f"reward.weights.{name}: at least 0, not {weight}.")
+            check_range(f"reward.weights.{name}", weight, least=0)
         self._weights = {**WEIGHTS, **(weights or {})}
         if not any(self._weights.values()):
             raise ConfigurationError("reward.weights: all are 0, so no rule is left.")

@@ -1,8 +1,8 @@
 import math
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.output_spaces import Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.samplers.smooth_noise import smooth_noise
@@ -58,11 +58,10 @@ class CorrelatedDraws(Sampler):
         temperature: float = 1.0,
     ) -> None:
         super().__init__()
-        if min(num_samples, num_fields) < 1 or std < 0 or temperature <= 0:
-            raise ConfigurationError(
-                f"sampler: num_samples ({num_samples}) and num_fields ({num_fields}) must be at least 1, std ({std}) "
-                f"at least 0 and temperature ({temperature}) above 0."
-            )
+        check_range("sampler.num_samples", num_samples, least=1)
+        check_range("sampler.num_fields", num_fields, least=1)
+        check_range("sampler.std", std, least=0)
+        check_range("sampler.temperature", temperature, above=0)
         check_width(width)
         self.num_samples, self.num_fields = num_samples, num_fields
         self.std, self.width, self.temperature = std, width, temperature

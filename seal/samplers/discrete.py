@@ -1,6 +1,6 @@
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.output_spaces import Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 
@@ -25,8 +25,7 @@ class DiscreteSampler(Sampler):
 
     def __init__(self, num_samples: int = 20, merge: bool = True) -> None:
         super().__init__()
-        if num_samples < 1:
-            raise ConfigurationError(f"sampler.num_samples: at least 1, not {num_samples}.")
+        check_range("sampler.num_samples", num_samples, least=1)
         self.num_samples = num_samples
         self.merge = merge
 

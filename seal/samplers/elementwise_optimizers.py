@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.quoting import short
+from seal.common.setting_checks import check_choice
 
 #: torch's optimizers that update every element separately: an instance's result does not depend on the others of its
 #: batch.
@@ -51,8 +52,7 @@ class ElementwiseOptimizer:
         self._arguments: Dict[str, Any] = {} if isinstance(given, str) else dict(given)
         self.name = given if isinstance(given, str) else self._arguments.pop("type", None)
         self._step_size = step_size
-        if self.name not in tuple(OPTIMIZERS):
-            raise ConfigurationError(f"{where}: optimizer is one of {', '.join(OPTIMIZERS)}, not '{self.name}'.")
+        check_choice(f"{where}: optimizer", self.name, tuple(OPTIMIZERS))
         known = [name for name in inspect.signature(OPTIMIZERS[self.name]).parameters if name not in _NOT_SET]
         for name in self._arguments:
             if name not in known:

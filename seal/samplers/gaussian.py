@@ -1,6 +1,6 @@
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_choice, check_range
 from seal.output_spaces import Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 
@@ -33,12 +33,9 @@ class GaussianPerturbation(Sampler):
         self, num_samples: int = 20, std: float = 1.0, include_clean: bool = False, space: str = "logit"
     ) -> None:
         super().__init__()
-        if num_samples < 1 or std <= 0:
-            raise ConfigurationError(
-                f"sampler: num_samples ({num_samples}) must be at least 1 and std ({std}) above 0."
-            )
-        if space not in ("logit", "clip"):
-            raise ConfigurationError(f"sampler: space is 'logit' or 'clip', not '{space}'.")
+        check_range("sampler.num_samples", num_samples, least=1)
+        check_range("sampler.std", std, above=0)
+        check_choice("sampler.space", space, ("logit", "clip"))
         self.num_samples = num_samples
         self.std = std
         self.include_clean = include_clean

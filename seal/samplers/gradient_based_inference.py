@@ -4,6 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.precision import at_least_float
+from seal.common.setting_checks import check_choice, check_range
 from seal.losses.regression import regression_loss
 from seal.output_spaces import Candidates
 from seal.samplers.descent_records import BestPoint, DescentRecord, LastPoint, Trajectory, of_each
@@ -91,15 +92,10 @@ class GradientBasedInference(Sampler):
         self.space, self.start = space, start
         self.restarts, self.objective, self.keep = restarts, objective, keep
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigurationError(
-                    f"gradient_based_inference: {name} is one of {', '.join(choices)}, not '{getattr(self, name)}'."
-                )
-        if num_steps < 1 or step_size <= 0 or tolerance < 0:
-            raise ConfigurationError(
-                f"gradient_based_inference: num_steps ({num_steps}) must be at least 1, step_size ({step_size}) above "
-                f"0 and tolerance ({tolerance}) at least 0."
-            )
+            check_choice(f"gradient_based_inference: {name}", getattr(self, name), choices)
+        check_range("gradient_based_inference: num_steps", num_steps, least=1)
+        check_range("gradient_based_inference: step_size", step_size, above=0)
+        check_range("gradient_based_inference: tolerance", tolerance, least=0)
         if restarts < 1 or (restarts > 1 and start not in ("random", "draw")):
             raise ConfigurationError(
                 f"gradient_based_inference: restarts is {restarts} with start '{start}'; 1, or more with start "

@@ -5,6 +5,7 @@ from typing import Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_choice
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates, OutputSpace
 
 #: The ways in which the gradient of a loss of candidates reaches the logits that they were drawn from.
@@ -13,8 +14,7 @@ THROUGH = ("straight_through", "relaxed", "soft", "none")
 
 def check_through(through: str, key: str) -> None:
     """Raises `ConfigurationError`, with the config key, if `through` is none of `THROUGH`."""
-    if through not in THROUGH:
-        raise ConfigurationError(f"{key}: one of {', '.join(THROUGH)}, not '{through}'.")
+    check_choice(key, through, THROUGH)
 
 
 def with_gradient(

@@ -1,6 +1,7 @@
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.output_spaces import BinaryMask, Candidates
 from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.sampler import Sampler, SamplingProblem
@@ -53,8 +54,7 @@ class SmoothPerturbation(GaussianPerturbation):
 
 
 def check_width(width: float) -> None:
-    if width < 0:
-        raise ConfigurationError(f"sampler.width: at least 0 pixels, not {width}.")
+    check_range("sampler.width", width, least=0)
 
 
 def check_masks(problem: SamplingProblem, name: str) -> None:

@@ -2,8 +2,8 @@ from typing import Optional
 
 import torch
 from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.output_spaces import OutputSpace
 from seal.scores.score import Score
 
@@ -77,8 +77,7 @@ class OneMinusScore(Cost):
     """
 
     def __init__(self, score: Score, scale: float = 1.0) -> None:
-        if scale <= 0:
-            raise ConfigurationError(f"cost.scale: above 0, not {scale}.")
+        check_range("cost.scale", scale, above=0)
         self._score, self._scale = score, scale
 
     def __call__(self, output_space, outputs, gold, mask=None):

@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_range
 from seal.output_spaces import OutputSpace, TagSequence
 
 
@@ -36,8 +37,7 @@ class Score(Registrable):
 
 
 def _check_zero_division(value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ConfigurationError(f"score.zero_division: a score, from 0 to 1, not {value}.")
+    check_range("score.zero_division", value, least=0, most=1)
 
 
 def _ratio(numerator: torch.Tensor, denominator: torch.Tensor, zero_division: float) -> torch.Tensor:

@@ -10,7 +10,9 @@ from allennlp.training import Trainer
 
 from seal.common.module_modes import without_gradient
 from seal.common.precision import mixed_precision_in
+from seal.common.setting_checks import check_choice
 from seal.hypergradients import HypergradientReport, InverseHessianVector, NeumannSeries, NonFiniteValue
+from seal.hypergradients.vector_products import PRODUCTS
 from seal.models import SealModel
 from seal.samplers import check_through
 from seal.training.alternating_trainer import AlternatingTrainer
@@ -126,10 +128,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     ) -> "ImplicitGradientTrainer":
         """The constructor that `FromParams` calls."""
         check_through(through, "trainer.through")
-        if products not in ("autograd", "finite_differences"):
-            raise ConfigurationError(
-                f"trainer.products: 'autograd' or 'finite_differences', not '{products}'."
-            )
+        check_choice("trainer.products", products, PRODUCTS)
         trainer = super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,

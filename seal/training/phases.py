@@ -3,6 +3,7 @@ from typing import Collection, Iterator, List, Optional
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_choice, check_range
 from seal.training.player import LOSS_NET, TASK_NET
 
 BOTH = "both"
@@ -47,10 +48,7 @@ class Phase(FromParams):
         supervised: bool = True,
         copy_task_net: bool = False,
     ) -> None:
-        if train not in (BOTH, TASK_NET, LOSS_NET):
-            raise ConfigurationError(
-                f"trainer.phases: train must be '{BOTH}', '{TASK_NET}' or '{LOSS_NET}', not '{train}'."
-            )
+        check_choice("trainer.phases: train", train, (BOTH, TASK_NET, LOSS_NET))
         if not supervised and (not energy or train != TASK_NET):
             raise ConfigurationError(
                 "trainer.phases: without supervision only the task-net moves, and by the energy: with supervised "
@@ -88,8 +86,7 @@ class Phases:
         self._phases = phases
         takes_rest = [index for index, phase in enumerate(phases) if phase.epochs is None]
         for index, phase in enumerate(phases):
-            if phase.epochs is not None and phase.epochs < 0:
-                raise ConfigurationError(f"trainer.phases[{index}].epochs: at least 0, not {phase.epochs}.")
+            check_range(f"trainer.phases[{index}].epochs", phase.epochs, least=0)
         if len(takes_rest) > 1:
             raise ConfigurationError(
                 f"trainer.phases[{takes_rest[0]}].epochs: only one phase may leave its epochs out, and so does phase "

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import MultiOptimizer
 
+from seal.common.setting_checks import check_choice, check_range
 from seal.models import SealModel
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
@@ -37,16 +38,15 @@ class Players:
     def __init__(
         self, model: SealModel, given: Dict[str, Optional[Player]], first: str, phases: Phases
     ) -> None:
-        if first not in (TASK_NET, LOSS_NET):
-            raise ConfigurationError(f"trainer.first: '{TASK_NET}' or '{LOSS_NET}', not '{first}'.")
+        check_choice("trainer.first", first, (TASK_NET, LOSS_NET))
         nets = {TASK_NET: model.task_net, LOSS_NET: model.loss_net}
         for name, player in given.items():
-            if player is not None and nets[name] is None:
+            if player is None:
+                continue
+            if nets[name] is None:
                 raise ConfigurationError(f"trainer.{name}: the model has no {name} to train.")
-            if player is not None and player.steps < 0:
-                raise ConfigurationError(f"trainer.{name}.steps: at least 0, not {player.steps}.")
-            if player is not None and player.grad_norm is not None and player.grad_norm <= 0:
-                raise ConfigurationError(f"trainer.{name}.grad_norm: above 0, not {player.grad_norm}.")
+            check_range(f"trainer.{name}.steps", player.steps, least=0)
+            check_range(f"trainer.{name}.grad_norm", player.grad_norm, above=0)
         settings = {name: given.get(name) or Player() for name, net in nets.items() if net is not None}
         with_steps = {name: player for name, player in settings.items() if player.steps > 0}
         if not with_steps:

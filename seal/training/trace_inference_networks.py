@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.common.module_modes import without_dropout
+from seal.common.setting_checks import check_range
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import PartlyLabelledTaggingModel, SealModel
@@ -55,10 +56,7 @@ class TraceInferenceNetworks(TrainerCallback):
         self, serialization_dir: str, every: Optional[int] = None, cost: Optional[Cost] = None
     ) -> None:
         super().__init__(serialization_dir)
-        if every is not None and every < 1:
-            raise ConfigurationError(
-                f"trainer.callbacks: 'trace_inference_networks' has every {every}; give at least 1."
-            )
+        check_range("trainer.callbacks: every of 'trace_inference_networks'", every, least=1)
         self._every, self._cost = every, cost
         self._rows: List[Dict[str, float]] = []
 

@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device
 from allennlp.data import DataLoader
 
+from seal.common.setting_checks import check_range
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.models import SealModel, TextMultilabelModel
 from seal.training.phases import Phases
@@ -74,8 +75,7 @@ def check_max_tokens(model: SealModel, loader: DataLoader, key: str) -> None:
 
 
 def check_grad_clipping(limit: Optional[float]) -> None:
-    if limit is not None and limit <= 0:
-        raise ConfigurationError(f"trainer.grad_clipping: above 0, not {limit}.")
+    check_range("trainer.grad_clipping", limit, above=0)
 
 
 def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:

@@ -145,7 +145,7 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
             run(monkeypatch, archive, few, "--output", tmp_path / "bad", option, "bins", "bins")
     # The error comes before anything is computed.
     assert not list((tmp_path / "bad").iterdir())
-    with pytest.raises(ConfigurationError, match="--grid must be at least 2, not 1"):
+    with pytest.raises(ConfigurationError, match="--grid must be at least 2, found 1"):
         run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--grid", 1)
 
 

@@ -170,8 +170,8 @@ def test_the_example_of_the_module():
     [
         (["O", "I-X"], "BIO", "BIOES", "Tag 1, 'I-X', breaks the encoding BIO"),
         (["O"], "BIO", "IOB1", "not to 'IOB1'"),
-        (["O"], "IOB2", "BIO", "not 'IOB2'"),
-        (["O"], "BIO", "BMES", "not 'BMES'"),
+        (["O"], "IOB2", "BIO", "found 'IOB2'"),
+        (["O"], "BIO", "BMES", "found 'BMES'"),
     ],
 )
 def test_what_cannot_be_converted(tags, source, target, message):

@@ -37,7 +37,7 @@ def test_one_sentence_must_be_left():
 
 
 def test_a_limit_below_1():
-    with pytest.raises(ConfigurationError, match="dataset_reader.max_words: at least 1, not 0"):
+    with pytest.raises(ConfigurationError, match="dataset_reader.max_words must be at least 1, found 0"):
         SentenceReader(max_words=0)
 
 

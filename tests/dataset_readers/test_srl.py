@@ -136,12 +136,12 @@ def test_a_misspelt_key_is_refused(misspelt):
 
 @pytest.mark.parametrize("fraction", [0, -0.5, 1.01, float("nan")])
 def test_fraction_out_of_range(fraction):
-    with pytest.raises(ConfigurationError, match="dataset_reader.fraction: above 0 and at most 1"):
+    with pytest.raises(ConfigurationError, match="dataset_reader.fraction must be .*above 0 and at most 1"):
         SrlReader(fraction=fraction)
 
 
 def test_max_words_out_of_range():
-    with pytest.raises(ConfigurationError, match="dataset_reader.max_words: at least 1, not 0"):
+    with pytest.raises(ConfigurationError, match="dataset_reader.max_words must be at least 1, found 0"):
         SrlReader(max_words=0)
 
 

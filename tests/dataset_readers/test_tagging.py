@@ -146,10 +146,10 @@ def test_max_instances_takes_the_first(tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"max_words": 0}, "dataset_reader.max_words: at least 1, not 0"),
-        ({"encoding": "IOB2"}, "dataset_reader.encoding: 'IOB1', 'BIO' or 'BIOES', not 'IOB2'"),
+        ({"max_words": 0}, "dataset_reader.max_words must be at least 1, found 0"),
+        ({"encoding": "IOB2"}, "encoding must be 'IOB1', 'BIO' or 'BIOES', found 'IOB2'"),
         ({"target_encoding": "BIOES"}, "dataset_reader.target_encoding: set 'encoding' too"),
-        ({"encoding": "BIO", "target_encoding": "IOB1"}, "target_encoding: 'BIO', 'BIOES' or null, not 'IOB1'"),
+        ({"encoding": "BIO", "target_encoding": "IOB1"}, "target_encoding must be 'BIO', 'BIOES' or null, found"),
         ({"feature_columns": {"tags": 1}}, "dataset_reader.feature_columns: 'tags' is taken by another field"),
         ({"separator": "comma"}, "dataset_reader.separator"),
     ],
@@ -211,7 +211,7 @@ def test_only_the_first_sentences_keep_their_tags(tmp_path):
     assert all("labelled" not in instance.fields for instance in reader_of().read(path))
     # Those that are too long are not counted.
     assert [i["labelled"].label for i in reader_of(labelled=2, max_words=2).read(path)] == [1, 1]
-    with pytest.raises(ConfigurationError, match="^dataset_reader.labelled: at least 0"):
+    with pytest.raises(ConfigurationError, match="^dataset_reader.labelled must be at least 0"):
         reader_of(labelled=-1)
 
 

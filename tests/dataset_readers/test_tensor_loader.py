@@ -125,5 +125,5 @@ def test_as_allennlp_makes_it(tmp_path):
 def test_bad_settings(tmp_path):
     with pytest.raises(ConfigurationError, match="data_loader.type: 'tensors' needs a reader of tables"):
         TensorLoader(SrlReader(), "f")
-    with pytest.raises(ConfigurationError, match="data_loader.batch_size: at least 1, not 0"):
+    with pytest.raises(ConfigurationError, match="data_loader.batch_size must be at least 1, found 0"):
         TensorLoader(Reader(3), "f", batch_size=0)

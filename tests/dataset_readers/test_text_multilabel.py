@@ -202,11 +202,11 @@ def test_an_empty_text(tmp_path, text):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"format": "xml"}, "dataset_reader.format: one of json_lines"),
+        ({"format": "xml"}, "dataset_reader.format must be 'json_lines', "),
         ({"ancestors": True}, "dataset_reader.ancestors: set 'taxonomy' too"),
         ({"valid_every": 1}, "valid_every must be at least 2"),
         ({"max_tokens": 0}, "max_tokens must be at least 1"),
-        ({"max_words": 0}, "dataset_reader.max_words: at least 1, not 0"),
+        ({"max_words": 0}, "dataset_reader.max_words must be at least 1, found 0"),
         ({"text_keys": []}, "dataset_reader.text_keys: name at least one key"),
     ],
 )

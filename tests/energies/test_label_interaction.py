@@ -112,7 +112,7 @@ def test_from_params():
     with pytest.raises(ConfigurationError, match="label sets.*TagSequence"):
         LabelInteractionEnergy(7, tag_sequence(3), hidden_dim=4)
     assert LabelInteractionEnergy(7, label_set(3), hidden_dim=1).patterns.weight.shape == (1, 3)
-    with pytest.raises(ConfigurationError, match="'label_interaction' has hidden_dim 0; give at least 1"):
+    with pytest.raises(ConfigurationError, match="hidden_dim of 'label_interaction' must be at least 1, found 0"):
         LabelInteractionEnergy(7, label_set(3), hidden_dim=0)
 
 

@@ -114,7 +114,7 @@ def test_mistakes():
     for settings, message in (
         ({"channels": [0]}, "'mask_convolution' has a convolution of 0 channels; give at least 1"),
         ({"kernel_size": 2}, "'mask_convolution' has kernel_size 2; give an odd number"),
-        ({"hidden_dims": [4, 0]}, "'mask_convolution' has a layer of hidden_dims 0; give at least 1"),
+        ({"hidden_dims": [4, 0]}, "each of hidden_dims of 'mask_convolution' must be at least 1, found 0"),
     ):
         with pytest.raises(ConfigurationError, match=message):
             MaskConvolutionEnergy(3, SPACE, **settings)

@@ -165,7 +165,7 @@ def test_float32_agrees_with_float64():
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.5])
 def test_a_dropout_that_is_no_share(dropout):
-    with pytest.raises(ConfigurationError, match=f"'self_attention' has dropout {dropout}; give one from 0 to 1"):
+    with pytest.raises(ConfigurationError, match=f"dropout of 'self_attention' must be .*, found {dropout}"):
         energy_of(dropout=dropout)
 
 
@@ -177,13 +177,13 @@ def test_wrong_sizes(hidden_dim, num_heads):
 
 
 def test_unknown_pooling():
-    with pytest.raises(ConfigurationError, match="'self_attention' has pooling 'max'; choose 'mean' or 'sum'"):
+    with pytest.raises(ConfigurationError, match="pooling of 'self_attention' must be 'mean' or 'sum', found 'max'"):
         SelfAttentionEnergy(9, tag_sequence(3), pooling="max")
 
 
 @pytest.mark.parametrize("name", ["num_heads", "num_layers"])
 def test_none_of_something(name):
-    with pytest.raises(ConfigurationError, match=f"'self_attention' has {name} 0; give at least 1"):
+    with pytest.raises(ConfigurationError, match=f"{name} of 'self_attention' must be at least 1, found 0"):
         SelfAttentionEnergy(4, tag_sequence(3), **{name: 0})
 
 

@@ -301,12 +301,12 @@ def test_no_model_is_told(tmp_path):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"hidden_dim": 0}, "has hidden_dim 0; give at least 1"),
+        ({"hidden_dim": 0}, "hidden_dim of 'tag_language_model' must be at least 1, found 0"),
         ({"gamma": 1.0, "frozen": True}, "is frozen, and models that read words .* set word_embedder, or gamma to 0"),
-        ({"embedding_dim": 0}, "has embedding_dim 0; give at least 1"),
-        ({"gamma": 1.0, "word_dim": 0}, "has word_dim 0; give at least 1"),
+        ({"embedding_dim": 0}, "embedding_dim of 'tag_language_model' must be at least 1, found 0"),
+        ({"gamma": 1.0, "word_dim": 0}, "word_dim of 'tag_language_model' must be at least 1, found 0"),
         ({"word_dim": 3}, "has word_dim, and no model reads words with a gamma of 0"),
-        ({"gamma": -1.0}, "'tag_language_model' has gamma -1.0; give at least 0"),
+        ({"gamma": -1.0}, "gamma of 'tag_language_model' must be at least 0, found -1.0"),
         ({"word_embedder": torch.nn.Identity()}, "no model reads words with a gamma of 0"),
     ],
 )

@@ -149,7 +149,7 @@ def test_mistakes_in_one_sentence():
         with pytest.raises(ConfigurationError, match=message) as error:
             hypergradient(*parts, solver)
         assert "\n" not in str(error.value)
-    with pytest.raises(ConfigurationError, match="'autograd' or 'finite_differences', not 'exact'"):
+    with pytest.raises(ConfigurationError, match="'autograd' or 'finite_differences', found 'exact'"):
         hypergradient(inner_loss, outer_loss, inner, outer, solver, products="exact")
     with pytest.raises(NonFiniteValue, match="the inner loss is nan"):
         hypergradient(lambda: inner_loss() * float("nan"), outer_loss, inner, outer, solver)

@@ -152,11 +152,11 @@ def test_float32(name):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"damping": -0.1}, "solver.damping: a number of at least 0, not -0.1"),
-        ({"damping": math.nan}, "solver.damping: a number of at least 0, not nan"),
+        ({"damping": -0.1}, "solver.damping must be at least 0, found -0.1"),
+        ({"damping": math.nan}, "solver.damping must be finite and at least 0, found nan"),
         ({"damping": math.inf}, "solver.damping"),
-        ({"tolerance": -1}, "solver.tolerance: a number of at least 0, not -1"),
-        ({"max_steps": -1}, "solver.max_steps: at least [01], not -1"),
+        ({"tolerance": -1}, "solver.tolerance must be at least 0, found -1"),
+        ({"max_steps": -1}, "solver.max_steps must be at least [01], found -1"),
         ({"dampening": 1.0}, 'config key "dampening" is unknown to .*; did you mean "damping"?'),
     ],
 )
@@ -169,12 +169,12 @@ def test_bad_settings(name, settings, message):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"type": "neumann", "divisor": 0}, "solver.divisor: a number above 0 or 'auto', not 0"),
-        ({"type": "neumann", "divisor": "large"}, "solver.divisor: a number above 0 or 'auto', not 'large'"),
-        ({"type": "neumann", "lanczos_steps": 0}, "solver.lanczos_steps: at least 1, not 0"),
-        ({"type": "identity", "divisor": -2.0}, "solver.divisor: a number above 0, not -2.0"),
+        ({"type": "neumann", "divisor": 0}, "solver.divisor must be above 0, found 0"),
+        ({"type": "neumann", "divisor": "large"}, "solver.divisor must be a number or 'auto', found 'large'"),
+        ({"type": "neumann", "lanczos_steps": 0}, "solver.lanczos_steps must be at least 1, found 0"),
+        ({"type": "identity", "divisor": -2.0}, "solver.divisor must be above 0, found -2.0"),
         ({"type": "sherman_morrison", "damping": 0}, "solver.damping: above 0"),
-        ({"type": "conjugate_gradient", "max_steps": 0}, "solver.max_steps: at least 1, not 0"),
+        ({"type": "conjugate_gradient", "max_steps": 0}, "solver.max_steps must be at least 1, found 0"),
     ],
 )
 def test_bad_settings_of_one(settings, message):

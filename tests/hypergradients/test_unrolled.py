@@ -93,8 +93,14 @@ def test_parameters_come_back_after_an_exception():
 
 def test_mistakes_in_one_sentence():
     given = quadratic((0.0, 0.0))
-    for settings in ((0, 0.1), (2, 0.0), (2, -1.0), (2, 0.1, 0)):
-        with pytest.raises(ConfigurationError, match="must be at least 1 and step_size"):
+    mistakes = {
+        (0, 0.1): "num_steps must be at least 1, found 0",
+        (2, 0.0): "step_size must be above 0, found 0.0",
+        (2, -1.0): "step_size must be above 0, found -1.0",
+        (2, 0.1, 0): "backward_steps must be at least 1, found 0",
+    }
+    for settings, message in mistakes.items():
+        with pytest.raises(ConfigurationError, match=f"unrolled_hypergradient: {message}"):
             unrolled_hypergradient(*given.parts, *settings)
     explosive = problem(leaf(2.0), leaf(1.0), lambda t, p: (t**4 * p).sum(), lambda t, p: t.sum())
     with pytest.raises(FloatingPointError, match="the inner loss is inf"):

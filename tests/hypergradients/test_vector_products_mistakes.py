@@ -14,9 +14,9 @@ def test_mistakes_in_one_sentence():
         ((loss, inner, {"theta": torch.ones(3)}), r"'theta' has shape \(3,\), the parameter \(2,\)"),
         ((lambda: torch.ones(()), inner, vector), "depends on none of the inner parameters"),
         ((lambda: outer["psi"].sum(), inner, vector), "depends on none of the inner parameters"),
-        ((loss, inner, vector, "forward"), "'autograd' or 'finite_differences', not 'forward'"),
+        ((loss, inner, vector, "forward"), "'autograd' or 'finite_differences', found 'forward'"),
         ((loss, inner, vector, "autograd", 0.1), "only products 'finite_differences' have one"),
-        ((loss, inner, vector, "finite_differences", 0.0), "radius: a number above 0, not 0.0"),
+        ((loss, inner, vector, "finite_differences", 0.0), "radius must be above 0, found 0.0"),
     ]
     for arguments, message in cases:
         with pytest.raises(ConfigurationError, match=message) as error:

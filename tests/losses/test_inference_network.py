@@ -100,7 +100,7 @@ def test_from_a_config():
     assert loss.needs_gold_energy and loss.takes_cost_augmented
     assert not TaskLoss().needs_gold_energy and not TaskLoss().takes_cost_augmented
     for name in ("perceptron_weight", "margin_weight"):
-        with pytest.raises(ConfigurationError, match=f"task_loss.{name}: at least 0, not -0.5"):
+        with pytest.raises(ConfigurationError, match=f"task_loss.{name} must be at least 0, found -0.5"):
             InferenceNetworkLoss(**{name: -0.5})
     with pytest.raises(ConfigurationError, match="both 0; set one of them"):
         InferenceNetworkLoss(perceptron_weight=0.0, margin_weight=0.0)

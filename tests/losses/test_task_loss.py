@@ -65,7 +65,14 @@ def test_gradient_in_the_logits(weights):
     assert expected.abs().max() > 0.05 and torch.allclose(found, expected)
 
 
-@pytest.mark.parametrize("weights", [(-1.0, 1.0), (1.0, -1.0), (0.0, 0.0)])
-def test_weights_that_make_no_loss(weights):
-    with pytest.raises(ConfigurationError, match="task_loss: energy_weight"):
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        ((-1.0, 1.0), "task_loss.energy_weight must be at least 0, found -1.0"),
+        ((1.0, -1.0), "task_loss.cross_entropy_weight must be at least 0, found -1.0"),
+        ((0.0, 0.0), "task_loss: energy_weight and cross_entropy_weight are both 0"),
+    ],
+)
+def test_weights_that_make_no_loss(weights, message):
+    with pytest.raises(ConfigurationError, match=message):
         TaskLoss(*weights)

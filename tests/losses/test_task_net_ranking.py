@@ -66,7 +66,7 @@ def test_padding_takes_no_part(monkeypatch):
 def test_settings():
     assert TaskNetRankingLoss().energy_weight == 0
     TaskNetRankingLoss(num_samples=1)
-    with pytest.raises(ConfigurationError, match="task_loss.num_samples: at least 1, not 0"):
+    with pytest.raises(ConfigurationError, match="task_loss.num_samples must be at least 1, found 0"):
         TaskNetRankingLoss(num_samples=0)
     with pytest.raises(ConfigurationError, match="cross_entropy_weight"):
         TaskNetRankingLoss(cross_entropy_weight=0)

@@ -210,7 +210,7 @@ def test_gold_descents_and_noise_need_no_task_net():
     [
         ({"task_net": TASK_NET, "output_space": {"type": "tag_sequence", "namespace": "labels", "encoding": None}},
          "model.output_space.type"),
-        ({"task_net": TASK_NET, "decision": "best"}, "model.decision: one of half, tuned, per_label"),
+        ({"task_net": TASK_NET, "decision": "best"}, "model.decision must be 'half', 'tuned' or 'per_label'"),
         ({"task_net": TASK_NET, "empty_f1": 2}, "empty_f1"),
         ({"loss_net": LOSS_NET}, "model.task_net: without one"),
         ({"task_net": TASK_NET, "inference": DESCENT}, "model.inference: .* there is none"),

@@ -141,7 +141,7 @@ def test_energy_alone_predicts():
 def test_mistakes():
     with pytest.raises(ConfigurationError, match="'seal_segmentation' predicts a 'binary_mask'"):
         SegmentationModel(Vocabulary(), label_set(3))
-    with pytest.raises(ConfigurationError, match="model.crops_per_side: at least 1"):
+    with pytest.raises(ConfigurationError, match="model.crops_per_side must be at least 1"):
         model(crops_per_side=0)
     with pytest.raises(ConfigurationError, match="8 x 8, and training images are of 9 x 8, height by width; set"):
         model().task_state(**batch(2, 9, 8))

@@ -104,8 +104,8 @@ def test_a_model_in_training_mode_still_predicts_and_numbers_that_are_not_finite
         ({"top_k": True}, "top_k must be"),
         ({"energy": "yes"}, "energy must be true or false, found 'yes'"),
         ({"probabilities": 1}, "probabilities must be true or false, found 1"),
-        ({"decision": "best"}, "decision must be one of half, tuned, per_label, found 'best'"),
-        ({"decision": ["half"]}, "decision must be one of"),
+        ({"decision": "best"}, "decision must be 'half', 'tuned', 'per_label' or null, found 'best'"),
+        ({"decision": ["half"]}, "decision must be 'half'"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):

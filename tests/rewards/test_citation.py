@@ -121,7 +121,7 @@ def test_a_reward_in_a_config():
     assert isinstance(reward, CitationReward)
     for weights, told in (
         ({"twice": 1}, "there is no rule 'twice'"),
-        ({"once": -1}, "weights.once: at least 0, not -1"),
+        ({"once": -1}, "weights.once must be at least 0, found -1"),
         (dict.fromkeys(WEIGHTS, 0), "all are 0"),
     ):
         with pytest.raises(ConfigurationError, match=told):

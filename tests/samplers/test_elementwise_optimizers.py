@@ -48,9 +48,9 @@ def test_arguments_reach_the_optimizer(given):
 @pytest.mark.parametrize(
     "given, message",
     [
-        ("lbfgs", "^here: optimizer is one of sgd, adam, adamw, .*, not 'lbfgs'"),
-        ({"momentum": 0.9}, "^here: optimizer is one of sgd, .*, not 'None'"),
-        ({"type": ["sgd"]}, "^here: optimizer is one of sgd, "),
+        ("lbfgs", "^here: optimizer must be 'sgd', 'adam', 'adamw', .*, found 'lbfgs'"),
+        ({"momentum": 0.9}, "^here: optimizer must be 'sgd', .*, found None"),
+        ({"type": ["sgd"]}, "^here: optimizer must be 'sgd', "),
         (3, "^here: optimizer is a name or an object with a type, not 3"),
         ({"type": "sgd", "mom": 1}, "optimizer.mom is not a setting of 'sgd' here; it has momentum, damp"),
         ({"type": "sgd", "lr": 1.0}, "optimizer.lr is not a setting of 'sgd' here; it is given by step_s"),

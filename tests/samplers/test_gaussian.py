@@ -78,12 +78,19 @@ def test_the_noise_is_on_the_outputs():
 
 @pytest.mark.parametrize("space", ["logits", ""])
 def test_a_space_that_there_is_not(space):
-    with pytest.raises(ConfigurationError, match=f"sampler: space is 'logit' or 'clip', not '{space}'"):
+    with pytest.raises(ConfigurationError, match=f"sampler.space must be 'logit' or 'clip', found '{space}'"):
         GaussianPerturbation(space=space)
 
 
-@pytest.mark.parametrize("settings", [{"num_samples": 0}, {"std": 0.0}, {"std": -1.0}])
-def test_settings_that_make_no_sense(settings):
-    with pytest.raises(ConfigurationError, match="sampler: num_samples"):
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"num_samples": 0}, "sampler.num_samples must be at least 1, found 0"),
+        ({"std": 0.0}, "sampler.std must be above 0, found 0.0"),
+        ({"std": -1.0}, "sampler.std must be above 0, found -1.0"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
         GaussianPerturbation(**settings)
     assert GaussianPerturbation(num_samples=1).num_samples == 1

@@ -157,11 +157,11 @@ def test_from_params():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"space": "sphere"}, "gradient_based_inference: space is one of clip, logit, not 'sphere'"),
-        ({"start": "one"}, "gradient_based_inference: start is"),
-        ({"optimizer": "lbfgs"}, "gradient_based_inference: optimizer is one of sgd, adam, adamw, .*, not 'lbfgs'"),
-        ({"objective": "score"}, "gradient_based_inference: objective is"),
-        ({"keep": "all"}, "gradient_based_inference: keep is"),
+        ({"space": "sphere"}, "gradient_based_inference: space must be 'clip' or 'logit', found 'sphere'"),
+        ({"start": "one"}, "gradient_based_inference: start must be"),
+        ({"optimizer": "lbfgs"}, "gradient_based_inference: optimizer must be 'sgd', 'adam', .*, found 'lbfgs'"),
+        ({"objective": "score"}, "gradient_based_inference: objective must be"),
+        ({"keep": "all"}, "gradient_based_inference: keep must be"),
         ({"num_steps": 0}, "num_steps"),
         ({"step_size": 0.0}, "step_size"),
         ({"tolerance": -1.0}, "tolerance"),

@@ -157,5 +157,5 @@ def test_extreme_logits():
 
 
 def test_names():
-    with pytest.raises(ConfigurationError, match="trainer.through: one of straight_through, .*, not 'hard'"):
+    with pytest.raises(ConfigurationError, match="trainer.through must be 'straight_through', .*, found 'hard'"):
         check_through("hard", "trainer.through")

@@ -47,7 +47,7 @@ def test_a_width_of_0_is_white_noise():
 
 
 def test_mistakes():
-    with pytest.raises(ConfigurationError, match="sampler.width: at least 0"):
+    with pytest.raises(ConfigurationError, match="sampler.width must be at least 0"):
         SmoothPerturbation(width=-1.0)
     with pytest.raises(ConfigurationError, match="std"):
         SmoothPerturbation(std=0.0)

@@ -13,7 +13,7 @@ def test_a_worked_example():
     assert HammingCost()(DenseSpace(), 1 - outputs.round(), gold).item() == 3
     assert OneMinusScore(SoftIoU())(DenseSpace(), outputs, gold).item() == pytest.approx(1 - 0.6818181818)
     assert OneMinusScore(SoftIoU(), scale=5)(DenseSpace(), outputs, gold).item() == pytest.approx(5 - 5 * 0.6818181818)
-    with pytest.raises(ConfigurationError, match="cost.scale: above 0, not 0"):
+    with pytest.raises(ConfigurationError, match="cost.scale must be above 0, found 0"):
         OneMinusScore(SoftIoU(), scale=0)
 
 

@@ -91,8 +91,8 @@ def test_epochs_in_which_a_player_moves():
 @pytest.mark.parametrize(
     "given, told",
     [
-        ([{"epochs": -1}], "trainer.phases[0].epochs: at least 0, not -1."),
-        ([{"train": "energy"}], "trainer.phases: train must be 'both', 'task_net' or 'loss_net', not 'energy'."),
+        ([{"epochs": -1}], "trainer.phases[0].epochs must be at least 0, found -1."),
+        ([{"train": "energy"}], "trainer.phases: train must be 'both', 'task_net' or 'loss_net', found 'energy'."),
         ([{}, {"epochs": 1}, {}], "trainer.phases[0].epochs: only one phase may leave its epochs out, and so does"),
         ([{"epochs": 3}, {}], "trainer.phases: 3 epochs of the others leave phase 1 nothing of the 3"),
         ([{}, {"epochs": 5}], "trainer.phases: 5 epochs of the others leave phase 0 nothing of the 3"),

@@ -165,7 +165,7 @@ def test_only_those_with_a_scheduler_have_one():
 @pytest.mark.parametrize(
     "settings, told",
     [
-        ({"first": "energy"}, "trainer.first: 'task_net' or 'loss_net', not 'energy'."),
+        ({"first": "energy"}, "trainer.first must be 'task_net' or 'loss_net', found 'energy'."),
         ({"task_net": {"steps": 0}, "loss_net": {"steps": 0}}, "nothing would be trained"),
         ({"loss_net": {"steps": 0}}, "nothing trains the loss-net"),
         ({"phases": [{"train": "loss_net"}], "loss_net": {"steps": 0}}, "'loss_net' is not trained"),

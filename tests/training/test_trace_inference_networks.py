@@ -192,7 +192,7 @@ def test_an_epoch_of_a_part_of_the_data_is_refused(tmp_path, accumulated):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        (settings_of(every=0), "'trace_inference_networks' has every 0; give at least 1"),
+        (settings_of(every=0), "every of 'trace_inference_networks' must be at least 1, found 0"),
         ({**config("cross_entropy"), "callbacks": True}, "is for models with a task_net and a loss_net"),
     ],
 )

@@ -5,6 +5,8 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
+from seal.common.setting_checks import check_choice, check_range
+
 #: The sublayers of a transformer's layer that an adapter follows, by the names of the papers' authors.
 PLACEMENTS = ("houlsby", "pfeiffer")
 
@@ -53,10 +55,8 @@ class Adapters(FromParams):
     """
 
     def __init__(self, dim: int = 64, placement: str = "houlsby") -> None:
-        if dim < 1:
-            raise ConfigurationError(f"encoder.adapters.dim: at least 1, not {dim}.")
-        if placement not in PLACEMENTS:
-            raise ConfigurationError(f"encoder.adapters.placement: one of {', '.join(PLACEMENTS)}, not '{placement}'.")
+        check_range("encoder.adapters.dim", dim, least=1)
+        check_choice("encoder.adapters.placement", placement, PLACEMENTS)
         self._dim = dim
         self._placement = placement
 

@@ -7,6 +7,7 @@ from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 
 from seal.common.namespaces import ATTRIBUTES
+from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder
 
 
@@ -53,11 +54,8 @@ class FeatureMlp(Encoder):
             if vocab is None:
                 raise ConfigurationError("encoder.input_dim: set it, where no vocabulary tells it.")
             input_dim = vocab.get_vocab_size(ATTRIBUTES)
-        if min(input_dim, hidden_dim, num_layers) < 1:
-            raise ConfigurationError(
-                f"encoder: input_dim ({input_dim}), hidden_dim ({hidden_dim}) and num_layers ({num_layers}) "
-                "must be at least 1."
-            )
+        for name, size in (("input_dim", input_dim), ("hidden_dim", hidden_dim), ("num_layers", num_layers)):
+            check_range(f"encoder.{name}", size, least=1)
         if isinstance(dropout, list) and len(dropout) != num_layers:
             raise ConfigurationError(
                 f"encoder.dropout: one number, or one for each of the {num_layers} layers, not "

@@ -4,6 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
+from seal.common.setting_checks import check_choice
 from seal.nets.encoders.adapters import Adapters
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_checkpointing
@@ -49,8 +50,7 @@ class TextTransformer(Encoder):
         gradient_checkpointing: Optional[bool] = None,
     ) -> None:
         super().__init__()
-        if pooling not in _POOLINGS:
-            raise ConfigurationError(f"encoder.pooling: one of {', '.join(_POOLINGS)}, not '{pooling}'.")
+        check_choice("encoder.pooling", pooling, _POOLINGS)
         if adapters is not None and not train_parameters:
             raise ConfigurationError("encoder.train_parameters: with adapters, leave it out; only they are trained.")
         self._embedder = hub_model(

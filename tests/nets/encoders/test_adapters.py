@@ -51,9 +51,9 @@ def test_they_change_nothing_at_first_and_are_all_that_is_trained(placement, eac
 
 
 def test_wrong_settings_and_transformers():
-    with pytest.raises(ConfigurationError, match="encoder.adapters.dim: at least 1"):
+    with pytest.raises(ConfigurationError, match="encoder.adapters.dim must be at least 1"):
         Adapters(dim=0)
-    with pytest.raises(ConfigurationError, match="placement: one of houlsby, pfeiffer, not 'lora'"):
+    with pytest.raises(ConfigurationError, match="placement must be 'houlsby' or 'pfeiffer', found 'lora'"):
         Adapters(placement="lora")
     distil = DistilBertModel(DistilBertConfig(vocab_size=30, dim=16, n_layers=1, n_heads=2, hidden_dim=24))
     with pytest.raises(ConfigurationError, match="there is no place for them in a DistilBertModel"):

@@ -1,0 +1,72 @@
+"""Checks of settings, with one form of message for all of them."""
+
+import math
+from typing import Any, Collection, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+
+def check_range(
+    key: str,
+    value: Optional[float],
+    *,
+    least: Optional[float] = None,
+    above: Optional[float] = None,
+    most: Optional[float] = None,
+    below: Optional[float] = None,
+) -> None:
+    """
+    Refuses a number that is out of range or not finite.
+
+    # Parameters
+
+    key : `str`
+        The key of the setting, for the message.
+    value : `float`, optional
+        `None`, a setting that is not given, is accepted.
+    least, above : `float`, optional
+        The lower end, included or not.
+    most, below : `float`, optional
+        The upper end, included or not.
+
+    # Raises
+
+    `ConfigurationError`: `"sampler.num_samples must be at least 1, found 0."`
+    """
+    if value is None:
+        return
+    inside = math.isfinite(value)
+    limits: List[str] = [] if inside else ["finite"]
+    if least is not None:
+        limits.append(f"at least {least}")
+        inside = inside and value >= least
+    if above is not None:
+        limits.append(f"above {above}")
+        inside = inside and value > above
+    if most is not None:
+        limits.append(f"at most {most}")
+        inside = inside and value <= most
+    if below is not None:
+        limits.append(f"below {below}")
+        inside = inside and value < below
+    if not inside:
+        raise ConfigurationError(f"{key} must be {_listed(limits, 'and')}, found {value}.")
+
+
+def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:
+    """
+    Refuses what is not one of the choices; `None` is called `null`, as in a config.
+
+    # Raises
+
+    `ConfigurationError`: `"output_space.encoding must be 'BIO', 'BIOES' or null, found 'IO'."`
+    """
+    if value not in choices:
+        named = ["null" if choice is None else repr(choice) for choice in choices]
+        raise ConfigurationError(f"{key} must be {_listed(named, 'or')}, found {value!r}.")
+
+
+def _listed(parts: List[str], word: str) -> str:
+    """`a, b and c`"""
+    *others, last = parts
+    return f"{', '.join(others)} {word} {last}" if others else last

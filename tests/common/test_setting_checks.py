@@ -1,0 +1,47 @@
+import math
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.setting_checks import check_choice, check_range
+
+
+@pytest.mark.parametrize(
+    "value, limits, sentence",
+    [
+        (0, {"least": 1}, "x.size must be at least 1, found 0."),
+        (0.0, {"above": 0}, "x.size must be above 0, found 0.0."),
+        (1.5, {"least": 0, "most": 1}, "x.size must be at least 0 and at most 1, found 1.5."),
+        (1, {"above": 0, "below": 1}, "x.size must be above 0 and below 1, found 1."),
+        (math.nan, {"least": 0}, "x.size must be finite and at least 0, found nan."),
+        (math.inf, {"least": 0, "most": 1}, "x.size must be finite, at least 0 and at most 1, found inf."),
+    ],
+)
+def test_a_number_out_of_range_is_refused(value, limits, sentence):
+    with pytest.raises(ConfigurationError) as error:
+        check_range("x.size", value, **limits)
+    assert error.value.message == sentence
+
+
+@pytest.mark.parametrize(
+    "value, limits",
+    [
+        (1, {"least": 1}),
+        (1, {"most": 1}),
+        (1e-9, {"above": 0}),
+        (0.999, {"below": 1}),
+        (None, {"least": 1}),
+    ],
+)
+def test_a_number_in_range_and_an_absent_one_are_accepted(value, limits):
+    check_range("x.size", value, **limits)
+
+
+def test_what_is_no_choice_is_refused():
+    check_choice("x.encoding", None, ("BIO", "BIOES", None))
+    check_choice("x.encoding", "BIO", ("BIO", "BIOES", None))
+    with pytest.raises(ConfigurationError) as error:
+        check_choice("x.encoding", "IO", ("BIO", "BIOES", None))
+    assert error.value.message == "x.encoding must be 'BIO', 'BIOES' or null, found 'IO'."
+    with pytest.raises(ConfigurationError, match="must be 'sum' or 'mean', found 2"):
+        check_choice("x.reduction", 2, ("sum", "mean"))
