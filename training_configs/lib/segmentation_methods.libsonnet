@@ -70,8 +70,10 @@ local regression = dynamic({ type: 'regression', score: iou }, function(s) fitte
   nce_independent: dynamic({ type: 'nce_ranking' }, independent_draws),
   ranking: dynamic({ type: 'ranking' }, draws),
 
-  // Bi-level training: the loss-net's gradient includes its effect on the task-net.
+  // Bi-level training: the loss-net's gradient includes its effect on the task-net. Pixels are drawn independently, as
+  // the gradient passes through a draw by the probabilities of its pixels.
   implicit_cd: function(s, task_net, loss_net)
-    dynamic({ type: 'contrastive_divergence', cost: { type: 'one_minus', score: iou } }, draws)(s, task_net, loss_net)
+    local cost = { type: 'one_minus', score: iou };
+    dynamic({ type: 'contrastive_divergence', cost: cost }, independent_draws)(s, task_net, loss_net)
     { trainer: components.implicit_gradient(s.solver_steps, s.damping) },
 }
