@@ -13,7 +13,7 @@ from tests.commands.written import rows_of
 
 def test_compare_networks(tagger, tagged, tmp_path, run, capsys, allennlp_logging):
     archive = tagger("tagging_compound_stacked")
-    run("compare-networks", archive, tagged, "--output", tmp_path, "--most", 2)
+    run("compare-networks", archive, tagged, "--output", tmp_path, "--most", 1)
     printed = capsys.readouterr().out.splitlines()
 
     loaded = load_archive(str(archive))
@@ -38,7 +38,7 @@ def test_compare_networks(tagger, tagged, tmp_path, run, capsys, allennlp_loggin
 
     head, *rows = rows_of(tmp_path / "confusions.csv")
     assert head == ["task_net", "cost_augmented", "words", "words_of_task_net"]
-    assert {(row[0], row[1]): int(row[2]) for row in rows} == dict(confusions) and confusions
+    assert {(row[0], row[1]): int(row[2]) for row in rows} == dict(confusions) and len(confusions) > 1
     assert all(int(row[3]) == right[row[0]] for row in rows)
     counts = [int(row[2]) for row in rows]
     assert counts == sorted(counts, reverse=True)
@@ -46,7 +46,7 @@ def test_compare_networks(tagger, tagged, tmp_path, run, capsys, allennlp_loggin
     assert set(metrics) == {"accuracy", "precision", "recall", "f1"}
     ours, theirs = (100 * scores[name] / scores["words"] for name in ("ours", "theirs"))
     assert metrics["accuracy"] == pytest.approx([ours, theirs, ours - theirs], abs=1e-3)
-    shown = [["A", "F^c", "words", "of"], *rows[:2]]
+    shown = [["A", "F^c", "words", "of"], *rows[:1]]
     assert [line.split() for line in printed[-len(shown) :]] == shown
     assert (tmp_path / "confusions.png").read_bytes()[:4] == b"\x89PNG"
 

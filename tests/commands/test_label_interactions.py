@@ -74,7 +74,10 @@ def few(tmp_path_factory):
 def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     monkeypatch.chdir(ROOT)
     archive = trained("text_nce", tmp_path / "run", few)
-    run(monkeypatch, archive, few, "--output", tmp_path / "out", "--grid", 5, "--labels", 8, "--instances", 40)
+    # The 40 rows come from batches of 16.
+    smaller = json.dumps({"validation_data_loader.batch_sampler.batch_size": 16})
+    options = ("--grid", 5, "--labels", 8, "--instances", 40, "-o", smaller)
+    run(monkeypatch, archive, few, "--output", tmp_path / "out", *options)
     for name in TABLES:
         assert (tmp_path / "out" / f"{name}.csv").is_file()
     for name in FIGURES:
@@ -114,6 +117,10 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     )
     assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
         "related": ["rats", "bins"], "unrelated": ["snow", "bins"]
+    }
+    run(monkeypatch, archive, few, "--output", tmp_path / "half", "--grid", 3, "--unrelated", "snow", "bins")
+    assert json.loads((tmp_path / "half" / "summary.json").read_text())["pairs"] == {
+        "related": [child, parent], "unrelated": ["snow", "bins"]
     }
     # For a file with the first row alone, the mean labels are the labels of that row.
     one = tmp_path / "one.jsonl"

@@ -43,7 +43,7 @@ def test_tag_interactions(tagger, tagged, tmp_path, run, allennlp_logging):
     assert all(-1 <= summary[name] <= 1 for name in ("spearman", "spearman_centred"))
     assert (tmp_path / "out" / "interactions.png").read_bytes()[:4] == b"\x89PNG"
     # Sentences are counted across batches, and some batches contain none of the chosen sentences.
-    smaller = json.dumps({"validation_data_loader.batch_sampler.batch_size": 5})
+    smaller = json.dumps({"validation_data_loader.batch_sampler.batch_size": 2})
     run("tag-interactions", archive, tagged, "--output", tmp_path / "few", "--every", 7, "-o", smaller)
     _, few = matrix_of(tmp_path / "few" / "negative_cross_hessian.csv")
     assert torch.allclose(few, negative, rtol=1e-4, atol=1e-6)

@@ -215,6 +215,15 @@ def test_only_the_first_sentences_keep_their_tags(tmp_path):
         reader_of(labelled=-1)
 
 
+def test_workers_together_keep_the_tags_of_the_first_sentences(tmp_path):
+    path, found = numbered(tmp_path / "x", [2, 3, 1, 4]), []
+    for worker in range(2):
+        reader = reader_of(labelled=2)
+        reader._set_worker_info(WorkerInfo(2, worker))
+        found.append([(len(instance["tokens"]), instance["labelled"].label) for instance in reader.read(path)])
+    assert found == [[(2, 1), (1, 0)], [(3, 1), (4, 0)]]
+
+
 @pytest.mark.parametrize("wrong", [7, ["a.tsv"], {"a": "b"}])
 def test_a_path_that_is_none(wrong):
     assert message_of(reader_of(), wrong).startswith("the path of data must be one string here, found ")

@@ -51,8 +51,10 @@ def test_off_the_diagonal_it_says_how_wrong_it_is():
     assert not found.converged and "lies off the diagonal" in found.status
 
 
-def test_elements_that_are_not_above_zero():
-    matrix = torch.diag(torch.tensor([2.0, 0.0, -1.0]))
+@pytest.mark.parametrize("nothing", [0.0, 1e-8])
+def test_elements_that_are_not_above_zero(nothing):
+    """Or are by less than what rounding leaves beside the largest."""
+    matrix = torch.diag(torch.tensor([2.0, nothing, -1.0]))
     found = DiagonalHessian(max_steps=4).solve(Curvature.of_matrix(matrix), torch.ones(3))
     assert found.solution.tolist() == [0.5, 0, 0]
     assert "2 of 3 diagonal elements are not above 0" in found.status and "raise damping" in found.status

@@ -36,6 +36,14 @@ def test_negative_and_flat_directions_are_told():
     assert "1 of 2 directions have no curvature" in found.status
 
 
+def test_curvature_that_is_only_rounding_counts_as_none():
+    row = torch.tensor([0.1, 0.2, 0.7], dtype=torch.double)
+    across = torch.tensor([2.0, -1.0, 0.0], dtype=torch.double)
+    found = ExactInverse().solve(Curvature.of_matrix(torch.outer(row, row)), row + across)
+    assert torch.allclose(found.solution, row / 0.54, rtol=1e-12)
+    assert "2 of 3 directions have no curvature" in found.status
+
+
 def test_too_large():
     with pytest.raises(ConfigurationError, match="at most max_steps = 4 parameters squared, not 5"):
         ExactInverse(max_steps=4).solve(Curvature.of_matrix(torch.eye(5)), torch.ones(5))

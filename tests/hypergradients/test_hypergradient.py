@@ -122,6 +122,26 @@ def test_example_losses():
         hypergradient(*given.parts, ShermanMorrison())
 
 
+def test_example_losses_have_the_dropout_of_the_inner_loss_and_leave_the_stream():
+    inner_loss, outer_loss, inner, outer = net_problem(dropout=0.5)
+    norms = []
+
+    class Recording(ShermanMorrison):
+        def solve(self, curvature, rhs):
+            norms.append(float(curvature.example_gradients().norm()))
+            return super().solve(curvature, rhs)
+
+    torch.manual_seed(3)
+    found = hypergradient(
+        inner_loss, outer_loss, inner, outer, Recording(), example_losses=lambda: inner_loss().reshape(1)
+    )
+    after = torch.get_rng_state()
+    assert norms == pytest.approx([found.report.inner_gradient_norm])
+    torch.manual_seed(3)
+    outer_loss()
+    assert torch.equal(after, torch.get_rng_state())
+
+
 def test_reduce_is_applied_to_all():
     """As if a second replica had the same losses halved."""
     given = quadratic((0.0, 0.0))
@@ -195,6 +215,16 @@ def test_a_product_that_is_not_finite_leaves_the_explicit_part():
     assert "not finite at step 1" in found.report.status and not found.report.converged
     assert found.gradient["psi"].tolist() == [4.0]
     assert torch.equal(theta.detach(), before)
+
+
+def test_a_cross_product_that_is_not_finite_leaves_the_explicit_part():
+    given = problem(
+        leaf(0.0), leaf(0.0), lambda t, p: (t.square() / 2 + 1e300 * t * p).sum(), lambda t, p: (1e10 * t + 3 * p).sum()
+    )
+    found = hypergradient(*given.parts, ConjugateGradient())
+    assert "the cross product is not finite" in found.report.status and not found.report.converged
+    assert found.report.has_problem and found.report.implicit_norm == 0
+    assert found.gradient["psi"].tolist() == [3.0] and found.implicit["psi"].tolist() == [0.0]
 
 
 def test_the_example_of_the_docstring(capsys):

@@ -26,6 +26,19 @@ def test_ill_conditioned_it_stops_early_and_says_so():
     assert damped.converged and relative_error(damped.solution, exact) < 2e-3
 
 
+@pytest.mark.parametrize("dtype", [torch.float, torch.double])
+def test_a_direction_without_curvature_is_no_divergence(dtype):
+    """Its terms neither shrink nor grow, but for rounding."""
+    for seed in range(5):
+        torch.manual_seed(seed)
+        basis = torch.linalg.qr(torch.randn(10, 10, dtype=torch.double)).Q
+        matrix = basis @ torch.diag(torch.tensor([0.0] + 9 * [0.75]).double()) @ basis.T
+        found = NeumannSeries(1.5, tolerance=0.0, max_steps=100).solve(
+            Curvature.of_matrix(matrix.to(dtype)), torch.randn(10, dtype=dtype)
+        )
+        assert found.steps == 100 and "grow" not in found.status
+
+
 @pytest.mark.parametrize("terms", [0, 1, 2, 6])
 def test_truncation_error_along_each_eigenvector(terms):
     eigenvalues = torch.tensor([0.5, 1.0, 2.0, 5.0], dtype=torch.double)

@@ -57,3 +57,9 @@ def test_too_many_examples():
     found = ShermanMorrison(average=False, max_steps=2).solve(curvature_of(rows), torch.ones(1).double())
     assert found.solution.tolist() == pytest.approx([1 / 3]) and found.steps == 2
     assert "1 of 3 examples are left out: raise max_steps" in found.status
+
+
+def test_the_mean_is_over_the_examples_that_are_taken():
+    rows = torch.tensor([[1.0], [3.0], [7.0]], dtype=torch.double)
+    found = ShermanMorrison(max_steps=2).solve(curvature_of(rows), torch.ones(1).double())
+    assert found.solution.tolist() == pytest.approx([1 / (1 + 5)])

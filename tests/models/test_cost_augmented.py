@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tests.models.test_tagging import ENCODER, LOSS_NET, NCE, batch_of, model_of
+from tests.models.test_tagging import ENCODER, LABELS, LOSS_NET, NCE, batch_of, model_of
 
 NETS = {
     "separated": {"type": "separated", "encoder": ENCODER},
@@ -112,8 +112,19 @@ def test_without_supervision_only_the_energy_of_the_task_net_counts():
     assert loss.item() == pytest.approx(wanted.mean().item())
 
 
+def test_a_sequence_encoder_of_the_cost_augmented_net_sees_no_padding():
+    encoder = {"type": "lstm", "input_size": 2 * len(LABELS), "hidden_size": 3, "bidirectional": True}
+    settings = {**compound(), "cost_augmented_net": {"type": "stacked", "encoder": encoder}}
+    model = model_of(**settings).double().eval()
+    padded, alone = (model.state_of_all_nets(**batch_of(rows)).cost_augmented for rows in (range(3), [1]))
+    assert padded.shape[1] == 6
+    torch.testing.assert_close(padded[1, :3], alone[0])
+
+
 def test_prediction_needs_no_gold_and_the_other_network_is_scored_with_it():
     model = model_of(**compound("shared")).eval()
+    with torch.no_grad():
+        model.cost_augmented_net._head.bias[LABELS.index("O")] = 100  # Right at some words.
     output = model.make_output_human_readable(model(**batch_of(gold=False)))
     assert "cost_augmented_tags" not in output
     output = model.make_output_human_readable(model(**batch_of()))
@@ -123,6 +134,7 @@ def test_prediction_needs_no_gold_and_the_other_network_is_scored_with_it():
     for prefix, name in (("", "tags"), ("cost_augmented_", "cost_augmented_tags")):
         right = [a == b for ours, theirs in zip(output[name], gold) for a, b in zip(ours, theirs)]
         assert metrics[f"{prefix}accuracy"] == pytest.approx(100 * sum(right) / len(right))
+    assert metrics["cost_augmented_accuracy"] > 0 == model.get_metrics()["cost_augmented_accuracy"]
     assert "cost_augmented_accuracy" not in model_of(**NCE).eval().get_metrics()
 
 

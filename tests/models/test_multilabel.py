@@ -113,6 +113,26 @@ def test_the_threshold_is_the_best_of_what_it_is_tuned_for(metric, average):
     assert net.get_metrics(reset=True)[f"{metric}_tuned"] < best
 
 
+@pytest.mark.parametrize("empty_f1, threshold", [(1.0, 0.8), (0.0, 0.25)])
+def test_rows_without_a_label_are_tuned_for_as_they_are_scored(empty_f1, threshold):
+    """Two rows for no label above 0.6, one for the label at 0.4."""
+    net = model(task_net=TASK_NET, empty_f1=empty_f1).eval()
+    net.tuned_metric = "f1"
+    probabilities = torch.tensor([[0.4, 0.1, 0.1], [0.6, 0.1, 0.1], [0.6, 0.1, 0.1]])
+    net._score(probabilities, torch.tensor([[1, 0, 0], [0, 0, 0], [0, 0, 0]]))
+    net.get_metrics(reset=True)
+    assert float(net.tuned_threshold) == pytest.approx(threshold)
+
+
+def test_a_label_that_the_data_lack_has_the_threshold_of_all():
+    net, data = model().eval(), batch(40)
+    data["labels"][:, 1] = 0
+    net.tuned_metric = "f1"
+    net(**data)
+    net.get_metrics(reset=True)
+    assert net.label_thresholds[1] == net.tuned_threshold != 0.5
+
+
 @pytest.mark.parametrize("decision", ["tuned", "per_label"])
 def test_a_decision_by_thresholds_is_not_trained_without_the_callback_that_tunes_them(decision):
     net = model(task_net=TASK_NET, decision=decision)

@@ -140,6 +140,18 @@ def test_what_stands_in_the_place_of_gold():
     assert 0 < metrics["reward_draws"] < metrics["reward_target"] < 1
 
 
+def test_the_reward_of_the_draws_counts_each_of_them():
+    model = model_of(sampler={"type": "discrete", "num_samples": 40})
+    state = model.state_of_all_nets(**batch_of([2, 3]))
+    state.logits = torch.nn.functional.one_hot(torch.zeros_like(state.gold), len(TAGS)).double() * 8
+    candidates = model.draw(state)
+    rewards = model._reward.of(state.words, model.output_space.labels)(candidates.outputs, state.mask)
+    times = candidates.log_count.exp().round().long()
+    each = rewards.flatten().repeat_interleave(times.flatten())
+    assert len(each) == 2 * 40 and float(each.mean()) != pytest.approx(float(rewards.mean()))
+    assert model.get_metrics()["reward_draws"] == pytest.approx(float(each.mean()))
+
+
 def test_rows_whose_candidates_tie_are_left_out():
     # A confident task-net draws one output again and again, and no search finds a better.
     model = model_of(search={"rounds": 0})

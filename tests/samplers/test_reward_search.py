@@ -56,6 +56,17 @@ def test_padding_stays_as_it_was_whatever_it_is_worth():
     assert torch.equal(found, mask.long()) and value.tolist() == [6, 2, 1]
 
 
+def test_where_no_flip_raises_the_reward_nothing_moves():
+    torch.manual_seed(0)
+    mask, candidates = mask_of([4, 2]), torch.randint(3, (2, 1, 4))
+
+    def flat(outputs, mask):
+        return torch.full(outputs.shape[:2], 0.5)
+
+    found, value = RewardSearch(rounds=20, flips=5)(flat, candidates, tag_sequence(3), mask)
+    assert torch.equal(found, candidates[:, 0]) and value.tolist() == [0.5, 0.5]
+
+
 def test_mistakes():
     RewardSearch(rounds=0, flips=1)
     for settings in ({"rounds": -1}, {"flips": 0}):

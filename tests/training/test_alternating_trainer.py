@@ -517,6 +517,9 @@ class FakeScaler:
     def state_dict(self):
         return {"factor": self.factor}
 
+    def load_state_dict(self, state):
+        self.factor = state["factor"]
+
 
 def test_mixed_precision_scales_unscales_clips_and_steps_in_that_order(tmp_path):
     from torch.cuda.amp.grad_scaler import OptState
@@ -551,6 +554,16 @@ def test_an_overflow_under_a_scaler_is_neither_an_error_nor_logged(tmp_path):
     parameter.grad = torch.full_like(parameter, float("inf"))
     assert trainer.rescale_gradients() == float("inf")
     assert trainer.model.monitors.means() == {}
+
+
+def test_a_recovered_run_scales_as_the_killed_one_did(tmp_path):
+    killed = build(config(), tmp_path)
+    killed._scaler = FakeScaler([], factor=4096.0)
+    killed._checkpointer.save_checkpoint(killed)
+    recovered = build(config(), tmp_path)
+    recovered._scaler = FakeScaler([])
+    recovered._maybe_restore_checkpoint()
+    assert recovered._scaler.factor == 4096.0
 
 
 def test_autocast_sees_updated_weights(tmp_path, monkeypatch):
@@ -610,9 +623,9 @@ def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group):
         types[mixed] = products.types
         assert {parameter.dtype for parameter in trainer.model.parameters()} == {torch.float}
     assert types == {False: {torch.float}, True: {torch.float, torch.bfloat16}}
-    # A trained model is validated as it predicts.
+    # A trained model is validated as it predicts, though AllenNLP's loop validates under autocast.
     loader = trainer._validation_data_loader
-    with Products() as products, torch.no_grad():
+    with Products() as products, torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         trainer.batch_outputs(next(iter(loader)), for_training=False)
     assert products.types == {torch.float}
     names = [name for name in metrics[False] if "loss" in name or name.startswith("training_grad_norm")]
@@ -620,6 +633,18 @@ def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group):
     for name in names:
         assert metrics[True][name] != metrics[False][name]
         assert metrics[True][name] == pytest.approx(metrics[False][name], rel=0.03), name
+
+
+def test_no_turn_has_a_backward_pass_under_autocast(tmp_path):
+    settings = config(
+        trainer__use_amp=True, trainer__cuda_device=-1, trainer__loss_net__steps=2, trainer__task_net__steps=2
+    )
+    trainer = build(settings, tmp_path)
+    mixed: Dict[str, List[bool]] = {"task_net": [], "loss_net": []}
+    for parameter in trainer.model.parameters():
+        parameter.register_hook(lambda gradient: mixed[trainer.optimizer.turn].append(torch.is_autocast_enabled("cpu")))
+    trainer._train_epoch(0)
+    assert all(mixed.values()) and not any(mixed["task_net"] + mixed["loss_net"])
 
 
 # Schedulers.

@@ -90,8 +90,9 @@ def test_the_only_checkpoint_may_be_a_bad_one(tmp_path):
     assert "no checkpoint is known to be good. Lower" in stopped(build(settings, tmp_path), Break(4, 1e38))
 
 
-def test_a_task_loss_that_draws_has_nothing_to_draw_from(tmp_path):
-    settings = config(model__task_loss={"type": "task_net_ranking"})
+@pytest.mark.parametrize("method", ["nce", "cross_entropy"])
+def test_a_task_loss_that_draws_has_nothing_to_draw_from(tmp_path, method):
+    settings = config(method, model__task_loss={"type": "task_net_ranking"})
     told = stopped(build(settings, tmp_path), Break(2, 1e38))
     assert told.startswith("the task_net's output is no longer finite at batch 3 of epoch 0, so training stops")
 

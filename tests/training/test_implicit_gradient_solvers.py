@@ -4,6 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.hypergradients import Curvature
 from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
@@ -59,6 +60,18 @@ def test_a_diagonal_is_that_of_the_parameters_themselves(tmp_path):
     solution = torch.where(divisor > 0, v / divisor, 0.0)
     implicit = flat(torch.autograd.grad(slope @ solution, outer, allow_unused=True), outer)
     assert implicit.norm() > 1e-3 and torch.allclose(found, explicit - implicit, atol=1e-9)
+
+
+def test_each_batch_draws_probes_of_its_own(tmp_path, monkeypatch):
+    drawn, signs = [], Curvature.signs
+
+    def recorded(curvature):
+        drawn.append(signs(curvature))
+        return drawn[-1]
+
+    monkeypatch.setattr(Curvature, "signs", recorded)
+    build(tmp_path, solver={"type": "diagonal", "damping": 5.0, "max_steps": 1}).train()
+    assert len(drawn) > 1 and not torch.equal(drawn[0], drawn[1])
 
 
 @pytest.mark.parametrize("through", ["relaxed", "soft"])

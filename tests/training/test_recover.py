@@ -198,6 +198,30 @@ def test_killed_under_other_settings(tmp_path, more):
     whole.check(trainer, metrics, folder)
 
 
+def test_killed_before_an_average_is_kept_as_the_best(tmp_path):
+    built = settings(trainer__moving_average={"type": "exponential", "decay": 0.8})
+    whole = Whole(built, tmp_path / "whole")
+    for epoch in range(3):
+        folder = tmp_path / str(epoch)
+        kill = KillIn("_checkpointer", "maybe_save_checkpoint", epoch + 1, True, end_of_epoch)
+        trainer, metrics = kill_and_recover(built, folder, kill)
+        whole.check(trainer, metrics, folder)
+
+
+def test_what_is_kept_as_the_best_overwrites_no_checkpoint(tmp_path):
+    """`best.th` of the first epoch is a hard link to that epoch's checkpoint."""
+    built = settings(trainer__checkpointer={"keep_most_recent_by_count": 9}, trainer__validation_metric="-loss")
+    killed = build(built, tmp_path)
+    killed._callbacks.append(KillIn("_checkpointer", "maybe_save_checkpoint", 2, True, end_of_epoch))
+    with pytest.raises(Killed):
+        killed.train()
+    first, second = (torch.load(tmp_path / f"model_state_e{epoch}_b0.th") for epoch in (1, 2))
+    assert same(torch.load(tmp_path / "best.th"), first)
+    build(built, tmp_path)._maybe_restore_checkpoint()
+    assert same(torch.load(tmp_path / "best.th"), second)
+    assert same(torch.load(tmp_path / "model_state_e1_b0.th"), first)
+
+
 def test_killed_after_patience_ran_out(tmp_path):
     """A recovered run does not train on."""
     built = settings(trainer__patience=1, trainer__task_net__optimizer__lr=0.0, trainer__task_net__steps=1)
@@ -342,6 +366,7 @@ def test_a_start_that_cannot_come_back_is_told(tmp_path, caplog):
     trainer._callbacks.append(KillAt(6))
     with pytest.raises(Killed):
         trainer.train()
-    built["pytorch_seed"] = 14
-    build(built, tmp_path).train()
-    assert any("constructed with other weights" in line.getMessage() for line in caplog.records)
+    for seed, other in ((13, False), (14, True)):
+        built["pytorch_seed"] = seed
+        build(built, tmp_path)._maybe_restore_checkpoint()
+        assert other == any("constructed with other weights" in line.getMessage() for line in caplog.records)

@@ -187,6 +187,19 @@ def test_killed_workers_recover_to_the_same_run(tmp_path, batch):
         assert same(recovered[1], whole[1])
 
 
+def test_each_worker_draws_candidates_of_its_own(tmp_path):
+    settings = config()
+
+    def work(rank):
+        trainer = build_worker(settings, tmp_path, rank)
+        with trainer._loss_net_stream.active():
+            return torch.rand(8)
+
+    vocabulary(settings, tmp_path)
+    first, second = on_workers(work, tmp_path)
+    assert not torch.equal(first, second)
+
+
 def test_no_other_accelerator(tmp_path):
     def work(rank):
         with pytest.raises(ConfigurationError, match="'alternating' and 'implicit_gradient' need 'replicas'"):

@@ -64,6 +64,15 @@ def test_the_state_is_given_up_before_the_system_is_solved(monkeypatch):
     assert alive == [False, False]
 
 
+def test_a_batch_keeps_its_candidates_for_all_updates():
+    surrogate, _, theta, psi = made()
+    part = MicroBatch(srl_batch(FRAMES))
+    surrogate(part, theta, psi)
+    drawn = part.candidates
+    surrogate(part, theta, psi)
+    assert part.candidates is drawn
+
+
 def test_a_batch_without_an_instance_has_no_system():
     surrogate, _, theta, psi = made()
     loss, report = surrogate(MicroBatch(srl_batch(FINDER_ROWS)), theta, psi)

@@ -4,11 +4,15 @@ import json
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.training import TrainerCallback
 
 from seal.scores import L1Cost
 from seal.training.trace_inference_networks import COLUMNS, trace
 from tests.segmentation import seal_parts, write_npz
 from tests.training.runs import Killed, KillAt, build, config, same, weights
+
+
+LAST = {"validation_data_path": ..., "trainer__validation_metric": "-loss"}
 
 
 def settings_of(kind="stacked", every=None, **more):
@@ -31,8 +35,8 @@ def read(folder):
 
 @pytest.mark.parametrize("kind", ["stacked", "shared", None])
 def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
-    """Against a pass over batches of one, with gradients by `backward` on the whole mean."""
-    trainer = build(settings_of(kind, batch_size=3), tmp_path)
+    """Against a pass over batches of one, which have no padding; gradients by `backward` on the whole mean."""
+    trainer = build(settings_of(kind, batch_size=5), tmp_path)
     model = trainer.model.double().train()
     found = trace(model, trainer.data_loader, L1Cost())
     assert model.training and not model.monitors.means()
@@ -72,7 +76,8 @@ def test_data_without_gold(tmp_path):
 
 
 def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
-    traced = settings_of(epochs=3, dropout=0.3)
+    # Without validation data the run ends with the last weights, not with the best.
+    traced = settings_of(epochs=3, dropout=0.3, **LAST)
     plain = json.loads(json.dumps(traced))
     del plain["trainer"]["callbacks"]
     models = []
@@ -86,6 +91,16 @@ def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
     per_epoch = rows[0]["batches"]
     assert [row["batches"] for row in rows] == [per_epoch, 2 * per_epoch, 3 * per_epoch]
     assert all(row["energy_gradient_norm"] > 0 and row["l0"] >= 0 for row in rows)
+
+
+def test_the_draws_of_a_measurement_are_not_those_of_the_training(tmp_path):
+    models = []
+    for callbacks in ([], [{"type": "trace_inference_networks"}]):
+        settings = config("nce", epochs=2, dropout=0.3, trainer__callbacks=callbacks, **LAST)
+        trainer = build(settings, tmp_path / str(len(callbacks)))
+        trainer.train()
+        models.append(weights(trainer.model))
+    assert same(*models)
 
 
 def test_a_recovered_run_measures_anew_what_came_after_its_checkpoint(tmp_path):
@@ -177,6 +192,25 @@ def test_killed_within_an_epoch(tmp_path, save_every, batch):
     trainer._callbacks.append(KillAt(batch))
     with pytest.raises(Killed):
         trainer.train()
+    build(settings, tmp_path / "killed").train()
+    assert read(tmp_path / "killed") == read(tmp_path / "whole")
+
+
+class KillAfterRow(TrainerCallback):
+    """Ends the run when the first epoch's row is written, and the epoch's own checkpoint is not."""
+
+    def on_epoch(self, trainer, *args, **kwargs) -> None:
+        raise Killed()
+
+
+def test_killed_between_the_row_of_an_epoch_and_its_checkpoint(tmp_path):
+    settings = settings_of(epochs=2, trainer__checkpointer={"save_every_num_batches": 1})
+    build(settings, tmp_path / "whole").train()
+    trainer = build(settings, tmp_path / "killed")
+    trainer._callbacks.append(KillAfterRow(""))
+    with pytest.raises(Killed):
+        trainer.train()
+    assert len(read(tmp_path / "killed")) == 1
     build(settings, tmp_path / "killed").train()
     assert read(tmp_path / "killed") == read(tmp_path / "whole")
 

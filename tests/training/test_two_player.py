@@ -70,6 +70,19 @@ def test_state_goes_round():
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+def test_every_restart_is_the_first_state():
+    """Adagrad fills its state as it is made, and adds to it in place."""
+    parameter = torch.nn.Parameter(torch.zeros(2))
+    adagrad = torch.optim.Adagrad([parameter], lr=1.0, initial_accumulator_value=0.25)
+    optimizer = TwoPlayerOptimizer({"task_net": adagrad})
+    for _ in range(2):
+        parameter.grad = torch.ones(2)
+        optimizer.step()
+        assert adagrad.state[parameter]["sum"].tolist() == [1.25, 1.25]
+        optimizer.restart("task_net")
+        assert adagrad.state[parameter]["sum"].tolist() == [0.25, 0.25] and adagrad.state[parameter]["step"] == 0
+
+
 def test_a_state_of_other_players_is_refused():
     optimizer = TwoPlayerOptimizer(optimizers(parameters()))
     with pytest.raises(RuntimeError, match="the checkpoint is of"):

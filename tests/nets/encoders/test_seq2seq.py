@@ -53,6 +53,19 @@ def test_dropout_is_for_training():
     assert not torch.equal(encoder(batch), encoder(batch))
 
 
+def test_dropout_is_on_words_features_and_vectors():
+    encoder = encoder_of(
+        features={"case": {"type": "embedding", "embedding_dim": 2, "num_embeddings": 3}},
+        encoder={"type": "lstm", "input_size": 9, "hidden_size": 4, "bidirectional": True},
+    ).train()
+    encoder._dropout.p = 1.0
+    read, batch = [], srl_batch([0])
+    encoder._encoder.register_forward_pre_hook(lambda _, arguments: read.append(arguments[0]))
+    vectors = encoder({**batch, "case": batch["predicate"]})
+    words, predicate, case = read[0].split([5, 2, 2], dim=-1)
+    assert not words.any() and not case.any() and not vectors.any() and predicate.all()
+
+
 def test_features_beside_the_words():
     reader = TaggingReader(tag_column=None, feature_columns={"pos": 1}, case=True)
     instance = reader.text_to_instance("it Cut it".split(), features={"pos": list("NVN")})

@@ -27,6 +27,18 @@ def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
     assert not torch.equal(net({"tokens": {"tokens": {"tokens": ids}}}), found)
 
 
+def test_dropout_is_on_words_and_vector():
+    settings = {
+        "type": "seq2vec",
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4, "num_embeddings": 3}}},
+        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 3},
+    }
+    net, read = Encoder.from_params(Params(settings), vocab=Vocabulary()), []
+    net._dropout.p = 1.0
+    net._encoder.register_forward_pre_hook(lambda _, arguments: read.append(arguments[0]))
+    assert not net({"tokens": {"tokens": {"tokens": torch.tensor([[1, 2]])}}}).any() and not read[0].any()
+
+
 def test_an_input_size_that_does_not_fit():
     settings = {
         "type": "seq2vec",
