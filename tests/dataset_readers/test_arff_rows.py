@@ -60,6 +60,12 @@ def test_rows_of_numerals_of_both_shapes():
     assert codes.toarray().tolist() == [[0, 0], [0, 0], [0, 1]]
 
 
+def test_listed_numerals_that_are_not_their_own_places():
+    rows = ArffRows("f", [Attribute("a", "nominal", ("1", "2", "3"), 1), Attribute("b", "nominal", ("1", "0"), 2)])
+    codes, _, _ = rows.read([(3, "2,0"), (4, "1,1"), (5, "{0 3,1 0}")])
+    assert codes.toarray().tolist() == [[1, 1], [0, 0], [2, 1]]
+
+
 @pytest.mark.parametrize(
     "row, message",
     [

@@ -47,6 +47,20 @@ def test_another_size(tmp_path):
     assert numpy.array_equal(data.images, same.images) and numpy.array_equal(data.masks, same.masks)
 
 
+def test_images_are_resized_smoothly_and_masks_to_the_nearest_pixel(tmp_path):
+    row = numpy.array([[[1, 0, 1]]], dtype=numpy.uint8)
+    path = write_npz(tmp_path, images=(90 * row)[..., None].repeat(3, axis=3), masks=row)
+    data = read_masked_images(path, (1, 1))
+    # The weights of the three pixels are as 2 to 3 to 2: 4/7 of 90.
+    assert data.images.ravel().tolist() == [51, 51, 51] and data.masks.tolist() == [[[0]]]
+
+
+def test_hidden_files_of_a_folder_are_left_out(tmp_path):
+    folder = write_folder(tmp_path / "d")
+    (tmp_path / "d" / "images" / "._0.png").write_text("as macOS writes beside a file")
+    assert len(read_masked_images(folder).images) == 3
+
+
 @pytest.mark.parametrize(
     "more, message",
     [
@@ -298,6 +312,9 @@ def test_kinds_of_masks(tmp_path):
     soft[4, 5] = 128
     with pytest.raises(ConfigurationError, match="the mask has the value 128 at row 4, column 5; a mask is 0 and 1"):
         read_mask(save(soft, tmp_path / "soft.png"))
+    # Nothing but 0 and 2: it may be the number of a class.
+    with pytest.raises(ConfigurationError, match="the mask has the value 2 at row"):
+        read_mask(save(mask * 2, tmp_path / "twos.png"))
     with pytest.raises(ConfigurationError, match="a mask of the kind 'RGB'"):
         read_mask(save(arrays()["images"][0], tmp_path / "colour.png"))
 

@@ -154,6 +154,8 @@ def test_root(tmp_path):
     assert data.label_names == ["root", "01", "01/02", "05"]
     assert data.labels.toarray().tolist() == [[True, True, True, False], [True, False, False, True]]
     assert data.taxonomy.ancestors("01/02") == ["root", "01"] and data.taxonomy.ancestors("05") == ["root"]
+    # The root is the parent only of the labels that have no other.
+    assert data.taxonomy.edges == [(0, 1), (0, 3), (1, 2)]
     with pytest.raises(ConfigurationError, match="dataset_reader.root: '05' is the name of a label"):
         MultilabelReader(root="05").load(str(path))
 

@@ -54,6 +54,16 @@ def test_crops_are_parts_of_their_image_with_its_mask(tmp_path):
     assert set(tops.tolist()) == set(range(5)) and set(lefts.tolist()) == set(range(8))
 
 
+@pytest.mark.parametrize("settings", [{"crop": 4}, {"mirror": True}])
+def test_what_is_drawn_for_an_image_does_not_depend_on_its_batch(tmp_path, settings):
+    images = []
+    for size in (1, 5):
+        torch.manual_seed(0)
+        batches = list(loader(write_npz(tmp_path), batch_size=size, **settings))
+        images.append(torch.cat([batch["image"] for batch in batches]))
+    assert torch.equal(*images)
+
+
 def test_what_is_drawn_follows_torchs_generator(tmp_path):
     path = write_npz(tmp_path)
 

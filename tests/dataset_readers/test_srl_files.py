@@ -145,6 +145,7 @@ ROW = "doc 0 0 go X * go 01 - - * (V*) -"
         ([ROW, ROW + " -"], 2, "found 14 columns where the first row of the sentence has 13"),
         ([ROW, ROW[:-2]], 2, "found 12 columns where the first row of the sentence has 13"),
         (["go V"], 1, "found 2 columns where CoNLL-2012 has at least 12"),
+        ([ROW, "# a remark"], 2, "found 3 columns where CoNLL-2012 has at least 12"),
         ([ROW.replace("(V*)", "(V*"), ROW.replace("(V*)", "*")], 1, "V span of column 11 is never closed"),
         ([ROW, ROW.replace("(V*)", "*)")], 2, "closes a span that was not opened"),
         ([ROW.replace("(V*)", "(V*"), ROW.replace("(V*)", "(ARG0*)")], 2, "inside the V span of line 3"),

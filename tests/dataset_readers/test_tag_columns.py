@@ -95,6 +95,18 @@ def test_conll_u_as_it_is_published(tmp_path, name, options):
     assert first.lines == [4, 5, 6, 8] and second.words == ["No"] and second.lines == [11]
 
 
+def test_a_packed_conllu_file_has_ids_too(tmp_path):
+    path = write(tmp_path / "dev.conllu.gz", gzip.compress(CONLL_U.encode()))
+    first, _ = TagColumns(1, 3).read(path)
+    assert first.words == ["Do", "n't", "you", "#"]
+
+
+def test_where_the_ids_are_not_first_a_line_may_begin_with_a_number_sign(tmp_path):
+    path = write(tmp_path / "x", "#you 1 N\nsing 2 V\n")
+    (sentence,) = TagColumns(0, 2, id_column=1).read(path)
+    assert sentence.words == ["#you", "sing"]
+
+
 def test_columns_with_names_but_no_ids_in_a_conllu_file(tmp_path):
     path = write(tmp_path / "slim.conllu", "# a remark\n4.1\tNUM\n")
     (sentence,) = TagColumns(0, 1, columns=["form", "upos"], comment="# ").read(path)

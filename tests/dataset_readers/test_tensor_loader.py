@@ -1,3 +1,5 @@
+import itertools
+
 import numpy
 import pytest
 import torch
@@ -57,6 +59,26 @@ def test_a_new_order_each_epoch_from_torchs_generator():
     assert sorted(sum(first, [])) == sorted(sum(second, [])) == [2 * i for i in range(50)]
     torch.manual_seed(0)
     assert first_column(loader) == first
+
+
+class Counted(TensorTable):
+    """Rows that hold the number of their pass."""
+
+    passes = itertools.count(1)
+
+    def start_pass(self):
+        self.number = next(self.passes)
+
+    def batch(self, rows):
+        return {"x": torch.full((len(rows), 1), self.number)}
+
+
+def test_passes_at_the_same_time_keep_what_each_has_drawn():
+    reader = Reader(4)
+    reader.read_table = lambda path: Counted({"x": reader.matrix}, {}, ["f:0", "f:1", "f:2", "f:3"])
+    loader = TensorLoader(reader, "f", batch_size=2)
+    pairs = [(one["x"].tolist(), other["x"].tolist()) for one, other in zip(loader, loader)]
+    assert pairs == [([[1], [1]], [[2], [2]])] * 2
 
 
 @pytest.mark.parametrize("dense_bytes", [2**30, 0])

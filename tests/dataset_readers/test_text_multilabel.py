@@ -79,6 +79,13 @@ def test_tsv_with_names_and_with_numbers(tmp_path):
     assert found(TextMultilabelReader(labels=labels, format="tsv"), names) == texts
 
 
+def test_the_file_of_topics_that_is_named(tmp_path):
+    texts = write(tmp_path, "a.dat", ".I 7\n.W\nred kite\n")
+    write(tmp_path, "rcv1-v2.topics.qrels", "water 7 1\n")
+    topics = write(tmp_path, "elsewhere", "toy 7 1\n")
+    assert found(TextMultilabelReader(topics=topics), texts) == [("red kite", ["toy"])]
+
+
 def test_ancestors(path, tmp_path):
     taxonomy = write(tmp_path, "t.tsv", "Root\tthing\tstuff\nthing\ttoy\nstuff\tliquid\nliquid\twater\n")
     closed = found(TextMultilabelReader(taxonomy=taxonomy, ancestors=True), path)
@@ -138,14 +145,15 @@ def test_one_text_with_an_unknown_label_is_told_of_the_label(path, tmp_path):
 
 def test_parts_of_a_file_are_apart_and_make_it_whole(tmp_path):
     lines = [json.dumps({"text": f"w{i}", "labels": ["x"]}) for i in range(500)]
-    for first, last in ((0, 200), (200, 500)):
+    # 4 does not divide the number of the first file's texts: the count goes on in the second.
+    for first, last in ((0, 201), (201, 500)):
         write(tmp_path, f"p{first}.jsonl", "\n".join(lines[first:last]) + "\n")
     reader = TextMultilabelReader(valid_every=4)
     train, valid = (found(reader, f"{tmp_path}/p*.jsonl#{part}") for part in ("train", "valid"))
     assert [text for text, _ in valid] == [f"w{i}" for i in range(0, 500, 4)]
     both = {text for text, _ in train} | {text for text, _ in valid}
     assert len(train) + len(valid) == len(both) == 500
-    assert found(reader, f"{tmp_path}/p0.jsonl") == found(reader, f"{tmp_path}/p*.jsonl")[:200]
+    assert found(reader, f"{tmp_path}/p0.jsonl") == found(reader, f"{tmp_path}/p*.jsonl")[:201]
 
 
 def test_long_texts_are_cut_and_told(path, caplog):

@@ -37,3 +37,9 @@ def test_different_draws_of_the_same_code_stay_apart(monkeypatch):
     chosen, log_count = merge_equal(torch.tensor([[[1, 2], [2, 1], [1, 2]]]))
     assert tried == [0, 1]
     assert sorted(log_count.exp()[0].tolist()) == [1, 2] and chosen.shape == (1, 2)
+
+
+def test_draws_that_differ_in_their_highest_bits_alone_stay_apart():
+    top = -(2**63)
+    chosen, log_count = merge_equal(torch.tensor([[[top, top], [0, 0], [top, top]]]))
+    assert sorted(log_count.exp()[0].tolist()) == [1, 2] and chosen.shape == (1, 2)

@@ -28,6 +28,14 @@ def test_labels_are_those_of_the_task_net(decision, thresholds):
         assert [entry["probability"] for entry in record["top"]] == pytest.approx([p for p, _ in best], abs=1e-6)
 
 
+def test_labels_of_equal_probability_are_in_the_order_of_the_vocabulary():
+    made = predictor(top_k=3)
+    equal = torch.full((1, 3), 0.75)
+    made._model.forward = lambda features: {"probabilities": equal, "predicted": equal > 0.5}
+    record = made.predict([1, 2, 3])
+    assert list(record["labels"]) == [entry["label"] for entry in record["top"]] == LABELS
+
+
 def test_energies_are_those_of_the_predicted_labels():
     made = predictor(energy=True, decision="tuned")
     plain = MultilabelPredictor(made._model, MultilabelReader())
@@ -40,7 +48,7 @@ def test_energies_are_those_of_the_predicted_labels():
             energy = loss_net(loss_net.encode(inputs, made._model.task_net(inputs)[1], None), labels).item()
         assert record["energy"] == pytest.approx(energy, abs=1e-5)
         # Two predictors of one model do not affect each other.
-        assert list(plain.predict(row)) == ["labels"]
+        assert list(plain.predict(row)) == ["labels"] and not made._model.with_energy
         assert list(plain.predict(row)["labels"]) == by_hand(made._model, [row])[1][0]
 
 

@@ -45,6 +45,11 @@ def test_the_model_finds_the_predicates_it_was_trained_on(predictor, sentences):
     assert (found[0], found[1], found[3]) == ([3, 8], [], [1, 5, 8])
 
 
+def test_a_word_of_just_the_threshold_is_a_predicate(predictor, sentences, monkeypatch):
+    monkeypatch.setattr(predictor._model, "predicate_logits", lambda hidden: torch.zeros(hidden.shape[:2]))
+    assert ModelPredicateFinder(predictor._model, -1, 0.5).find(sentences[1:2]) == [[0, 1]]
+
+
 @pytest.fixture
 def spacy_model(tmp_path):
     """A spaCy model that tags parts of speech by a list of words, so that no model is downloaded."""

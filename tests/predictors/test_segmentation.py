@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import numpy
@@ -9,6 +10,7 @@ from PIL import Image
 
 from seal.dataset_readers.segmentation import SegmentationReader, as_input
 from seal.predictors import SegmentationPredictor
+from seal.predictors.segmentation import Picture
 from seal.samplers import GradientBasedInference
 from tests.multilabel import model as multilabel_model
 from tests.segmentation import arrays, model, seal_parts, write_npz
@@ -83,6 +85,44 @@ def test_images_of_several_sizes(tmp_path):
     # Images are resized to one size; each mask has the size of its image.
     resized = predictor(SegmentationReader(resize=8), folder=str(tmp_path / "out")).predict(paths[0])
     assert Image.open(resized["mask_file"]).size == (12, 10) and resized["size"] == [12, 10]
+
+
+def test_equal_names_are_numbered_in_the_order_of_the_input(tmp_path):
+    paths = []
+    for name, size in (("a", (12, 10)), ("b", (9, 8)), ("c", (12, 10))):
+        (tmp_path / name).mkdir()
+        paths.append(str(tmp_path / name / "p.png"))
+        Image.fromarray(arrays()["images"][0]).resize(size).save(paths[-1])
+    records = predictor(folder=str(tmp_path / "out")).predict_batch_json([{"image": path} for path in paths])
+    names = [Path(record["mask_file"]).name for record in records]
+    assert names == ["p.mask.png", "p.2.mask.png", "p.3.mask.png"]
+
+
+def test_an_archive_is_read_again_when_it_has_changed(tmp_path):
+    path, ours = write_npz(tmp_path), predictor()
+    before = ours.predict_json({"images": path, "row": 0})
+    write_npz(tmp_path, images=arrays(height=9, width=8)["images"])
+    os.utime(path, (0, 0))
+    after = ours.predict_json({"images": path, "row": 0})
+    assert before["size"] == [12, 10] and after["size"] == [8, 9]
+
+
+def test_a_mask_in_another_size_has_its_pixels_where_the_models_pixels_are():
+    ours = predictor(SegmentationReader(resize=8))
+    columns = torch.tensor([0.3, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95])
+    ours._model.forward = lambda image: {"probabilities": columns.expand(1, 8, 8)}
+    pixels = numpy.zeros((16, 16, 3), dtype=numpy.uint8)
+    record = ours.records([Picture("x", pixels, torch.zeros(3, 8, 8))])[0]
+    # The second column of 16 has its centre a quarter of the way from that of the first of 8 to that of the second:
+    # there the probability is 0.4625. The third has 0.7875.
+    assert record["box"] == [2, 0, 15, 15]
+
+
+def test_a_pixel_of_probability_a_half_is_foreground():
+    ours = predictor()
+    ours._model.forward = lambda image: {"probabilities": torch.full((1, 8, 8), 0.5)}
+    pixels = numpy.zeros((8, 8, 3), dtype=numpy.uint8)
+    assert ours.records([Picture("x", pixels, torch.zeros(3, 8, 8))])[0]["foreground"] == 1
 
 
 def test_a_reader_that_resizes_leaves_masks_the_size_of_their_images(tmp_path):

@@ -32,8 +32,8 @@ INPUTS = [
 
 def assert_same(found, expected):
     """Checks that records are equal, except for rounding in probabilities and energies."""
-    assert [(r["words"], r["offsets"], len(r["frames"])) for r in found] == [
-        (r["words"], r["offsets"], len(r["frames"])) for r in expected
+    assert [{**record, "frames": len(record["frames"])} for record in found] == [
+        {**record, "frames": len(record["frames"])} for record in expected
     ]
     for left, right in zip(frames_of(found), frames_of(expected)):
         assert left.keys() == right.keys()

@@ -46,6 +46,13 @@ def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
     return TaggingPredictor(model, reader, **settings)
 
 
+def test_rounding_makes_no_probability_larger_than_1():
+    made = predictor_of()
+    run = made._model.forward_on_instances
+    made._model.forward_on_instances = lambda batch: [{**output, "log_prob": 1e-6} for output in run(batch)]
+    assert made.predict("Rose sells ginger!")["probability"] == 1
+
+
 def test_a_sentence():
     record = predictor_of().predict("Rose sells  ginger!")
     assert record["words"] == WORDS and record["offsets"] == [[0, 4], [5, 10], [12, 18], [18, 19]]

@@ -26,9 +26,9 @@ def found(name, text):
     [
         ("first_words", "A . Miller and B . Stone", "A . Miller"),
         ("initial", "A. Miller , B . Stone and Carl in A vault", "A. B"),
-        ("year", "12 1991 (1987) 1987a 1991-1993 19 3001 1850,", "1991 (1987) 1987a 1850,"),
+        ("year", "12 1991 (1987) 1987a 1991-1993 19 2101 3001 1850,", "1991 (1987) 1987a 1850,"),
         ("month", "May may Jan. Monday", "May may Jan."),
-        ("pages", "pp . 12-24 , pages 7--9 1991 p", "pp 12-24 pages 7--9"),
+        ("pages", "pp . 12-24 , pages 7--9 5–8. 1991 p", "pp 12-24 pages 7--9 5–8."),
         ("volume", "7 (2) 14(3) (1987) Vol. No 3", "(2) 14(3) Vol. No"),
         ("booktitle", "Rooms . In Proc. of a Conference held in Workshop W", "In Proc. Conference Workshop"),
         ("journal", "IEEE Trans. of the Journal , letters", "Trans. Journal letters"),
@@ -39,11 +39,15 @@ def found(name, text):
         ("location", "New York , CA , USA", "York CA USA"),
         ("note", "to appear , submitted", "appear submitted"),
         ("quoted", "A . Hill `` Old locks , '' 1991 and '' more", "`` Old locks , ''"),
-        ("small_word", "of quiet rooms And x9bcd half-way", "quiet rooms"),
+        ("small_word", "of the quiet rooms And x9bcd half-way", "quiet rooms"),
     ],
 )
 def test_what_a_rule_of_words_finds(name, text, expected):
     assert found(name, text) == expected.split()
+
+
+def test_a_title_may_have_curved_quotation_marks():
+    assert found("quoted", "A . Hill “ Old locks , ” 1991") == "“ Old locks , ”".split()
 
 
 def test_every_rule_of_words_is_tried():

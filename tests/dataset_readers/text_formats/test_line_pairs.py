@@ -16,6 +16,12 @@ def test_lines_of_both_files_belong_together(tmp_path):
     assert found == [("we study graphs", ["cs.it", "math.it"], f"{path}:1"), ("we prove it", [], f"{path}:2")]
 
 
+def test_all_that_follows_in_a_name_is_that_of_the_labels(tmp_path):
+    for name, content in (("text_train_a", "x\n"), ("label_train_a", "right\n"), ("label_a", "wrong\n")):
+        (tmp_path / name).write_text(content)
+    assert [text.labels for text in read_line_pairs(str(tmp_path / "text_train_a"))] == [["right"]]
+
+
 @pytest.mark.parametrize(
     "texts, labels, message",
     [

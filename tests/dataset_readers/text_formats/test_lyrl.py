@@ -24,6 +24,12 @@ def test_documents_and_their_topics(tmp_path):
         list(read_lyrl(path))
 
 
+def test_a_folder_with_brackets_in_its_name(tmp_path):
+    folder = tmp_path / "rcv1 [2004]"
+    folder.mkdir()
+    assert [text.labels for text in read_lyrl(write(folder))] == [["E11", "ECAT"], ["M13"]]
+
+
 def test_a_topic_that_was_judged_not_to_be_the_documents(tmp_path):
     first, second = read_lyrl(write(tmp_path, topics="E11 2286 0\nECAT 2286 1\nM13 2287 1\nE11 2287 0\n"))
     assert first.labels == ["ECAT"] and second.labels == ["M13"]
