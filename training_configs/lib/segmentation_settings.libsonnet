@@ -44,7 +44,7 @@ local default = {
 local methods = {
   // Inference takes as long, for each crop, as many passes of a task-net. Its steps are long, since shorter ones end
   // far from the energy's minimum.
-  dvn: { crops_per_side: 2, epochs: 100, anchors: true, inference_steps: 20, step_size: 20.0 },
+  dvn: { crops_per_side: 2, epochs: 150, anchors: true, inference_steps: 20, step_size: 20.0 },
   // The weight is large because the energies are a few units in size, while cross-entropy is a hundred nats.
   regression: { energy_weight: 10 },
   regression_anchored: { energy_weight: 10, anchors: true },
