@@ -39,6 +39,9 @@ _WEIGHTING = {
     ("allennlp.training.util", "evaluate"): 'config key "batch_weight_key"',
 }
 
+# Names of functions that a constructor's error passes: the constructor, and comprehensions and checks in it.
+_IN_CONSTRUCTORS = re.compile(r"__init__|<listcomp>|_?check_\w+")
+
 # The function of AllenNLP that builds a part of a config.
 _BUILDS = ("allennlp.common.from_params", "from_params")
 
@@ -77,9 +80,8 @@ def _place(frames: Frames) -> str:
 def _constructed_place(frames: Frames) -> str:
     """The key of the part of a config whose constructor raised the error; empty where no constructor did."""
     frames = list(frames)
-    # All frames that the error passed before `from_params` must be of constructors, or of comprehensions and checks in
-    # them.
-    while frames and frames[-1][1].lstrip("_").startswith(("init__", "check_", "<listcomp>")):
+    # All frames that the error passed before `from_params` must be of constructors.
+    while frames and _IN_CONSTRUCTORS.fullmatch(frames[-1][1]):
         frames.pop()
     return _place(frames) if frames and frames[-1][:2] == _BUILDS else ""
 

@@ -1,6 +1,7 @@
 """Checks of settings, with one form of message for all of them."""
 
 import math
+from operator import ge, gt, le, lt
 from typing import Any, Collection, List, Optional
 
 from allennlp.common.checks import ConfigurationError
@@ -35,22 +36,13 @@ def check_range(
     """
     if value is None:
         return
-    inside = math.isfinite(value)
-    limits: List[str] = [] if inside else ["finite"]
-    if least is not None:
-        limits.append(f"at least {least}")
-        inside = inside and value >= least
-    if above is not None:
-        limits.append(f"above {above}")
-        inside = inside and value > above
-    if most is not None:
-        limits.append(f"at most {most}")
-        inside = inside and value <= most
-    if below is not None:
-        limits.append(f"below {below}")
-        inside = inside and value < below
-    if not inside:
-        raise ConfigurationError(f"{key} must be {_listed(limits, 'and')}, found {value}.")
+    ends = (("at least", least, ge), ("above", above, gt), ("at most", most, le), ("below", below, lt))
+    limits = [(name, end, holds) for name, end, holds in ends if end is not None]
+    finite = math.isfinite(value)
+    if not finite or not all(holds(value, end) for _, end, holds in limits):
+        wanted = [] if finite else ["finite"]
+        wanted += [f"{name} {end}" for name, end, _ in limits]
+        raise ConfigurationError(f"{key} must be {_listed(wanted, 'and')}, found {value}.")
 
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:

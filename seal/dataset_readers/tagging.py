@@ -12,6 +12,7 @@ from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.paths import not_empty
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
+from seal.common.tag_transitions import DECODED
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
@@ -106,7 +107,7 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(
                     "dataset_reader.target_encoding: set 'encoding' too, which is that of the file."
                 )
-            check_choice("dataset_reader.target_encoding", target_encoding, ("BIO", "BIOES", None))
+            check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
         check_range("dataset_reader.labelled", labelled, least=0)
         check_valid_every(valid_every)
         for name, indexer in self._token_indexers.items():

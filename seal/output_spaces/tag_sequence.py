@@ -6,6 +6,7 @@ from allennlp.data import Vocabulary
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float
+from seal.common.setting_checks import check_choice
 from seal.common.tag_transitions import DECODED, tag_transitions
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
@@ -58,13 +59,12 @@ class TagSequence(OutputSpace):
                 "dataset reader gives its tags."
             )
         self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]
+        check_choice("output_space.encoding", encoding, (*DECODED, None))
         transitions = starts = ends = None
         if encoding in DECODED:
             legal = tag_transitions(self.labels, encoding)
             if constrained:
                 transitions, starts, ends = map(penalty, legal)
-        elif encoding is not None:
-            raise ConfigurationError(f"output_space.encoding: 'BIO', 'BIOES' or null, not '{encoding}'.")
         self.encoding = encoding
         # Not saved: they follow from the vocabulary.
         self.register_buffer("_transitions", transitions, persistent=False)

@@ -11,6 +11,7 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.module_modes import without_dropout
+from seal.common.setting_checks import check_range
 from seal.models import SealModel, TaskState
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
@@ -25,7 +26,6 @@ from seal.training.replicas import ReplicaAccelerator, average_gradients
 from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import (
     check_device,
-    check_grad_clipping,
     check_max_tokens,
     check_no_grad,
     check_validation_metric,
@@ -313,7 +313,7 @@ class AlternatingTrainer(PhasedTrainer):
             )
         check_device(cuda_device)
         cpu_autocast = use_amp and trains_on_cpu(cuda_device)
-        check_grad_clipping(grad_clipping)
+        check_range("trainer.grad_clipping", grad_clipping, above=0)
         check_no_grad(model, no_grad)
         check_max_tokens(model, data_loader, "dataset_reader")
         if validation_data_loader is not None:

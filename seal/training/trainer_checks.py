@@ -10,7 +10,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device
 from allennlp.data import DataLoader
 
-from seal.common.setting_checks import check_range
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.models import SealModel, TextMultilabelModel
 from seal.training.phases import Phases
@@ -72,10 +71,6 @@ def check_max_tokens(model: SealModel, loader: DataLoader, key: str) -> None:
         raise ConfigurationError(
             f"{key}.max_tokens: {found} pieces, and the transformer takes {positions}; set it to {positions} or less."
         )
-
-
-def check_grad_clipping(limit: Optional[float]) -> None:
-    check_range("trainer.grad_clipping", limit, above=0)
 
 
 def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:

@@ -147,9 +147,12 @@ def test_max_instances_takes_the_first(tmp_path):
     "options, message",
     [
         ({"max_words": 0}, "dataset_reader.max_words must be at least 1, found 0"),
-        ({"encoding": "IOB2"}, "encoding must be 'IOB1', 'BIO' or 'BIOES', found 'IOB2'"),
+        ({"encoding": "IOB2"}, "dataset_reader.encoding must be 'IOB1', 'BIO' or 'BIOES', found 'IOB2'"),
         ({"target_encoding": "BIOES"}, "dataset_reader.target_encoding: set 'encoding' too"),
-        ({"encoding": "BIO", "target_encoding": "IOB1"}, "target_encoding must be 'BIO', 'BIOES' or null, found"),
+        (
+            {"encoding": "BIO", "target_encoding": "IOB1"},
+            "dataset_reader.target_encoding must be 'BIO', 'BIOES' or null, found 'IOB1'",
+        ),
         ({"feature_columns": {"tags": 1}}, "dataset_reader.feature_columns: 'tags' is taken by another field"),
         ({"separator": "comma"}, "dataset_reader.separator"),
     ],

@@ -165,7 +165,8 @@ def test_float32_agrees_with_float64():
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.5])
 def test_a_dropout_that_is_no_share(dropout):
-    with pytest.raises(ConfigurationError, match=f"dropout of 'self_attention' must be .*, found {dropout}"):
+    told = f"dropout of 'self_attention' must be at least 0 and at most 1, found {dropout}"
+    with pytest.raises(ConfigurationError, match=told):
         energy_of(dropout=dropout)
 
 

@@ -159,7 +159,10 @@ def test_from_params():
     [
         ({"space": "sphere"}, "gradient_based_inference: space must be 'clip' or 'logit', found 'sphere'"),
         ({"start": "one"}, "gradient_based_inference: start must be"),
-        ({"optimizer": "lbfgs"}, "gradient_based_inference: optimizer must be 'sgd', 'adam', .*, found 'lbfgs'"),
+        (
+            {"optimizer": "lbfgs"},
+            "gradient_based_inference: optimizer must be 'sgd', 'adam', 'adamw', .*, found 'lbfgs'",
+        ),
         ({"objective": "score"}, "gradient_based_inference: objective must be"),
         ({"keep": "all"}, "gradient_based_inference: keep must be"),
         ({"num_steps": 0}, "num_steps"),
