@@ -1,5 +1,5 @@
 """
-The patches of `seal/command_line.py`. The sentences for wrong options are tested in `tests/test_user_errors.py`.
+The patches of `seal/command_line.py`. The sentences for wrong options are tested in `tests/user_errors`.
 """
 
 import io

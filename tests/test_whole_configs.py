@@ -1,4 +1,4 @@
-"""Checks of whole configs, called through AllenNLP's functions; test_user_errors.py tests the sentences of commands."""
+"""Checks of whole configs, called through AllenNLP's functions; `tests/user_errors` tests the sentences of commands."""
 
 import json
 

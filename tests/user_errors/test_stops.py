@@ -1,0 +1,99 @@
+"""A run that is stopped by Control-C or a signal: its exit status, and how it is continued."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.train import train_model_from_file
+from allennlp.common.util import SigTermReceived
+from allennlp.training import TrainerCallback
+
+from seal import error_sentences
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Waiting(TrainerCallback):
+    """Tells by a file that training has begun, and waits for a signal."""
+
+    def on_batch(self, trainer, *args, **kwargs) -> None:
+        Path(trainer._serialization_dir, "begun").touch()
+        time.sleep(60)
+
+
+TrainerCallback.register("waiting", exist_ok=True)(Waiting)
+
+
+@pytest.mark.parametrize(
+    "number, status, devices",
+    [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, None), (signal.SIGTERM, 143, [-1, -1])],
+)
+def test_a_run_that_is_stopped(config, tmp_path, number, status, devices):
+    run = tmp_path / "run"
+    overrides = {"trainer.callbacks": ["waiting"]}
+    if devices is not None:
+        overrides["distributed"] = {"cuda_devices": devices}
+    more = ("--include-package", "tests.user_errors.test_stops", "-o", json.dumps(overrides))
+    command = [sys.executable, "-m", "allennlp", "train", config, "-s", str(run), *more]
+    # A shell's background job ignores Control-C, and so would its children.
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    end = time.monotonic() + 200
+    while not (run / "begun").exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    process.send_signal(number)
+    told = process.communicate(timeout=50)[1]
+    assert process.returncode == status
+    # It follows a progress bar; Python adds a warning about the semaphores of several processes.
+    assert "stopped; the same command with --recover continues the run\n" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({}, "stopped; the same command with --recover continues the run"),
+        ({"recover": True}, "stopped; the same command continues the run"),
+        ({"force": True}, "stopped; the same command with --recover in the place of --force continues the run"),
+        ({"dry_run": True}, "stopped"),
+    ],
+)
+def test_what_is_told_of_a_run_that_is_stopped(config, tmp_path, monkeypatch, given, told):
+    from allennlp.commands import train
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    run = str(tmp_path / "run")
+    if "recover" in given:
+        train_model_from_file(config, run)
+    monkeypatch.setattr(train, "_train_worker", stop)
+    with pytest.raises(KeyboardInterrupt) as error:
+        train_model_from_file(config, run, **given)
+    assert error_sentences.describe_stop(error.value) == told
+
+
+@pytest.mark.parametrize("error, status", [(KeyboardInterrupt(), 130), (SigTermReceived(), 143)])
+def test_another_command_that_is_stopped(command, archive, monkeypatch, capsys, error, status):
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr("allennlp.commands.predict._get_predictor", stop)
+    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", str(archive), "x"])
+    with pytest.raises(type(error)) as raised:
+        main(prog="allennlp")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        sys.excepthook(raised.type, raised.value, raised.tb)
+    assert ended.value.code == status and capsys.readouterr().err == "stopped\n"
