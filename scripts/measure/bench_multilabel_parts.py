@@ -2,7 +2,7 @@
 
 import copy
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy
 import torch
@@ -20,8 +20,23 @@ from seal.dataset_readers.tensor_loader import TensorLoader
 
 BATCH_SIZE = 32
 BASELINE = "cross_entropy"
-# Measured beside the library's methods: a method with other settings.
-VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {"nce_100": ("nce", {"num_samples": 100})}
+
+
+class Variant(NamedTuple):
+    """A method of the library, measured with other settings, or with other keys of the trainer's config."""
+
+    method: str
+    settings: Dict[str, Any] = {}
+    trainer: Dict[str, Any] = {}
+
+
+REUSE = {"reuse_features": True}
+VARIANTS = {
+    "nce_100": Variant("nce", settings={"num_samples": 100}),
+    "regression_reused": Variant("regression", trainer=REUSE),
+    "nce_reused": Variant("nce", trainer=REUSE),
+    "nce_100_reused": Variant("nce", settings={"num_samples": 100}, trainer=REUSE),
+}
 METHODS: List[str] = [BASELINE] + [
     name for name in library_value("multilabel.libsonnet", "lib.methods") if name != BASELINE
 ] + list(VARIANTS)
@@ -40,8 +55,10 @@ LAST_PHASE = {
 
 def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     """The config of `training_configs/lib`; data paths from the repository."""
-    method, more = VARIANTS.get(method, (method, {}))
-    config = experiment_of("multilabel.libsonnet", dataset, method, {**more, **(settings or {})})
+    variant = VARIANTS.get(method, Variant(method))
+    changes = {**variant.settings, **(settings or {})}
+    config = experiment_of("multilabel.libsonnet", dataset, variant.method, changes)
+    config["trainer"].update(variant.trainer)
     reader = config["dataset_reader"]
     for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):
         if holder.get(key):

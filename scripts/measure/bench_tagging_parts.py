@@ -14,7 +14,11 @@ from scripts.measure.suites.tagging import METHODS as GROUPS
 from scripts.measure.suites.tagging import WITH_ENERGY
 
 BASELINE = "cross_entropy"
-METHODS: List[str] = [name for members in GROUPS.values() for name in members if name not in WITH_ENERGY]
+# After a method's name: with `trainer.reuse_features`.
+REUSED = "_reused"
+METHODS: List[str] = [name for members in GROUPS.values() for name in members if name not in WITH_ENERGY] + [
+    f"{name}{REUSED}" for name in ("compound_shared", "compound_stacked", "nce")
+]
 # The sizes of Twitter's parts of speech; its 1176 words are those that occur at least twice. The data are random: the
 # time of a step does not depend on what they mean.
 TAGS, WORDS = 25, 1176
@@ -54,11 +58,15 @@ def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
     source = f"""
         local tagging = lib;
         tagging.experiment(
-          data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(), method=tagging.method.{method}(),
+          data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(),
+          method=tagging.method.{method.removesuffix(REUSED)}(),
           training=tagging.training.twitter_pos {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
           energies={ENERGIES[energies]},
         )"""
-    return library_value("tagging.libsonnet", source)
+    config = library_value("tagging.libsonnet", source)
+    if method.endswith(REUSED):
+        config["trainer"]["reuse_features"] = True
+    return config
 
 
 def build_model(config: Dict[str, Any]) -> Model:

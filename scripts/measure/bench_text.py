@@ -41,11 +41,14 @@ class Measured(NamedTuple):
         takes less memory.
     mixed : `bool`
         Mixed precision.
+    reuse : `bool`
+        Whether the task-net's energy reads the features that the loss-net's update computed.
     """
 
     method: str
     parts: int = 1
     mixed: bool = False
+    reuse: bool = False
 
 
 METHODS = {
@@ -53,6 +56,7 @@ METHODS = {
     "cross_entropy_mixed": Measured("text.method.cross_entropy()", mixed=True),
     "margin": Measured("text.method.margin()"),
     "nce_20": Measured("text.method.nce(num_samples=20)"),
+    "nce_20_reused": Measured("text.method.nce(num_samples=20)", reuse=True),
     "nce_20_mixed": Measured("text.method.nce(num_samples=20)", mixed=True),
     "nce_20_shared": Measured("text.method.nce(num_samples=20, share_encoder=true)"),
     "implicit_cd": Measured("text.method.implicit_cd()"),
@@ -145,6 +149,8 @@ class TextBenchmark(Benchmark):
         model, measured = build_model(config["model"], self._vocab), METHODS[method]
         loader = SimpleDataLoader(self._instances, BATCH_SIZE // measured.parts, vocab=self._vocab)
         changes = {"num_gradient_accumulation_steps": measured.parts, "use_amp": measured.mixed}
+        if measured.reuse:
+            changes["reuse_features"] = True
         return build_trainer(config["trainer"], model, loader, **changes)
 
     def _experiment(self, method: str) -> Dict[str, Any]:

@@ -137,13 +137,15 @@ class PartlyLabelledTaggingModel(TaggingModel):
             self.monitor("reward_target", value.mean())
         return RewardedCandidates(**vars(drawn), target=target, labelled=labelled, reward_gap=gap)
 
-    def loss_net_loss(self, state: PartlyLabelledState, candidates: Candidates) -> torch.Tensor:
+    def loss_net_loss(
+        self, state: PartlyLabelledState, candidates: Candidates, features: Optional[List[Any]] = None
+    ) -> torch.Tensor:
         if not isinstance(candidates, RewardedCandidates):
             raise ConfigurationError(
                 "trainer.through: 'relaxed' and 'soft' make new candidates, whose rewards nobody knows; take "
                 "'straight_through'."
             )
-        return super().loss_net_loss(replace(state, gold=candidates.target), candidates)
+        return super().loss_net_loss(replace(state, gold=candidates.target), candidates, features)
 
     def _terms(self, state: PartlyLabelledState, features: Optional[List[Any]]) -> LossTerms:
         terms = super()._terms(state, features)

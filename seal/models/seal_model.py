@@ -186,14 +186,21 @@ class SealModel(Model):
                 )
             )
 
-    def loss_net_loss(self, state: TaskState, candidates: Candidates) -> torch.Tensor:
+    def loss_net_loss(
+        self, state: TaskState, candidates: Candidates, features: Optional[List[Any]] = None
+    ) -> torch.Tensor:
         """
         `L_E`, the mean over the batch: a scalar with a graph into the loss-net, and into the task-net if the
         candidates have one.
+
+        # Parameters
+
+        features : optional
+            What `features` returns for this state; computed here if it is `None`.
         """
         if len(state.gold) == 0:
             return no_loss(self.loss_net_parameters())
-        features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
+        features = self.features(state) if features is None else features
         outputs = self.output_space.stack(state.gold.unsqueeze(1), candidates.outputs)
         energy = self.loss_net(features, outputs, state.mask)
         gold_energy, energy = energy[:, 0], energy[:, 1:]
@@ -204,12 +211,16 @@ class SealModel(Model):
         self.monitor("energy_gold", gold_energy.mean())
         return loss
 
-    def frozen_features(self, state: TaskState) -> List[Any]:
-        """The loss-net's features of the input, as constants."""
+    def features(self, state: TaskState) -> List[Any]:
+        """The loss-net's features of the input, one item for each of its terms, with their graph."""
         if len(state.logits) == 0:
             return []
+        return self.loss_net.encode(state.inputs, state.hidden, state.mask)
+
+    def frozen_features(self, state: TaskState) -> List[Any]:
+        """`features` as constants."""
         with without_dropout(self.loss_net), torch.no_grad():
-            return self.loss_net.encode(state.inputs, state.hidden, state.mask)
+            return self.features(state)
 
     def energy(self, state: TaskState, outputs: torch.Tensor) -> torch.Tensor:
         """
@@ -282,7 +293,7 @@ class SealModel(Model):
         if len(state.gold) == 0:
             return state.logits.new_zeros(0)
         with without_dropout(self.loss_net):
-            features = self.loss_net.encode(state.inputs, state.hidden, state.mask)
+            features = self.features(state)
             losses = self.task_loss(*self._terms(state, features))
         return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
 

@@ -28,6 +28,7 @@ from seal.training.trainer_checks import (
     check_device,
     check_max_tokens,
     check_no_grad,
+    check_reused_features,
     check_validation_metric,
     trains_on_cpu,
 )
@@ -63,6 +64,11 @@ class AlternatingTrainer(PhasedTrainer):
         the epochs in which a player that affects predictions is trained.
     first : `str`, optional (default = `"loss_net"`)
         The player that is updated first in a batch.
+    reuse_features : `bool`, optional (default = `False`)
+        Whether one pass of the loss-net's own encoder serves both players, where otherwise each has its own. If the
+        task-net is first, this changes nothing else. If the loss-net is, the task-net's energy reads features from
+        before the loss-net's last update; its terms are those after it. In both cases these features have the
+        dropout of the loss-net's encoder, if there is any.
     phases : `List[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
@@ -87,6 +93,7 @@ class AlternatingTrainer(PhasedTrainer):
         grad_norms: Dict[str, Optional[float]],
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
+        reuse_features: bool = False,
         **settings: Any,
     ) -> None:
         if num_gradient_accumulation_steps > 1:
@@ -95,6 +102,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._turns = turns
         self._grad_norms = grad_norms
         self._cpu_autocast = cpu_autocast
+        self._reuse_features = reuse_features
         self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
         self._streams["loss_net"] = self._loss_net_stream
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
@@ -134,14 +142,12 @@ class AlternatingTrainer(PhasedTrainer):
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
         group = micro_batches(batch)
         turns = self._phase_turns()
-        # Accumulation is meant to save memory, so there no graph is kept for the task-net's turn.
-        one_pass = len(group) == 1 and turns[-1] == TASK_NET
         for player in turns[:-1]:
-            self._backward(player, group, one_pass, len(group))
+            self._backward(player, group, len(group))
             self._update(player, group)
         # AllenNLP's loop backpropagates what is returned, clips and steps.
-        earlier = self._backward(turns[-1], group[:-1], one_pass, len(group))
-        return self._loss(turns[-1], group[-1], one_pass) / len(group) + earlier
+        earlier = self._backward(turns[-1], group[:-1], len(group))
+        return self._loss(turns[-1], group[-1]) / len(group) + earlier
 
     def _phase_turns(self) -> List[str]:
         """The player of each update of a batch in this phase, in order."""
@@ -151,11 +157,11 @@ class AlternatingTrainer(PhasedTrainer):
         model = self.model
         return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
 
-    def _backward(self, player: str, parts: List[MicroBatch], one_pass: bool, group_size: int) -> float:
+    def _backward(self, player: str, parts: List[MicroBatch], group_size: int) -> float:
         """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss."""
         total = 0.0
         for part in parts:
-            loss = self._loss(player, part, one_pass) / group_size
+            loss = self._loss(player, part) / group_size
             total += float(loss.detach())
             scaled = loss if self._scaler is None else self._scaler.scale(loss)
             with torch.autocast(self.cuda_device.type, enabled=False):
@@ -177,13 +183,17 @@ class AlternatingTrainer(PhasedTrainer):
         # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
         torch.clear_autocast_cache()
         loss_net = self.model.loss_net
-        if player == LOSS_NET or (loss_net is not None and loss_net.shares_encoder):
+        if player == LOSS_NET:
+            stale = not self._reuse_features
+        else:
+            stale = loss_net is not None and loss_net.shares_encoder
+        if stale:
             for part in group:
                 part.features = None
 
-    def _loss(self, player: str, part: MicroBatch, one_pass: bool) -> torch.Tensor:
+    def _loss(self, player: str, part: MicroBatch) -> torch.Tensor:
         self.optimizer.turn = player
-        loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part, one_pass)
+        loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part)
         if not torch.isfinite(loss):
             raise self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
         return loss
@@ -193,7 +203,11 @@ class AlternatingTrainer(PhasedTrainer):
             part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
         state = part.state
         if self._uses_energy() and part.features is None:
-            part.features = self.model.frozen_features(state)
+            if self._reuse_features and self._is_for_both(part, LOSS_NET):
+                with self._loss_net_stream.active():
+                    self._compute_features(part)
+            else:
+                part.features = self.model.frozen_features(state)
         features = part.features if self._uses_energy() else None
         if self.model.task_loss.draws:
             self._check_output(state)
@@ -201,8 +215,8 @@ class AlternatingTrainer(PhasedTrainer):
         part.state = None  # The backward pass frees its graph, and the update makes it stale.
         return loss
 
-    def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
-        if part.state is None and one_pass:
+    def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
+        if part.state is None and self._is_for_both(part, TASK_NET):
             part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
         with self._loss_net_stream.active():
             if part.state is None:
@@ -216,7 +230,19 @@ class AlternatingTrainer(PhasedTrainer):
             self._check_output(part.state)
             if part.candidates is None:
                 part.candidates = self.model.draw(part.state)
-            return self.model.loss_net_loss(part.state, part.candidates)
+            if part.features_with_graph is None:
+                self._compute_features(part)
+            features, part.features_with_graph = part.features_with_graph, None
+            return self.model.loss_net_loss(part.state, part.candidates, features)
+
+    def _is_for_both(self, part: MicroBatch, second: str) -> bool:
+        """Whether a graph of this turn may be kept for the turn of `second`, the player that is updated later."""
+        return part.alone and self._phase_turns()[-1] == second
+
+    def _compute_features(self, part: MicroBatch) -> None:
+        features = self.model.features(part.state)
+        part.features_with_graph = features
+        part.features = [None if feature is None else feature.detach() for feature in features]
 
     def _check_output(self, state: TaskState) -> None:
         """Ends training where there is nothing to draw from."""
@@ -286,6 +312,7 @@ class AlternatingTrainer(PhasedTrainer):
         task_net: Optional[Player] = None,
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
+        reuse_features: bool = False,
         phases: Optional[List[Phase]] = None,
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
@@ -304,8 +331,8 @@ class AlternatingTrainer(PhasedTrainer):
         # Raises
 
         `ConfigurationError` if the model is not one of seal's, `first` names no player, no player is to be trained,
-        the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, or a reader's `max_tokens` is
-        more than the model's transformer takes.
+        the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, there are no features to
+        reuse, or a reader's `max_tokens` is more than the model's transformer takes.
         """
         if not isinstance(model, SealModel):
             raise ConfigurationError(
@@ -321,6 +348,8 @@ class AlternatingTrainer(PhasedTrainer):
             check_validation_metric(model, validation_metric)
         phases_of_run = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
+        if reuse_features:
+            check_reused_features(model, players.turns, phases_of_run)
         if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
             raise ConfigurationError(
                 "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
@@ -349,5 +378,6 @@ class AlternatingTrainer(PhasedTrainer):
             grad_norms=players.grad_norms,
             phases=phases_of_run,
             cpu_autocast=cpu_autocast,
+            reuse_features=reuse_features,
             **settings,
         )

@@ -128,6 +128,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     ) -> "ImplicitGradientTrainer":
         """The constructor that `FromParams` calls."""
         check_through(through, "trainer.through")
+        if implicit and settings.get("reuse_features"):
+            raise ConfigurationError(
+                "trainer.reuse_features: the implicit gradient computes features of its own; leave it out."
+            )
         check_choice("trainer.products", products, PRODUCTS)
         trainer = super().from_partial_objects(
             model=model,
@@ -160,10 +164,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             warn_of_kinks(model, inner.values())
         return trainer
 
-    def _loss_net_loss(self, part: MicroBatch, one_pass: bool) -> torch.Tensor:
+    def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
         # A task-net that is not trained in this phase does not follow the loss-net.
         if not self._implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
-            return super()._loss_net_loss(part, one_pass)
+            return super()._loss_net_loss(part)
         inner = self.inner_parameters
         given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
         generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)

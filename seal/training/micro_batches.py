@@ -12,16 +12,32 @@ from seal.output_spaces import Candidates
 @dataclass
 class MicroBatch:
     """
-    A batch, and what has been computed for it and is still valid: `state` until the task-net is updated, `features`
-    until the loss-net is, `candidates` for the whole step. `state` has a graph to backpropagate through if
-    `has_graph`.
+    A batch, and what has been computed for it and is still valid.
+
+    # Parameters
+
+    batch : `TensorDict`
+    alone : `bool`, optional (default = `False`)
+        Whether it makes an update by itself. Otherwise no graph is kept from one player's turn to the other's:
+        accumulation is meant to save memory.
+    state : `TaskState`, optional
+        Until the task-net is updated. It has a graph to backpropagate through if `has_graph`.
+    candidates : `Candidates`, optional
+        For the whole step.
+    features : `List[Any]`, optional
+        The loss-net's features as constants, until the loss-net is updated or, with `reuse_features`, for the rest of
+        the step.
+    features_with_graph : `List[Any]`, optional
+        The same with their graph, for the loss-net's next loss.
     """
 
     batch: TensorDict
+    alone: bool = False
     state: Optional[TaskState] = None
     has_graph: bool = False
     candidates: Optional[Candidates] = None
     features: Optional[List[Any]] = None
+    features_with_graph: Optional[List[Any]] = None
 
 
 class BatchGroup(Dict[str, TensorDict]):
@@ -63,7 +79,8 @@ class GroupedLoader(DataLoader):
 
 def micro_batches(batch: TensorDict) -> List[MicroBatch]:
     """The batches of a group, or the one batch that is not a group."""
-    return [MicroBatch(part) for part in (batch.values() if isinstance(batch, BatchGroup) else [batch])]
+    parts = list(batch.values()) if isinstance(batch, BatchGroup) else [batch]
+    return [MicroBatch(part, alone=len(parts) == 1) for part in parts]
 
 
 def is_part_of_the_data(loader: DataLoader) -> bool:

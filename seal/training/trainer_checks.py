@@ -115,6 +115,17 @@ def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
         )
 
 
+def check_reused_features(model: SealModel, turns: List[str], phases: Phases) -> None:
+    both = [phase for phase in phases if phase.trains(TASK_NET) and phase.trains(LOSS_NET) and phase.energy]
+    if {TASK_NET, LOSS_NET} - set(turns) or not both:
+        problem = "no phase trains the loss-net and, by its energy, the task-net; leave it out"
+    elif model.loss_net.shares_encoder:
+        problem = "the loss-net shares the task-net's encoder, whose pass serves both already; leave it out"
+    else:
+        return
+    raise ConfigurationError(f"trainer.reuse_features: {problem}.")
+
+
 def check_phases(model: SealModel, phases: Phases) -> None:
     without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in phases)
     if without_energy and model.task_loss.cross_entropy_weight == 0:

@@ -44,9 +44,10 @@ def batches(trainer: Any) -> List[Dict[str, Any]]:
 
 
 class Reference:
-    def __init__(self, trainer, settings, seed: int, shared_pass: bool = True) -> None:
+    def __init__(self, trainer, settings, seed: int, shared_pass: bool = True, reuse: bool = False) -> None:
         self.model = copy.deepcopy(trainer.model).train()
-        self.seed, self.shared_pass = seed, shared_pass
+        self.seed, self.shared_pass, self.reuse = seed, shared_pass, reuse
+        self.features = self.features_with_graph = None
         self.weight = settings["model"]["task_loss"]["energy_weight"]
         self.phi = [p for n, p in self.model.named_parameters() if not n.startswith("loss_net.")]
         self.theta = list(self.model.loss_net.parameters())
@@ -83,9 +84,15 @@ class Reference:
     def energy(self, state, outputs, features):
         return self.model.loss_net(features, outputs, state.mask)
 
+    def encode(self, state) -> None:
+        self.features_with_graph = self.model.loss_net.encode(state.inputs, state.hidden, state.mask)
+        self.features = [None if feature is None else feature.detach() for feature in self.features_with_graph]
+
     def loss_net_step(self, state, drawn) -> None:
         self.seen.append("loss_net")
-        features = self.model.loss_net.encode(state.inputs, state.hidden, state.mask)
+        if self.features_with_graph is None:
+            self.encode(state)
+        features, self.features_with_graph = self.features_with_graph, None
         # A draw and gold side by side, each with log P_N summed over its real tokens; every draw counts once.
         outputs = torch.cat([state.gold.unsqueeze(1), drawn], dim=1)
         log_prob = state.logits.detach().log_softmax(-1).unsqueeze(1).expand(-1, outputs.shape[1], -1, -1)
@@ -98,6 +105,7 @@ class Reference:
         self.model.loss_net.eval()
         with torch.no_grad():
             features = self.model.loss_net.encode(state.inputs, state.hidden, state.mask)
+        features = self.features if self.reuse else features
         probabilities = state.logits.softmax(-1) * state.mask.unsqueeze(-1)
         energy = self.energy(state, probabilities.unsqueeze(1), features).mean()
         gold = torch.nn.functional.one_hot(state.gold, state.logits.shape[-1])
@@ -123,8 +131,13 @@ class Reference:
     def step(self, batch, first: str = "loss_net", n_e: int = 1, n_f: int = 1) -> None:
         state = self.task_net(batch) if first == "loss_net" and n_f and self.shared_pass else None
         if first == "task_net":
-            for _ in range(n_f):
-                self.task_net_step(self.task_net(batch))
+            for turn in range(n_f):
+                state = self.task_net(batch)
+                if self.reuse and turn == 0:
+                    with self.outside():
+                        self.encode(state)
+                self.task_net_step(state)
+            state = None
         if n_e:
             with self.outside():
                 if state is None:
@@ -181,6 +194,50 @@ def test_steps_equal_the_reference(any_frozen_loss_net, tmp_path, first, n_e, n_
     wanted = {("loss_net", True): n_f, ("task_net", True): n_f + 1, ("loss_net", False): n_f}
     assert len(passes) == len(data) * wanted[first, n_e > 0]
     assert len(energies) == len(data) * (n_e + n_f)
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+@pytest.mark.parametrize("first", ["loss_net", "task_net"])
+@pytest.mark.parametrize("n_e, n_f", [(1, 1), (3, 1), (1, 3)])
+def test_reused_features(tmp_path, first, n_e, n_f, reuse):
+    """
+    From the loss-net's last pass where it is first, or else from the task-net's turn; with dropout. A reference that
+    does not reuse them is another one.
+    """
+    settings = config(
+        batch_size=4,
+        trainer__first=first,
+        trainer__reuse_features=True,
+        trainer__loss_net__steps=n_e,
+        trainer__task_net__steps=n_f,
+        model__sampler__merge=False,
+        model__loss_net__dropout=0.3,
+    )
+    trainer = double(build(settings, tmp_path))
+    data = batches(trainer)
+    reference = Reference(trainer, settings, seed=torch.initial_seed() + 1, reuse=reuse)
+    torch.manual_seed(3)
+    with counted(trainer.model.loss_net.encoder) as passes:
+        trainer._train_epoch(0)
+    torch.manual_seed(3)
+    for batch in data:
+        reference.step(batch, first, n_e, n_f)
+    found = distance(weights(trainer.model), weights(reference.model))
+    assert found < 1e-9 if reuse else found > 1e-6
+    assert len(passes) == len(data) * n_e
+
+
+def test_reused_features_without_dropout_change_nothing_if_the_task_net_is_first(tmp_path):
+    runs = []
+    for reuse in (False, True):
+        settings = config(dropout=0.0, trainer__first="task_net", trainer__reuse_features=reuse)
+        trainer = build(settings, tmp_path / str(reuse))
+        torch.manual_seed(3)
+        with counted(trainer.model.loss_net.encoder) as passes:
+            trainer._train_epoch(0)
+        runs.append((weights(trainer.model), len(passes)))
+    assert same(runs[0][0], runs[1][0])
+    assert runs[0][1] == 2 * runs[1][1]
 
 
 def test_the_reference_can_fail(tmp_path):
@@ -572,6 +629,11 @@ def test_autocast_sees_updated_weights(tmp_path, monkeypatch):
     trainer = build(settings, tmp_path)
     model, compared = trainer.model.train(), []
 
+    def values(returned):
+        if isinstance(returned, list):
+            return [value for value in returned if value is not None]
+        return [returned if isinstance(returned, torch.Tensor) else returned.logits]
+
     def check(name):
         original = getattr(model, name)
 
@@ -579,17 +641,17 @@ def test_autocast_sees_updated_weights(tmp_path, monkeypatch):
             found = original(*args, **kwargs)
             with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
                 wanted = original(*args, **kwargs)
-            tensors = (found.logits, wanted.logits) if name == "task_state" else (found, wanted)
-            compared.append(torch.equal(*tensors))
+            compared.append(all(torch.equal(*tensors) for tensors in zip(values(found), values(wanted))))
             return found
 
         monkeypatch.setattr(model, name, checked)
 
-    for name in ("task_state", "task_net_loss", "loss_net_loss"):
+    for name in ("task_state", "features", "task_net_loss", "loss_net_loss"):
         check(name)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         trainer.training_loss(batches(trainer)[0])
-    assert compared == [True] * 6
+    # The task-net's pass and loss twice, the loss-net's loss twice, its features for each of its losses and once more.
+    assert compared == [True] * 9
 
 
 class Products(TorchDispatchMode):
@@ -764,6 +826,14 @@ def sentence(settings, folder) -> str:
         ({"trainer__loss_net__steps": 0}, "trainer.loss_net: nothing trains the loss-net that the task-net is to"),
         ({"trainer__phases": [{"train": "task_net"}]}, "set model.loss_net.pretrained_file"),
         ({"trainer__loss_net__steps": 0, "trainer__task_net__steps": 0}, "nothing would be trained"),
+        (
+            {"trainer__reuse_features": True, "share_encoder": True},
+            "trainer.reuse_features: the loss-net shares the task-net's encoder",
+        ),
+        (
+            {"trainer__reuse_features": True, "trainer__phases": [{"train": "loss_net"}]},
+            "trainer.reuse_features: no phase trains the loss-net and, by its energy, the task-net",
+        ),
         ({"trainer__no_grad": ["^loss_net"]}, "trainer.no_grad freezes every parameter of the loss_net"),
         ({"trainer__no_grad": ["embeder"]}, "trainer.no_grad: 'embeder' is found in the name of no parameter"),
         ({"trainer__no_grad": ["(head"]}, "trainer.no_grad: '(head' is not a regular expression: missing )"),

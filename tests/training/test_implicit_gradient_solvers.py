@@ -13,7 +13,7 @@ from tests.training.test_implicit_gradient_trainer import CD, build, wide
 
 
 def gradient_of(trainer, part):
-    trainer._loss(LOSS_NET, part, one_pass=False).backward()
+    trainer._loss(LOSS_NET, part).backward()
     return torch.cat([p.grad.reshape(-1) for p in trainer.parameters_of(LOSS_NET).values()])
 
 

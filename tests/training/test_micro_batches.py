@@ -54,9 +54,18 @@ def test_the_rest_is_the_loaders():
         len(GroupedLoader(Loader([], counted=False), 2))
 
 
-@pytest.mark.parametrize("first", ["loss_net", "task_net"])
-@pytest.mark.parametrize("share", [False, True])
-def test_two_batches_equal_one_of_twice_the_size(tmp_path, first, share):
+@pytest.mark.parametrize(
+    "first, share, reuse",
+    [
+        ("loss_net", False, False),
+        ("loss_net", False, True),
+        ("loss_net", True, False),
+        ("task_net", False, False),
+        ("task_net", False, True),
+        ("task_net", True, False),
+    ],
+)
+def test_two_batches_equal_one_of_twice_the_size(tmp_path, first, share, reuse):
     """The margin loss without dropout, which draws nothing. 4 frames, so that the halves weigh the same."""
     runs = []
     for size, group in ((4, 1), (2, 2), (1, 4)):
@@ -69,6 +78,7 @@ def test_two_batches_equal_one_of_twice_the_size(tmp_path, first, share):
             dataset_reader__predicate_instances=False,
             dataset_reader__max_instances=4,
             trainer__first=first,
+            trainer__reuse_features=reuse,
             trainer__num_gradient_accumulation_steps=group,
             trainer__loss_net__steps=2,
             trainer__task_net__steps=2,
