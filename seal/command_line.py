@@ -7,6 +7,7 @@ in `seal/compat.py`.
 
 import glob
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -26,6 +27,8 @@ from seal.common.text_lines import check_ending
 from seal.compat import replace_once
 from seal.config_keys import suggest
 from seal.user_errors import discard_standard_output
+
+logger = logging.getLogger(__name__)
 
 
 def keep_undecodable_input_lines() -> None:
@@ -235,6 +238,30 @@ def write_the_output_of_predict_to_its_end() -> None:
     replace_once(predict._PredictManager, "_maybe_print_to_console_and_file", _maybe_print_to_console_and_file)
 
 
+def tell_of_wrong_lines() -> None:
+    """
+    Patches: `allennlp.commands.predict._PredictManager.run`.
+
+    Symptom: seal's predictors give a wrong line a record of its error, and go on. Where the file has another format
+    than the predictor reads, all records are errors, and the command ends without a word.
+
+    Can go: when AllenNLP lets a predictor say how its input was.
+    """
+
+    def run(original, self):
+        original(self)
+        predictor = self._predictor
+        wrong = getattr(predictor, "wrong_lines", 0)
+        if wrong == 0:
+            return
+        count = f"{wrong} of {predictor.lines} lines have an error in place of a prediction"
+        all_wrong = wrong == predictor.lines
+        hint = " If the file has the format of the training data, add --use-dataset-reader." if all_wrong else ""
+        logger.warning(f"{count}; the first: {predictor.first_error}{hint}")
+
+    replace_once(predict._PredictManager, "run", run)
+
+
 def check_options_of_evaluate() -> None:
     """
     Patches: `allennlp.commands.evaluate.evaluate_from_archive`.
@@ -298,6 +325,7 @@ PATCHES = (
     check_options_of_predict,
     open_the_output_of_predict_late,
     write_the_output_of_predict_to_its_end,
+    tell_of_wrong_lines,
     check_options_of_evaluate,
     end_data_workers_quietly,
 )

@@ -16,6 +16,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import SimpleTagger
 
 import seal  # noqa: F401
+from tests.predictors.multilabel_nets import predictor
 from tests.stock_tagger import TAGGED, experiment
 
 
@@ -64,6 +65,31 @@ def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_
     assert output.read_text() == "all of it\n"
     manager.run()
     assert output.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "lines, told",
+    [
+        (['{"features": {}}', '{"features": {}}'], None),
+        # One line is an error of its form, the other of what it asks for. Predicted two at a time.
+        (
+            ['{"features": {}}', "{", '{"feature": {}}'],
+            "2 of 3 lines have an error in place of a prediction; the first: line 2 ",
+        ),
+        (["@relation r", "@data"], "2 of 2 lines have an error in place of a prediction; the first: line 1 "),
+    ],
+)
+def test_wrong_lines_are_told_at_the_end(tmp_path, caplog, lines, told):
+    path = tmp_path / "input.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    _PredictManager(predictor(), str(path), str(tmp_path / "output.jsonl"), 2, False, False).run()
+    found = [record.getMessage() for record in caplog.records if record.name == "seal.command_line"]
+    if told is None:
+        assert found == []
+    else:
+        (message,) = found
+        assert message.startswith(told)
+        assert message.endswith(" add --use-dataset-reader.") == (len(lines) == 2)
 
 
 def _handler_in_a_worker(queue):

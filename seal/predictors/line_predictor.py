@@ -59,14 +59,17 @@ class LinePredictor(Predictor):
 
     #: The keys that an object of the input may have beside `id`; `None`: any.
     keys: Optional[Tuple[str, ...]] = None
+    #: The number of lines read so far.
+    lines = 0
+    #: The number of lines whose record is an error, so far, and the first of these errors.
+    wrong_lines = 0
+    first_error: Optional[str] = None
 
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False
     ) -> None:
         super().__init__(model, dataset_reader, frozen)
         self._energy = energy
-        #: The number of lines read so far.
-        self.lines = 0
 
     def read(self, line: str) -> JsonDict:
         """The request of a line, an object; raises a `ConfigurationError` where the line is wrong."""
@@ -149,6 +152,10 @@ class LinePredictor(Predictor):
                     raise error
                 record = wrong_line(inputs[place].number, error)
             records[place].update(record)
+        for item, record in zip(inputs, records):
+            if isinstance(item, Line) and "error" in record:
+                self.wrong_lines += 1
+                self.first_error = self.first_error or record["error"]
         return records
 
     def _check_keys(self, inputs: JsonDict) -> None:

@@ -11,7 +11,7 @@ class Numbers(LinePredictor):
     keys = ("number", "unit")
 
     def __init__(self):
-        self.lines = 0
+        pass
 
     def read(self, line):
         if line.startswith("{"):
@@ -38,6 +38,8 @@ def test_a_wrong_line_is_told_with_its_number_and_the_others_go_on():
         {"error": "line 3 (blank lines not counted): 10 is too much."},
         {"number": 4, "of": 2},
     ]
+    assert (predictor.lines, predictor.wrong_lines) == (4, 2)
+    assert predictor.first_error == records[1]["error"]
 
 
 def test_every_record_has_the_id_of_its_line():
