@@ -668,13 +668,24 @@ class Products(TorchDispatchMode):
         return found
 
 
-@pytest.mark.parametrize("n_e, n_f, group", [(1, 1, 1), (3, 2, 1), (2, 1, 2)])
-def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group):
+@pytest.mark.parametrize(
+    "n_e, n_f, group, first, reuse",
+    [
+        (1, 1, 1, "loss_net", False),
+        (3, 2, 1, "loss_net", False),
+        (2, 1, 2, "loss_net", False),
+        (1, 1, 1, "loss_net", True),
+        (1, 2, 1, "task_net", True),
+    ],
+)
+def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group, first, reuse):
     metrics, types = {}, {}
     for mixed in (False, True):
         settings = config(
             trainer__use_amp=mixed,
             trainer__cuda_device=-1,
+            trainer__first=first,
+            trainer__reuse_features=reuse,
             trainer__loss_net__steps=n_e,
             trainer__task_net__steps=n_f,
             trainer__num_gradient_accumulation_steps=group,

@@ -184,8 +184,20 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
         {"data_loader": {"batch_size": 2, "shuffle": True}},
         {"trainer__use_amp": True, "trainer__cuda_device": -1},
+        {"trainer__reuse_features": True},
     ],
-    ids=["epochs", "every_3rd", "moving_average", "accumulation", "phases", "adamw", "cosine", "shuffle", "mixed"],
+    ids=[
+        "epochs",
+        "every_3rd",
+        "moving_average",
+        "accumulation",
+        "phases",
+        "adamw",
+        "cosine",
+        "shuffle",
+        "mixed",
+        "reuse",
+    ],
 )
 def test_killed_under_other_settings(tmp_path, more):
     built = settings(**more)

@@ -116,10 +116,21 @@ def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
         # 5 instances: 3 and 2.
         {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__first": "task_net"},
         {"batch_size": 2, "validation_dataset_reader__predicate_instances": False},
+        {"batch_size": 1, "trainer__reuse_features": True},
+        {"batch_size": 1, "trainer__reuse_features": True, "trainer__first": "task_net"},
         {"batch_size": 1, "trainer__type": "implicit_gradient", "model__energy_loss": {"type": "ranking"}},
         {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__type": "implicit_gradient"},
     ],
-    ids=["mixed", "accumulation", "uneven", "uneven_validation", "implicit", "uneven_implicit"],
+    ids=[
+        "mixed",
+        "accumulation",
+        "uneven",
+        "uneven_validation",
+        "reuse",
+        "reuse_task_net_first",
+        "implicit",
+        "uneven_implicit",
+    ],
 )
 def test_uneven_batches_neither_hang_nor_part_the_workers(tmp_path, more):
     settings = config(epochs=2, **more)
