@@ -64,8 +64,7 @@ def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
           energies={ENERGIES[energies]},
         )"""
     config = library_value("tagging.libsonnet", source)
-    if method.endswith(REUSED):
-        config["trainer"]["reuse_features"] = True
+    config["trainer"]["reuse_features"] = method.endswith(REUSED)
     return config
 
 

@@ -148,9 +148,11 @@ class TextBenchmark(Benchmark):
         config = self._experiment(method)
         model, measured = build_model(config["model"], self._vocab), METHODS[method]
         loader = SimpleDataLoader(self._instances, BATCH_SIZE // measured.parts, vocab=self._vocab)
-        changes = {"num_gradient_accumulation_steps": measured.parts, "use_amp": measured.mixed}
-        if measured.reuse:
-            changes["reuse_features"] = True
+        changes = {
+            "num_gradient_accumulation_steps": measured.parts,
+            "use_amp": measured.mixed,
+            "reuse_features": measured.reuse,
+        }
         return build_trainer(config["trainer"], model, loader, **changes)
 
     def _experiment(self, method: str) -> Dict[str, Any]:

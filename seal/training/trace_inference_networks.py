@@ -158,7 +158,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
             check_gold(state.gold)
             count += size
             space, mask = model.output_space, state.mask
-            features = model.loss_net.encode(state.inputs, state.hidden, mask)
+            features = model.features(state)
             first = state.logits if state.cost_augmented is None else state.cost_augmented
             outputs = [space.relax(first, mask), space.relax(state.logits, mask)]
             energies = model.loss_net(features, space.stack(*outputs, state.gold.unsqueeze(1)), mask)
