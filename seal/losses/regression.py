@@ -27,23 +27,30 @@ class RegressionLoss(EnergyLoss):
 
     Gold enters the loss only as a candidate: for that, stack the sampler `gold` with another.
 
+    The score is the target of a regression, so that it is a constant in an implicit gradient, too. As a function of the
+    task-net it would have the slope `dL/ds = E`: an energy that rightly calls the task-net's output bad would learn
+    what makes the task-net worse, since the loss at the best energy is the entropy of `s`, which is 0 at `s = 0`.
+
     # Parameters
 
     score : `Score`, optional (default = `SoftF1()`)
     reduction : `str`, optional (default = `"sum"`)
         The reduction over the candidates of an instance: `"sum"` as in the paper, or `"mean"`. A candidate drawn `n`
         times counts `n` times in both.
+    constant_score : `bool`, optional (default = `True`)
+        If not, an implicit gradient differentiates the score, as the formula of Shankar & Piratla has it.
 
     # Raises
 
     `ConfigurationError` for another reduction.
     """
 
-    def __init__(self, score: Optional[Score] = None, reduction: str = "sum") -> None:
+    def __init__(self, score: Optional[Score] = None, reduction: str = "sum", constant_score: bool = True) -> None:
         super().__init__()
         check_choice("energy_loss.reduction", reduction, ("sum", "mean"))
         self._score = score or SoftF1()
         self._reduction = reduction
+        self._constant_score = constant_score
 
     def forward(
         self,
@@ -55,6 +62,7 @@ class RegressionLoss(EnergyLoss):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         score = self._score(output_space, candidates.outputs, gold, mask)
+        score = score.detach() if self._constant_score else score
         losses = regression_loss(energy, score)
         counts = candidates.log_counts().exp()
         total = (losses * counts).sum(dim=1)

@@ -119,20 +119,26 @@ def test_a_count_stands_for_repeats_and_a_filler_for_nothing(reduction):
 
 
 def test_scores_of_label_sets():
-    """Soft F1 unless told otherwise; the gradient into the candidates is `E ds/dy`."""
+    """Soft F1 unless told otherwise. It is a constant, or the gradient into the candidates is `E ds/dy`."""
     space, gold = label_set(3), torch.tensor([[1, 0, 1]])
     outputs = torch.tensor([[[0.9, 0.2, 0.6], [0, 1, 0]]], dtype=torch.double, requires_grad=True)
     energy = torch.tensor([[0.3, -0.2]], dtype=torch.double, requires_grad=True)
     by_score = (
-        (RegressionLoss(), SoftF1(), [0.8108108108, 0]),
-        (RegressionLoss(SoftIoU()), SoftIoU(), [0.6818181818, 0]),
+        (None, SoftF1(), [0.8108108108, 0]),
+        (SoftIoU(), SoftIoU(), [0.6818181818, 0]),
     )
-    for loss, score, scores in by_score:
-        value = loss(torch.zeros(1), energy, Candidates(outputs), gold, space)
-        assert value.item() == pytest.approx(regress(energy[0].tolist(), scores)[0])
-        gradients = torch.autograd.grad(value.sum(), [energy, outputs])
-        (slope,) = torch.autograd.grad(score(space, outputs, gold).sum(), outputs)
-        assert torch.allclose(gradients[1], energy.detach().unsqueeze(2) * slope) and slope.any()
+    for given, score, scores in by_score:
+        for constant in (True, False):
+            loss = RegressionLoss(given, constant_score=constant)
+            value = loss(torch.zeros(1), energy, Candidates(outputs), gold, space)
+            assert value.item() == pytest.approx(regress(energy[0].tolist(), scores)[0])
+            gradients = torch.autograd.grad(value.sum(), [energy, outputs], allow_unused=True)
+            assert gradients[0].tolist()[0] == pytest.approx(regress(energy[0].tolist(), scores)[1])
+            if constant:
+                assert gradients[1] is None
+            else:
+                (slope,) = torch.autograd.grad(score(space, outputs, gold).sum(), outputs)
+                assert torch.allclose(gradients[1], energy.detach().unsqueeze(2) * slope) and slope.any()
 
 
 @pytest.mark.parametrize("loss", [RegressionLoss(), RegressionLoss(SoftIoU(), "mean")])
