@@ -1,7 +1,7 @@
 import contextlib
 import math
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Mapping, Optional, Tuple
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -29,7 +29,8 @@ class HypergradientReport:
         `|d L_Aux / d theta|`; 0 at a minimum, which the implicit part assumes.
     residual, steps, converged, status, curvature, products, has_problem :
         As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `has_problem` is also
-        true if there is no implicit part although one was asked for.
+        true if there is no implicit part although one was asked for, except where the outer loss is flat in the inner
+        parameters (a hinge that no example violates).
     """
 
     loss: float
@@ -130,7 +131,7 @@ def hypergradient(
     if spans is not None and reduce is not None:
         raise ConfigurationError("hypergradient: spans are each replica's own; leave them out with reduce.")
     theta, psi = both_layouts(inner, outer)
-    loss, explicit, direction = outer_gradients(outer_loss, theta, psi, reduce)
+    loss, explicit, direction, reaches_inner = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, _norm(explicit))
     change: Optional[torch.Tensor] = None
     if implicit:
@@ -141,10 +142,31 @@ def hypergradient(
         with contextlib.nullcontext() if spans is None else spans.reparametrized():
             system = loss_products(inner_loss, solved, psi, products, radius, reduce)
             solution = solver.solve(_curvature(system, example_losses, generator), direction)
-            change, norm, solution = _implicit_part(system, direction, solution)
+            change, norm, solution = _implicit_part(system, direction, reaches_inner, solution)
         report = _with_solution(report, system, norm, solution)
     change = torch.zeros_like(explicit) if change is None else change
     return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
+
+
+class OuterGradients(NamedTuple):
+    """
+    The outer loss, and its gradients with respect to both groups of parameters.
+
+    # Parameters
+
+    loss : `float`
+    explicit : `torch.Tensor`, `(psi.size,)`
+        `dL_Prim/dpsi`, zeros if the loss does not depend on `psi`.
+    direction : `torch.Tensor`, `(theta.size,)`
+        `dL_Prim/dtheta`; zeros if the loss does not depend on `theta`.
+    reaches_inner : `bool`
+        Whether the loss has a graph into `theta`. If so, the direction may still be 0.
+    """
+
+    loss: float
+    explicit: torch.Tensor
+    direction: torch.Tensor
+    reaches_inner: bool
 
 
 def outer_gradients(
@@ -152,17 +174,9 @@ def outer_gradients(
     theta: ParameterLayout,
     psi: ParameterLayout,
     reduce: Optional[Reduce] = None,
-) -> Tuple[float, torch.Tensor, torch.Tensor]:
+) -> OuterGradients:
     """
-    The outer loss, and its gradients with respect to both groups of parameters.
-
-    # Returns
-
-    loss : `float`
-    explicit : `torch.Tensor`, `(psi.size,)`
-        `dL_Prim/dpsi`, zeros if the loss does not depend on `psi`.
-    direction : `torch.Tensor`, `(theta.size,)`
-        `dL_Prim/dtheta`; zeros if the loss does not depend on `theta`.
+    Evaluates and differentiates the outer loss.
 
     # Raises
 
@@ -182,7 +196,8 @@ def outer_gradients(
     explicit, direction = psi.flatten(gradients[count:]), theta.flatten(gradients[:count])
     if reduce is not None:
         explicit, direction = reduce(explicit), reduce(direction)
-    return float(value.detach()), explicit, direction
+    reaches_inner = any(gradient is not None for gradient in gradients[:count])
+    return OuterGradients(float(value.detach()), explicit, direction, reaches_inner)
 
 
 def _curvature(
@@ -209,7 +224,7 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
 
 
 def _implicit_part(
-    system: LossProducts, direction: torch.Tensor, solution: Solution
+    system: LossProducts, direction: torch.Tensor, reaches_inner: bool, solution: Solution
 ) -> Tuple[Optional[torch.Tensor], float, Solution]:
     """
     # Returns
@@ -222,6 +237,8 @@ def _implicit_part(
         The given one, with any problem of the implicit part in its status.
     """
     if max_abs(direction) == 0:
+        if reaches_inner:
+            return None, 0.0, replace(solution, status="the outer loss is flat in the inner parameters")
         status = (
             "the outer loss has no gradient in the inner parameters, so there is no implicit part: look for a "
             "detach or for draws without a gradient"

@@ -87,7 +87,7 @@ def unrolled_hypergradient(
             for tensor, piece in zip(theta.tensors, theta.split(slope)):
                 tensor.data.sub_(piece.to(tensor.dtype), alpha=step_size)
         final = theta.named(theta.flatten(theta.tensors))
-        loss, explicit, adjoint = outer_gradients(outer_loss, theta, psi, reduce)
+        loss, explicit, adjoint, _ = outer_gradients(outer_loss, theta, psi, reduce)
         through_steps = torch.zeros_like(explicit)
         for point in reversed(trajectory):
             _place(theta, point)

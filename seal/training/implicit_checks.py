@@ -10,6 +10,7 @@ from seal.hypergradients import InverseHessianVector, ShermanMorrison
 from seal.losses import TaskNetRankingLoss
 from seal.models import SealModel
 from seal.nets import StackedNet
+from seal.samplers import DiscreteSampler, StackedSampler
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +28,19 @@ _KINKED = (
 )
 
 
-def check_log_probabilities(model: SealModel, through: str) -> None:
-    """Refuses candidates without the log-probabilities that the energy loss needs."""
+def check_new_candidates(model: SealModel, through: str) -> None:
+    """Refuses a `through` that makes other candidates than the sampler's, where the loss needs those of the sampler."""
     if through in ("relaxed", "soft") and model.energy_loss is not None and model.energy_loss.needs_noise_log_prob:
         raise ConfigurationError(
             f"trainer.through: '{through}' makes candidates whose log-probability nobody knows, and "
             f"{type(model.energy_loss).__name__} needs it; take 'straight_through'."
+        )
+    samplers = model.sampler.samplers if isinstance(model.sampler, StackedSampler) else [model.sampler]
+    other = [type(sampler).__name__ for sampler in samplers if not isinstance(sampler, (DiscreteSampler, type(None)))]
+    if through == "relaxed" and other:
+        raise ConfigurationError(
+            "trainer.through: 'relaxed' puts independent draws from the task-net in the place of all candidates, and "
+            f"model.sampler, {other[0]}, finds others; take 'straight_through', or the sampler 'discrete'."
         )
 
 

@@ -21,8 +21,8 @@ from seal.training.implicit_checks import (
     check_distributed,
     check_energy_weight,
     check_finite_differences,
-    check_log_probabilities,
     check_mixed_precision,
+    check_new_candidates,
     warn_of_kinks,
 )
 from seal.training.micro_batches import MicroBatch
@@ -83,10 +83,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     `ConfigurationError` if task-net and loss-net are not both trained, `inner_parameters` names none that is, an
     expression in it is found in no name, `through` makes candidates without the log-probabilities that the energy loss
-    needs, or the solver takes the task loss for a sum; with `implicit`, also if the energy has no weight in the task
-    loss, no candidate is a function of the task-net, the task loss holds constant what finite differences would move,
-    `use_amp` is set on a GPU or where `inner_parameters` are more than the last layer's, or the run is `distributed`
-    and batches are accumulated or the solver needs the losses of single examples.
+    needs or draws in place of other candidates, or the solver takes the task loss for a sum; with `implicit`, also if
+    the energy has no weight in the task loss, no candidate is a function of the task-net, the task loss holds constant
+    what finite differences would move, `use_amp` is set on a GPU or where `inner_parameters` are more than the last
+    layer's, or the run is `distributed` and batches are accumulated or the solver needs the losses of single examples.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             inner_parameters=inner_parameters,
             **settings,
         )
-        check_log_probabilities(model, through)
+        check_new_candidates(model, through)
         check_average(solver)
         if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
             raise ConfigurationError(

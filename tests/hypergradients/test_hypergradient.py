@@ -180,8 +180,16 @@ def test_mistakes_in_one_sentence():
 def test_no_implicit_part_is_told():
     inner_loss, outer_loss, inner, outer = net_problem()
     found = hypergradient(inner_loss, lambda: outer["psi"].square().sum(), inner, outer, ConjugateGradient())
-    assert "no gradient in the inner parameters" in found.report.status
+    assert "no gradient in the inner parameters" in found.report.status and found.report.has_problem
     assert torch.equal(found.gradient["psi"], found.explicit["psi"]) and found.report.steps == 0
+
+    # A hinge that nothing violates is no mistake.
+    def satisfied():
+        return torch.relu(-1 - outer_loss().square()) + outer["psi"].square().sum()
+
+    found = hypergradient(inner_loss, satisfied, inner, outer, ConjugateGradient())
+    assert found.report.status == "the outer loss is flat in the inner parameters" and not found.report.has_problem
+    assert torch.equal(found.gradient["psi"], 2 * outer["psi"].detach()) and found.report.implicit_norm == 0
 
     def apart():
         return sum(p.square().sum() for p in inner.values()) + outer["psi"].sum()

@@ -85,6 +85,19 @@ def test_candidates_without_a_probability(tmp_path, through):
 
 
 @pytest.mark.parametrize(
+    "sampler, name",
+    [
+        ("task_net_output", "TaskNetOutputSampler"),
+        ({"type": "stack", "samplers": ["discrete", "gaussian_perturbation"]}, "GaussianPerturbation"),
+    ],
+)
+def test_relaxed_draws_stand_for_draws_alone(tmp_path, sampler, name):
+    message = f"trainer.through: 'relaxed' puts independent draws .* model.sampler, {name}, finds others; take"
+    with pytest.raises(ConfigurationError, match=message):
+        build(tmp_path, {**CD, "sampler": sampler}, through="relaxed")
+
+
+@pytest.mark.parametrize(
     "more, told",
     [
         (
