@@ -231,12 +231,13 @@ def test_reused_features_without_dropout_change_nothing_if_the_task_net_is_first
     runs = []
     for reuse in (False, True):
         settings = config(dropout=0.0, trainer__first="task_net", trainer__reuse_features=reuse)
-        trainer = build(settings, tmp_path / str(reuse))
+        trainer = double(build(settings, tmp_path / str(reuse)))
         torch.manual_seed(3)
         with counted(trainer.model.loss_net.encoder) as passes:
             trainer._train_epoch(0)
         runs.append((weights(trainer.model), len(passes)))
-    assert same(runs[0][0], runs[1][0])
+    # Not bit for bit: the rounding of a product may depend on where its factors lie in memory.
+    assert distance(runs[0][0], runs[1][0]) < 1e-12
     assert runs[0][1] == 2 * runs[1][1]
 
 
