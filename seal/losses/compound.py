@@ -44,7 +44,7 @@ class CompoundLoss(EnergyLoss):
         check_range("energy_loss.perceptron_weight", perceptron_weight, least=0)
         self._margin, self._perceptron = MarginLoss(cost), PerceptronLoss()
         self.cost = self._margin.cost
-        self._perceptron_weight = perceptron_weight
+        self.perceptron_weight = perceptron_weight
         self.separate = separate
 
     def forward(
@@ -66,7 +66,7 @@ class CompoundLoss(EnergyLoss):
             first, second = _only(0, energy, candidates), _only(1, energy, candidates)
         rest = (gold, output_space, mask)
         margin = self._margin(gold_energy, *first, *rest)
-        return margin + self._perceptron_weight * self._perceptron(gold_energy, *second, *rest)
+        return margin + self.perceptron_weight * self._perceptron(gold_energy, *second, *rest)
 
 
 def _only(index: int, energy: torch.Tensor, candidates: Candidates) -> Tuple[torch.Tensor, Candidates]:

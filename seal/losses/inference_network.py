@@ -68,8 +68,8 @@ class InferenceNetworkLoss(TaskLoss):
             check_range(f"task_loss.{name}", weight, least=0)
         if perceptron_weight == margin_weight == 0:
             raise ConfigurationError("task_loss: perceptron_weight and margin_weight are both 0; set one of them.")
-        self._cost = cost or L1Cost()
-        self._perceptron_weight, self._margin_weight = perceptron_weight, margin_weight
+        self.margin_cost = cost or L1Cost()
+        self.perceptron_weight, self.margin_weight = perceptron_weight, margin_weight
         self.needs_gold_energy = zero_truncation
 
     def cost(
@@ -79,7 +79,7 @@ class InferenceNetworkLoss(TaskLoss):
         gold: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        return self._cost(output_space, outputs, gold, mask)
+        return self.margin_cost(output_space, outputs, gold, mask)
 
     def __call__(
         self,
@@ -97,4 +97,4 @@ class InferenceNetworkLoss(TaskLoss):
         margin, perceptron = first.cost - first.energy, -task_net.energy
         if self.needs_gold_energy:
             margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
-        return loss - self.energy_weight * (self._margin_weight * margin + self._perceptron_weight * perceptron)
+        return loss - self.energy_weight * (self.margin_weight * margin + self.perceptron_weight * perceptron)

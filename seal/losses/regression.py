@@ -48,7 +48,7 @@ class RegressionLoss(EnergyLoss):
     def __init__(self, score: Optional[Score] = None, reduction: str = "sum", constant_score: bool = True) -> None:
         super().__init__()
         check_choice("energy_loss.reduction", reduction, ("sum", "mean"))
-        self._score = score or SoftF1()
+        self.score = score or SoftF1()
         self._reduction = reduction
         self._constant_score = constant_score
 
@@ -61,7 +61,7 @@ class RegressionLoss(EnergyLoss):
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        score = self._score(output_space, candidates.outputs, gold, mask)
+        score = self.score(output_space, candidates.outputs, gold, mask)
         score = score.detach() if self._constant_score else score
         losses = regression_loss(energy, score)
         counts = candidates.log_counts().exp()

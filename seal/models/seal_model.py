@@ -17,6 +17,7 @@ from seal.models.model_checks import (
     check_no_loss_net_parts,
     check_who_predicts,
 )
+from seal.models.one_game import warn_of_differing_settings
 from seal.models.pretrained import load_pretrained
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
@@ -93,6 +94,7 @@ class SealModel(Model):
             check_no_loss_net_parts(sampler, energy_loss, self.task_loss)
         else:
             check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
+            warn_of_differing_settings(sampler, energy_loss, self.task_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # The nets that train it draw their random starts from a copy of the generator, so that further heads,
             # dropout and batches, too, have the same random numbers with them and without.

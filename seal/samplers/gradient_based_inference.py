@@ -107,7 +107,7 @@ class GradientBasedInference(Sampler):
                     f"gradient_based_inference: {name} is for the objective '{needed}', not '{objective}'."
                 )
         self._optimizer = ElementwiseOptimizer(optimizer, step_size, "gradient_based_inference")
-        self._cost, self._score = cost or L1Cost(), score or SoftF1()
+        self.cost, self.score = cost or L1Cost(), score or SoftF1()
 
     @property
     def needs_gold(self) -> bool:
@@ -203,8 +203,8 @@ class GradientBasedInference(Sampler):
         """The objective `J`, which is minimized: `(batch, samples)`."""
         energy = problem.energy(outputs)
         if self.objective == "cost_augmented":
-            return energy - self._cost(problem.output_space, outputs, problem.gold, problem.mask)
+            return energy - self.cost(problem.output_space, outputs, problem.gold, problem.mask)
         if self.objective == "adversarial":
-            score = self._score(problem.output_space, outputs, problem.gold, problem.mask)
+            score = self.score(problem.output_space, outputs, problem.gold, problem.mask)
             return -regression_loss(energy, score)
         return energy

@@ -14,6 +14,10 @@ class Cost(Registrable):
     differentiable in relaxed outputs.
     """
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one type, with the same settings."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
     def __call__(
         self,
         output_space: OutputSpace,

@@ -13,6 +13,10 @@ class Score(Registrable):
     The similarity of an output and gold: in [0, 1], 1 where they are equal, and differentiable in relaxed outputs.
     """
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one type, with the same settings."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
     def __call__(
         self,
         output_space: OutputSpace,

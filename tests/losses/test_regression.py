@@ -150,6 +150,6 @@ def test_padding_scores_nothing(loss, relaxed):
 def test_from_params():
     loss = EnergyLoss.from_params(Params({"type": "regression", "score": "soft_iou", "reduction": "mean"}))
     assert isinstance(loss, RegressionLoss) and not loss.needs_noise_log_prob
-    assert isinstance(RegressionLoss()._score, SoftF1)
+    assert isinstance(RegressionLoss().score, SoftF1)
     with pytest.raises(ConfigurationError, match="energy_loss.reduction.*'max'"):
         RegressionLoss(reduction="max")

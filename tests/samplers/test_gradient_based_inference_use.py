@@ -144,7 +144,7 @@ def test_an_output_space_that_cannot():
 def test_from_params():
     params = {"type": "gradient_based_inference", "num_steps": 30, "optimizer": "adam", "step_size": 0.1}
     sampler = Sampler.from_params(Params({**params, "objective": "cost_augmented", "cost": "hamming"}))
-    assert isinstance(sampler, GradientBasedInference) and isinstance(sampler._cost, HammingCost)
+    assert isinstance(sampler, GradientBasedInference) and isinstance(sampler.cost, HammingCost)
     assert (sampler.num_steps, sampler.step_size) == (30, 0.1)
     assert not sampler.gives_log_prob and not list(sampler.parameters())
     made = sampler._optimizer.new(torch.zeros(2))
