@@ -54,7 +54,14 @@ def trained_weights(
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
     except (FileNotFoundError, *ARCHIVE_ERRORS) as error:
         raise ConfigurationError(f"{key}: '{path}' is not a trained model: {error}") from None
-    if _names(vocab, namespace) != labels:
+    theirs = _names(vocab, namespace)
+    if sorted(theirs) == sorted(labels) and theirs != labels:
+        folder = os.path.join(path if os.path.isdir(path) else "RUN", "vocabulary")
+        raise ConfigurationError(
+            f"{key}: '{path}' has the labels of this data in another order; set vocabulary to {{type: 'extend', "
+            f"directory: '{folder}'}}, which keeps that order."
+        )
+    if theirs != labels:
         raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
     known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace}
     for other in sorted(known):

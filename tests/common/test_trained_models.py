@@ -34,9 +34,15 @@ def test_the_best_weights_of_a_folder_or_an_archive(run, place):
 
 
 def test_other_labels_are_refused(run):
-    for labels in (LABELS[::-1], LABELS[:-1]):
-        with pytest.raises(ConfigurationError, match="^model.x: the labels of '.*run' are not those of this data"):
-            trained_weights(str(run), "model.x", "my_tags", labels)
+    with pytest.raises(ConfigurationError, match="^model.x: the labels of '.*run' are not those of this data"):
+        trained_weights(str(run), "model.x", "my_tags", LABELS[:-1])
+
+
+@pytest.mark.parametrize("place, folder", [(lambda run: run, "/run/vocabulary"), (archive_of, "RUN/vocabulary")])
+def test_labels_in_another_order_are_told(run, place, folder):
+    message = "^model.x: '.*' has the labels of this data in another order; set vocabulary to {type: 'extend', "
+    with pytest.raises(ConfigurationError, match=f"{message}directory: '.*{folder}'}}, which keeps that order."):
+        trained_weights(str(place(run)), "model.x", "my_tags", LABELS[::-1])
 
 
 def test_what_is_no_model(run, tmp_path):

@@ -256,7 +256,8 @@ def test_frozen_models_have_no_dropout():
         ([], "t0 t1 t2", "of the 0 terms of the loss-net in '.*', 0 have the shape"),
         ([{"hidden_dim": 6}], "t0 t1 t2", "of the 1 terms of the loss-net in '.*', 0 have the shape"),
         ([{}, {"seed": 1}], "t0 t1 t2", "of the 2 terms of the loss-net in '.*', 2 have the shape"),
-        ([{}], "t0 t2 t1", "are not those of this data, in their order"),
+        ([{}], "t0 t2 t1", "has the labels of this data in another order; set vocabulary to {type: 'extend', dir"),
+        ([{}], "t0 t1 t3", "are not those of this data, in their order"),
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path, terms, labels, message):

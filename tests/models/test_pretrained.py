@@ -39,8 +39,7 @@ def test_a_net_starts_from_the_weights_of_an_earlier_run(tmp_path, archive):
 def test_what_does_not_fit_is_told(tmp_path):
     trained = save(tmp_path / "run", model(**seal_parts()))
     alone = save(tmp_path / "alone", model())
-    turned = vocabulary(labels=reversed(LABELS))
-
+    turned, fewer = vocabulary(labels=reversed(LABELS)), vocabulary(labels=LABELS[1:])
     reordered = vocabulary(attributes=reversed(ATTRIBUTES))
 
     def build(message, path, vocab=None, **settings):
@@ -53,7 +52,8 @@ def test_what_does_not_fit_is_told(tmp_path):
     (tmp_path / "text").write_text("no archive")
     build("'.*text' is not a trained model", str(tmp_path / "text"))
     build(".*has no loss_net", alone)
-    build("the labels of", trained, vocab=turned)
+    build("'.*run' has the labels of this data in another order; set vocabulary to {type: 'ext", trained, vocab=turned)
+    build("the labels of '.*run' are not those of this data", trained, vocab=fewer)
     build("the vocabulary 'attribute_labels' of .* is not that of this data", trained, vocab=reordered)
     build("'encoder.*' is .* give the loss_net the same settings", trained, encoder={**ENCODER, "hidden_dim": 6})
     build(".*absent", trained, encoder={**ENCODER, "num_layers": 2})

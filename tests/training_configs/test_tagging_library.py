@@ -236,10 +236,14 @@ def test_a_transformer(data):
         TaggingReader(token_indexers={"tokens": indexer})
 
 
-def test_fine_tuning_on_other_words_lowers_their_energy(data):
-    """Transductive: the tags of the file are wrong, and nothing looks at them."""
+@pytest.mark.parametrize("tagged", [True, False])
+def test_fine_tuning_on_other_words_lowers_their_energy(data, tagged):
+    """Transductive: the tags of the file are wrong, and nothing looks at them; or there are none."""
     first = trained(data, method="compound_stacked()")
     (data / "other.tsv").write_text(SENTENCES.replace("S-ITM", "O"))
+    words = [line.partition("\t")[0] for line in SENTENCES.split("\n")]
+    (data / "words.txt").write_text("\n".join(words))
+    inputs = "other.tsv', tagged=true" if tagged else "words.txt', tagged=false"
     path, run = str(data / "data.tsv"), str(data / "run")
     source = f"""
     local tagging = import '{LIBRARY.as_posix()}';
@@ -247,7 +251,7 @@ def test_fine_tuning_on_other_words_lowers_their_energy(data):
       {{ train: '{path}', dev: '{path}', reader: {{ encoding: 'BIOES', case: true }}, encoding: 'BIOES' }},
       tagging.encoder.bilstm(word_dim=3, hidden=4), tagging.method.compound_stacked(), tagging.training.default
     );
-    tagging.fine_tuned(config, '{run}', '{data}/other.tsv', epochs=20)"""
+    tagging.fine_tuned(config, '{run}', '{data}/{inputs}, epochs=20)"""
     settings = json.loads(_jsonnet.evaluate_snippet("test", source))
     tuned = train_model(Params(settings), str(data / "tuned"))
     for net in ("loss_net", "cost_augmented_net"):
@@ -265,6 +269,41 @@ def test_fine_tuning_on_other_words_lowers_their_energy(data):
             relaxed = record._model.output_space.relax(state.logits, state.mask)
             energies.append(record._model.loss_net(record._model.frozen_features(state), relaxed, state.mask).mean())
     assert energies[1] < energies[0]
+
+
+@pytest.mark.parametrize(
+    "encoder, columns, case",
+    [
+        ("ner()", {"pos": "pos", "chunk": "chunk"}, True),
+        ("ner(features={ chunk: 2 })", {"chunk": "chunk"}, False),
+        ("ner(features={})", {}, False),
+        ("transformer('bert-base-cased')", {}, False),
+    ],
+)
+def test_no_column_is_read_for_nothing(encoder, columns, case):
+    """Raw text would need it, too."""
+    config = evaluated(
+        f"tagging.experiment(tagging.data.conll2003, tagging.encoder.{encoder}, tagging.method.nce(num_samples=2))"
+    )
+    assert config["dataset_reader"]["feature_columns"] == columns and config["dataset_reader"]["case"] is case
+
+
+def test_a_language_model_of_tags_is_the_one_of_the_energies():
+    def terms(energies, encoder="bilstm()"):
+        loss_net = evaluated(
+            f"""tagging.experiment(tagging.data.sample, tagging.encoder.{encoder}, tagging.method.language_model(),
+            energies={energies})"""
+        )["model"]["loss_net"]
+        return loss_net["energies"], "encoder" in loss_net
+
+    forward = {"type": "tag_language_model"}
+    assert terms("tagging.energies()") == ([forward], False)
+    both = {**forward, "backward": True, "hidden_dim": 7}
+    assert terms("tagging.energies(tagging.whole.ge_b { hidden_dim: 7 })") == ([both], False)
+    # The models of words read an embedder of their own or, with a transformer, the loss-net's vectors.
+    for encoder, needed in (("bilstm()", False), ("transformer('bert-base-cased')", True)):
+        (term,), given = terms("tagging.energies(tagging.whole.ge_c)", encoder)
+        assert term["gamma"] == 1 and given is needed
 
 
 def test_the_optimizer_of_the_networks_is_a_setting(data):

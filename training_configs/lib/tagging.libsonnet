@@ -47,16 +47,18 @@ local sentences = import 'sentences.libsonnet';
   },
 
   // Tunes the task-net of a finished run for the least energy on the words of a file; with those of test this is
-  // transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run has to know them.
-  // `config` is that of the run.
+  // transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run has to know them;
+  // with `tagged=false` the file has none. `config` is that of the run.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
-  fine_tuned(config, run, inputs, epochs=3): config {
+  fine_tuned(config, run, inputs, epochs=3, tagged=true): config {
     // All sentences of the file count alike, also where the run chose some of its own.
     dataset_reader: {
       [key]: config.dataset_reader[key]
       for key in std.objectFields(config.dataset_reader)
       if !std.member(['max_instances', 'labelled'], key)
-    },
+    } + if tagged then {} else { tag_column: null },
+    [if !tagged then 'validation_dataset_reader']:
+      std.get(config, 'validation_dataset_reader', config.dataset_reader),
     data_loader: {
       local sampler = std.get(config.data_loader, 'batch_sampler', {}),
       batch_sampler: {
@@ -109,6 +111,13 @@ local sentences = import 'sentences.libsonnet';
       training,
       validation_metric=if data.encoding == null then '+accuracy' else '+f1',
     ) {
-      dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + data.reader,
+      // What the encoder does not read is not read from files either, so that raw text can do without it.
+      local features = std.objectFields(std.get(encoder.settings, 'features', {})),
+      local columns = std.get(data.reader, 'feature_columns', {}),
+      local used = { [name]: columns[name] for name in std.objectFields(columns) if std.member(features, name) },
+      dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + data.reader + {
+        [if std.objectHas(data.reader, 'feature_columns') then 'feature_columns']: used,
+        [if std.objectHas(data.reader, 'case') then 'case']: data.reader.case && std.member(features, 'case'),
+      },
     },
 }

@@ -97,11 +97,20 @@ methods {
     ),
 
   // A cross-entropy tagger and, beside it, a language model of the training data's tags, by maximum likelihood (Tu &
-  // Gimpel 2018). Another run can load this model of tags:
+  // Gimpel 2018). It is the one among the energies or, without one, a forward model. Another run can load it:
   //   tagging.energies(tagging.whole.ge_a { pretrained_file: 'runs/lm', frozen: true })
-  language_model(backward=false):
+  language_model():
     function(encoder, energies) {
-      loss_net: { energies: [{ type: 'tag_language_model', backward: backward }] },
+      local given = [
+        energy
+        for energy in energies
+        if std.isObject(energy) && energy.type == 'tag_language_model'
+      ],
+      local reads_words = std.length(given) > 0 && std.get(given[0], 'gamma', 0) > 0,
+      loss_net: {
+        [if reads_words && std.get(given[0], 'word_embedder') == null then 'encoder']: encoder,
+        energies: if std.length(given) == 0 then [{ type: 'tag_language_model' }] else given,
+      },
       sampler: { type: 'gold' },
       energy_loss: { type: 'gold_energy' },
       task_loss: { energy_weight: 0 },
