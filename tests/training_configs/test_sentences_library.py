@@ -77,3 +77,32 @@ def test_what_starts_at_random_has_the_rate_of_heads(bert, library, method, more
 def test_without_a_rate_of_heads_there_is_one_group(bert):
     trainer = config_of("tagging", bert, f"compound_stacked(q={Q})", "", head_lr="null")["trainer"]
     assert all("parameter_groups" not in trainer[player]["optimizer"] for player in ("task_net", "loss_net"))
+
+
+@pytest.mark.parametrize("q", ["null", Q])
+@pytest.mark.parametrize("head_lr", ["null", "0.25"])
+def test_the_map_of_a_stacked_network_has_a_rate_of_its_own(bert, q, head_lr):
+    config = config_of("tagging", bert, f"compound_stacked(q={q})", "", head_lr=f"{head_lr}, map_lr: 0.5")
+    vocab = Vocabulary.empty()
+    vocab.add_tokens_to_namespace(TAGS, "tags")
+    model = Model.from_params(Params(config["model"]), vocab=vocab)
+    groups = config["trainer"]["task_net"]["optimizer"]["parameter_groups"]
+    names = [name for name, _ in model.named_parameters()]
+    found = {
+        settings["lr"]: {name for name in names if any(re.search(part, name) for part in patterns)}
+        for patterns, settings in groups
+    }
+    map_weights = {name for name in names if name.startswith("cost_augmented_net.")}
+    assert map_weights and found.pop(0.5) == map_weights
+    if head_lr == "0.25":
+        assert found[0.25] >= {"task_net._head.weight"} and not found[0.25] & map_weights
+    else:
+        assert found == {}
+    # It is the task-net's optimizer that moves the map.
+    groups = config["trainer"]["loss_net"]["optimizer"].get("parameter_groups", [])
+    assert [settings["lr"] for _, settings in groups] == ([0.25] if head_lr == "0.25" else [])
+
+
+def test_a_rate_of_a_map_needs_one(bert):
+    with pytest.raises(RuntimeError, match="training: 'map_lr' is for compound_stacked; leave it out"):
+        config_of("tagging", bert, "compound_shared()", "", head_lr="null, map_lr: 0.5")

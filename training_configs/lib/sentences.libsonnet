@@ -11,6 +11,9 @@
     loss_net_optimizer: { type: 'fused_adamw' },
     // The learning rate of everything above the encoders of inputs; null: that of the encoder of the same player.
     head_lr: null,
+    // The learning rate of the map of `compound_stacked`; null: as above the encoder. The map reads numbers up to 1 and
+    // so needs large weights: with 1e-3 it takes many epochs to choose a tag, with 0.03 one or two.
+    map_lr: null,
     grad_norm: 10.0,
     scheduler: null,
     // Epochs at the start in which cross-entropy alone trains the task-net; the loss-net learns from its outputs.
@@ -28,14 +31,18 @@
     // A stacked network's encoder reads tags, and starts at random.
     local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
     local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
+    assert training.map_lr == null || stacked : "training: 'map_lr' is for compound_stacked; leave it out",
     // Where a parameter's name has one of these, it is above the encoders.
-    local above = ['head', 'crf', 'energies'] + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else [],
-    local player(lr, optimizer) = {
+    local above =
+      if training.map_lr != null then ['^(?!cost_augmented_net).*head', 'crf', 'energies']
+      else ['head', 'crf', 'energies'] + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else [],
+    local player(lr, optimizer, map_lr=null) = {
+      local groups =
+        (if map_lr == null then [] else [[['^cost_augmented_net[.]'], { lr: map_lr }]])
+        + (if training.head_lr == null then [] else [[above, { lr: training.head_lr }]]),
       optimizer: optimizer {
         lr: lr,
-        [if training.head_lr != null then 'parameter_groups']: [
-          [above, { lr: training.head_lr }],
-        ],
+        [if std.length(groups) > 0 then 'parameter_groups']: groups,
       },
       grad_norm: training.grad_norm,
       [if training.scheduler != null then 'learning_rate_scheduler']: training.scheduler,
@@ -59,7 +66,8 @@
       num_epochs: training.epochs,
       patience: training.patience,
       validation_metric: validation_metric,
-      [if with_task_net then 'task_net']: player(training.task_net_lr, training.task_net_optimizer),
+      [if with_task_net then 'task_net']:
+        player(training.task_net_lr, training.task_net_optimizer, training.map_lr),
       [if with_loss_net then 'loss_net']: player(training.loss_net_lr, training.loss_net_optimizer),
       [if training.warmup_epochs > 0 then 'phases']: [
         { epochs: training.warmup_epochs, energy: false },
