@@ -10,6 +10,7 @@ from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
 from seal.metrics import Monitors
 from seal.models.batch_checks import check_gold
+from seal.models.consistency import warn_of_differing_settings
 from seal.models.loss_terms import LossTerms
 from seal.models.model_checks import (
     check_cost_augmented,
@@ -17,7 +18,6 @@ from seal.models.model_checks import (
     check_no_loss_net_parts,
     check_who_predicts,
 )
-from seal.models.one_game import warn_of_differing_settings
 from seal.models.pretrained import load_pretrained
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput

@@ -1,4 +1,4 @@
-"""Whether the settings that a model has in two places are alike: its players and searches should play one game."""
+"""Whether what a model is told in two places is the same: its players and searches should have one cost and score."""
 
 import logging
 from typing import List, Optional
