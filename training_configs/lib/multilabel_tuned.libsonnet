@@ -3,8 +3,9 @@
 local lookup = import 'multilabel_lookup.libsonnet';
 local one_step = { task_net_steps: 1, loss_net_steps: 1 };
 local even = one_step { task_net_lr: 1e-3, loss_net_lr: 1e-3 };
-// The energy weight is chosen from 1, 5 and 15, for contrastive divergence on bibtex.
+// The energy weight is chosen on bibtex: from 1, 5 and 15 for contrastive divergence, from 1 and 5 for DVN.
 local bi_level = even { energy_weight: 5, dropout: 0.5 };
+local bi_level_dvn = bi_level { energy_weight: 1 };
 
 // Plain gradient steps, since Adam's first steps have one size for all labels; and candidates all along their path.
 // `prediction_steps` is chosen by F1 at 0.5.
@@ -32,8 +33,8 @@ local tuned = {
     ranking: one_step { energy_weight: 1, loss_net_lr: 1e-3 },
     alternating_ssvm: bi_level,
     implicit_ssvm: bi_level,
-    alternating_dvn: bi_level,
-    implicit_dvn: bi_level,
+    alternating_dvn: bi_level_dvn,
+    implicit_dvn: bi_level_dvn,
     alternating_cd: bi_level,
     implicit_cd: bi_level,
   },
