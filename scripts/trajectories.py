@@ -3,7 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -14,8 +14,9 @@ from scripts.measure.suite import UserError  # noqa: E402
 EPILOG = """\
 A run is a folder that `allennlp train -s` wrote, or one of scripts/reproduce.py (OUT/runs/SUITE-METHOD-SEED). A
 value is one of the run's metrics of an epoch, such as validation_accuracy or training_loss_net_loss, or a column
-of inference_networks.csv, which the callback `trace_inference_networks` writes: l1, l0, energy_gradient_norm,
-network_gradient_norm.
+of a trace: l1, l0, energy_gradient_norm or network_gradient_norm, by the callback `trace_inference_networks`;
+from_draw_f1, from_random_f1 and others, by `trace_inference`. NAME=RUN,RUN:VALUE shows a value of the group's own in
+the place of the panel's.
 
 Writes OUT.csv (value, group, run, axis, at, number) and OUT.png, with a panel for each value: thin lines are runs,
 a thick line is the mean of a group, as far as all its runs go. A trace within epochs has an axis of batches.
@@ -25,6 +26,8 @@ examples:
       'truncation=results/truncated/runs/a-1,results/truncated/runs/a-2' 'no truncation=results/free/runs/a-1'
   python scripts/trajectories.py --out results/trajectories/steps \\
       --values l1,l0,energy_gradient_norm,network_gradient_norm 'k = 1=results/k1' 'k = 5=results/k5'
+  python scripts/trajectories.py --out results/trajectories/inference --values validation_f1 \\
+      'task-net=results/seal' 'inference from random points=results/seal:from_random_f1' 'SPEN=results/spen'
 """
 
 
@@ -39,21 +42,25 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def parse_groups(sources: List[str]) -> Dict[str, List[Path]]:
-    """The folders of each group."""
+def parse_groups(sources: List[str]) -> Tuple[Dict[str, List[Path]], Dict[str, str]]:
+    """The folders of each group, and the values of those groups that have one of their own."""
     groups: Dict[str, List[Path]] = {}
+    own: Dict[str, str] = {}
     for source in sources:
         # The last "=" separates: a name may contain one, such as 'k = 1', a folder hardly ever does.
-        name, sign, folders = source.rpartition("=")
-        paths = [Path(folder.strip()) for folder in folders.split(",") if folder.strip()]
-        if not sign or not name.strip() or not paths:
+        name, sign, runs = (part.strip() for part in source.rpartition("="))
+        folders, _, value = (part.strip() for part in runs.rpartition(":"))
+        if folders and value.isidentifier():
+            runs, own[name] = folders, value
+        paths = [Path(folder.strip()) for folder in runs.split(",") if folder.strip()]
+        if not sign or not name or not paths:
             raise UserError(f"'{source}': a group is NAME=RUN,RUN, a name and the folders of its runs.")
-        if name.strip() in groups:
-            raise UserError(f"the group '{name.strip()}' is there twice; name all its runs in one.")
+        if name in groups:
+            raise UserError(f"the group '{name}' is there twice; name all its runs in one.")
         if len(set(paths)) < len(paths):
-            raise UserError(f"the group '{name.strip()}' has a run twice.")
-        groups[name.strip()] = paths
-    return groups
+            raise UserError(f"the group '{name}' has a run twice.")
+        groups[name] = paths
+    return groups, own
 
 
 def files_of(out: Path) -> List[Path]:
@@ -75,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     values = list(dict.fromkeys(name.strip() for name in arguments.values.split(",") if name.strip()))
     if not values:
         raise UserError("--values: name at least one.")
-    table = trajectories.collect(parse_groups(arguments.groups), values)
+    table = trajectories.collect(*parse_groups(arguments.groups), values)
     with replacing(rows) as draft:
         table.to_csv(draft, index=False)
     trajectories.draw(table, figure, arguments.title)

@@ -18,8 +18,9 @@ import pandas  # noqa: E402
 from scripts.measure.files import read_json, replacing  # noqa: E402
 from scripts.measure.suite import UserError  # noqa: E402
 
-TRACE = "inference_networks.csv"
-# The columns of the trace that say when a row was taken.
+# What trainer callbacks trace.
+TRACES = ("inference_networks.csv", "inference.csv")
+# The columns of a trace that say when a row was taken.
 _PLACES = ("epoch", "batches")
 MEAN = "mean"
 COLUMNS = ["value", "group", "run", "axis", "at", "number"]
@@ -32,8 +33,16 @@ TITLES = {
 }
 
 
-def collect(groups: Dict[str, List[Path]], values: List[str]) -> pandas.DataFrame:
+def collect(groups: Dict[str, List[Path]], own: Dict[str, str], values: List[str]) -> pandas.DataFrame:
     """
+    # Parameters
+
+    groups : `Dict[str, List[Path]]`
+        The folders of each group's runs.
+    own : `Dict[str, str]`
+        A value of a group's own, which it has in the place of each of `values`.
+    values : `List[str]`
+
     # Returns
 
     `pandas.DataFrame`
@@ -47,11 +56,15 @@ def collect(groups: Dict[str, List[Path]], values: List[str]) -> pandas.DataFram
     runs = {folder: _Run(folder) for folders in groups.values() for folder in folders}
     parts = []
     for value in values:
-        found = {folder: run.values(value) for folder, run in runs.items()}
+        found = {
+            group: {str(folder): runs[folder].values(own.get(group, value)) for folder in folders}
+            for group, folders in groups.items()
+        }
         # All runs have the same axis, so that one panel can show them.
-        axis = "epoch" if all(rows["epoch"].is_unique for rows in found.values()) else "batches"
-        for group, folders in groups.items():
-            lines = {str(folder): found[folder].set_index(axis)["number"] for folder in folders}
+        unique = all(rows["epoch"].is_unique for rows_of in found.values() for rows in rows_of.values())
+        axis = "epoch" if unique else "batches"
+        for group, rows_of in found.items():
+            lines = {folder: rows.set_index(axis)["number"] for folder, rows in rows_of.items()}
             if len(lines) > 1:
                 # The mean ends with the shortest run: where a run stops, the mean of the others would jump.
                 lines[MEAN] = pandas.concat(lines.values(), axis=1, join="inner").mean(axis=1)
@@ -72,8 +85,8 @@ class _Run:
         if not (self._folder / "metrics.json").is_file():
             raise UserError(f"{folder} is no finished run: there is no {self._folder / 'metrics.json'}.")
         self._epochs = self._metrics()
-        path = self._folder / TRACE
-        self._trace = pandas.read_csv(path) if path.is_file() else None
+        paths = [self._folder / name for name in TRACES]
+        self._traces = [pandas.read_csv(path) for path in paths if path.is_file()]
 
     def _metrics(self) -> Dict[int, Dict[str, float]]:
         """By epoch, from 0."""
@@ -89,19 +102,24 @@ class _Run:
 
     def values(self, name: str) -> pandas.DataFrame:
         """`number` by `epoch`, from 1, and, of a trace, `batches`."""
-        if self._trace is not None and name in self._trace.columns.difference(_PLACES):
-            rows = self._trace[[*_PLACES, name]].rename(columns={name: "number"})
-            return rows.assign(epoch=rows["epoch"].astype(int) + 1, batches=rows["batches"].astype(int))
+        for trace in self._traces:
+            if name in _columns(trace):
+                rows = trace[[*_PLACES, name]].rename(columns={name: "number"})
+                return rows.assign(epoch=rows["epoch"].astype(int) + 1, batches=rows["batches"].astype(int))
         numbers = {epoch + 1: metrics.get(name) for epoch, metrics in self._epochs.items()}
         found = [(epoch, number) for epoch, number in numbers.items() if _is_number(number)]
         if not found:
             known = {key for metrics in self._epochs.values() for key, value in metrics.items() if _is_number(value)}
-            known |= set() if self._trace is None else set(self._trace.columns.difference(_PLACES))
-            hint = "" if self._trace is not None else f" and no {TRACE}"
+            known.update(*(_columns(trace) for trace in self._traces))
+            hint = "" if self._traces else f" and no {' or '.join(TRACES)}"
             raise UserError(
                 f"--values: {self._folder} has no '{name}'{hint}; it has {', '.join(sorted(known)) or 'no values'}."
             )
         return pandas.DataFrame(found, columns=["epoch", "number"])
+
+
+def _columns(trace: pandas.DataFrame) -> List[str]:
+    return [name for name in trace.columns if name not in _PLACES]
 
 
 def _is_number(value: object) -> bool:

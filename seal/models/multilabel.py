@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Optional
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -161,6 +162,16 @@ class MultilabelModel(SealModel):
                 f"{key}: '{decision}' needs thresholds that the trainer callback 'tune_thresholds' has tuned, and this "
                 "model was trained without it; take 'half'."
             )
+
+    @contextmanager
+    def predicting_by(self, inference: Sampler) -> Iterator[None]:
+        """As in `SealModel`; thresholds stay those of the outputs that they were tuned for."""
+        tuned_metric, self.tuned_metric = self.tuned_metric, None
+        try:
+            with super().predicting_by(inference):
+                yield
+        finally:
+            self.tuned_metric = tuned_metric
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         names = self.output_space.labels

@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.common import Lazy
@@ -66,6 +67,8 @@ class SealModel(Model):
     auxiliary_name = "auxiliary_loss"
     #: Whether `draw` returns `RewardedCandidates`.
     gives_rewards = False
+    #: Whether `inference` can predict in the place of the task-net.
+    takes_inference = True
 
     def __init__(
         self,
@@ -168,6 +171,24 @@ class SealModel(Model):
     def infer(self, state: TaskState) -> torch.Tensor:
         """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
         return self.sample_with(self.inference, state, None).outputs.squeeze(1)
+
+    @contextmanager
+    def predicting_by(self, inference: Sampler) -> Iterator[None]:
+        """
+        Meanwhile the model, outside training, predicts by the given sampler, as if it were `model.inference`.
+
+        # Raises
+
+        `ConfigurationError` if the model takes no inference, or the sampler cannot predict with its nets.
+        """
+        if not self.takes_inference:
+            raise ConfigurationError(f"model.inference: {type(self).__name__} predicts by its task-net alone.")
+        check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
+        before, self.inference = self.inference, inference
+        try:
+            yield
+        finally:
+            self.inference = before
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""

@@ -39,6 +39,7 @@ class SrlModel(SealModel):
     default_predictor = "seal_srl"
 
     auxiliary_name = "predicate_loss"
+    takes_inference = False
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from seal.training.phases import Phase
 from seal.training.player import Player
 from seal.training.replicas import ReplicaAccelerator
 from seal.training.resumable_trainer import ResumableTrainer
+from seal.training.trace_inference import TraceInference
 from seal.training.trace_inference_networks import TraceInferenceNetworks
 from seal.training.tune_thresholds import TuneThresholds
 from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler

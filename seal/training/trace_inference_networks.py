@@ -1,7 +1,5 @@
-import csv
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -9,17 +7,13 @@ from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.common.module_modes import without_dropout
 from seal.common.setting_checks import check_range
-from seal.hypergradients.guards import differentiable_in_any_mode
-from seal.metrics import Monitors
 from seal.models import PartlyLabelledTaggingModel, SealModel
 from seal.models.batch_checks import check_gold
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
-from seal.training.random_streams import random_state, set_random_state
+from seal.training.trace_file import TraceFile, measuring
 
 FILE = "inference_networks.csv"
-COUNTS = ("epoch", "batches")
-COLUMNS = (*COUNTS, "l1", "l0", "energy_gradient_norm", "network_gradient_norm")
 
 
 @TrainerCallback.register("trace_inference_networks")
@@ -58,7 +52,7 @@ class TraceInferenceNetworks(TrainerCallback):
         super().__init__(serialization_dir)
         check_range("trainer.callbacks: every of 'trace_inference_networks'", every, least=1)
         self._every, self._cost = every, cost
-        self._rows: List[Dict[str, float]] = []
+        self._file: Optional[TraceFile] = None
 
     def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary)
@@ -76,17 +70,7 @@ class TraceInferenceNetworks(TrainerCallback):
                 "them; leave one of the two out."
             )
         self._cost = self._cost or model.energy_loss.cost or L1Cost()
-        # Measurements from after the checkpoint that the run continues from are dropped, and made again.
-        path = Path(self.serialization_dir, FILE)
-        if path.exists():
-            with path.open(encoding="utf-8", newline="") as file:
-                rows = [
-                    {name: int(value) if name in COUNTS else float(value) for name, value in row.items()}
-                    for row in csv.DictReader(file)
-                ]
-            # The trainer counts the batches of the epoch in progress again as it skips them.
-            recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
-            self._rows = [row for row in rows if row["batches"] <= recovered]
+        self._file = TraceFile(Path(self.serialization_dir, FILE), trainer)
 
     def on_batch(
         self,
@@ -117,17 +101,8 @@ class TraceInferenceNetworks(TrainerCallback):
             self._measure(trainer, epoch, trainer._total_batches_completed)
 
     def _measure(self, trainer: GradientDescentTrainer, epoch: int, batches: int) -> None:
-        if self._rows and self._rows[-1]["batches"] >= batches:
-            return
-        values = trace(trainer.model, trainer.data_loader, self._cost)
-        self._rows.append({"epoch": epoch, "batches": batches, **values})
-        path = Path(self.serialization_dir, FILE)
-        draft = path.with_suffix(".part")
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(self._rows)
-        draft.replace(path)
+        if not self._file.has(batches):
+            self._file.add(epoch, batches, trace(trainer.model, trainer.data_loader, self._cost))
 
 
 def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
@@ -149,7 +124,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
     energy_gradient = [torch.zeros_like(parameter) for parameter in energy_parameters]
     network_gradient = [torch.zeros_like(parameter) for parameter in network_parameters]
     count = 0
-    with _as_before(model), without_dropout(model):
+    with measuring(model), without_dropout(model):
         for part in (part for batch in batches for part in micro_batches(batch)):
             state = model.state_of_all_nets(**part.batch)
             size = len(state.logits)
@@ -174,19 +149,6 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
         "energy_gradient_norm": _norm(energy_gradient) / max(count, 1),
         "network_gradient_norm": _norm(network_gradient) / max(count, 1),
     }
-
-
-@contextmanager
-def _as_before(model: SealModel) -> Iterator[None]:
-    """Random states and monitors are afterwards as they were before."""
-    before, monitors = random_state(), model.monitors
-    model.monitors = Monitors()
-    try:
-        with differentiable_in_any_mode():
-            yield
-    finally:
-        model.monitors = monitors
-        set_random_state(before)
 
 
 def _trained(parameters: Any) -> List[torch.nn.Parameter]:

@@ -59,10 +59,10 @@ def test_numbers_and_means(tmp_path):
 def test_traces_by_epoch_or_by_batch(tmp_path, capsys):
     epochs = make_run(tmp_path / "epochs", [1.0, 2.0], [(0, 4, 1.5, 0.5, 2, 3), (1, 8, 2.5, 0.25, 4, 5)])
     inside = make_run(tmp_path / "inside", [1.0], [(0, 2, 9.0, 1, 1, 1), (0, 4, 8.0, 1, 1, 1), (1, 6, 7.0, 1, 1, 1)])
-    table = collect({"a": [epochs]}, ["l1", "network_gradient_norm", "validation_accuracy"])
+    table = collect({"a": [epochs]}, {}, ["l1", "network_gradient_norm", "validation_accuracy"])
     assert lines_of(table, "l1", "a") == {str(epochs): {1: 1.5, 2: 2.5}}
     assert lines_of(table, "network_gradient_norm", "a") == {str(epochs): {1: 3.0, 2: 5.0}}
-    table = collect({"a": [epochs, inside]}, ["l1", "validation_accuracy"])
+    table = collect({"a": [epochs, inside]}, {}, ["l1", "validation_accuracy"])
     assert dict(zip(table["value"], table["axis"])) == {"l1": "batches", "validation_accuracy": "epoch"}
     lines = lines_of(table, "l1", "a")
     assert lines[str(inside)] == {2: 9.0, 4: 8.0, 6: 7.0} and lines["mean"] == {4: 4.75}
@@ -71,12 +71,31 @@ def test_traces_by_epoch_or_by_batch(tmp_path, capsys):
     assert "l1, a (1 run): 1.5 at epoch 1, 2.5 at 2; least 1.5, greatest 2.5" in capsys.readouterr().out
 
 
+def test_a_value_of_a_groups_own(tmp_path):
+    """A panel with what a run predicts and what inference in the same run would."""
+    run = make_run(tmp_path / "run: 1", [1.0, 2.0])
+    other = make_run(tmp_path / "other", [5.0, 7.0])
+    for folder, numbers in ((run, (3.0, 4.0)), (other, (6.0, 9.0))):
+        rows = [f"{epoch},{4 * epoch + 4},{number}" for epoch, number in enumerate(numbers)]
+        (folder / "inference.csv").write_text("\n".join(["epoch,batches,from_random_f1", *rows]))
+    groups = [f"task-net={run}", f"inference={run},{other}: from_random_f1", f"both={run},{other}"]
+    assert trajectories.main([*groups, "--out", str(tmp_path / "out")]) == 0
+    table = pandas.read_csv(tmp_path / "out.csv")
+    assert set(table["value"]) == {"validation_accuracy"} and set(table["axis"]) == {"epoch"}
+    assert lines_of(table, "validation_accuracy", "task-net") == {str(run): {1: 1.0, 2: 2.0}}
+    assert lines_of(table, "validation_accuracy", "inference") == {
+        str(run): {1: 3.0, 2: 4.0}, str(other): {1: 6.0, 2: 9.0}, "mean": {1: 4.5, 2: 6.5}
+    }
+    assert lines_of(table, "validation_accuracy", "both")["mean"] == {1: 3.0, 2: 4.5}
+
+
 @pytest.mark.parametrize(
     "groups, values, words",
     [
         (["a={tmp}/nowhere"], "l1", ["there is no run", "nowhere"]),
         (["a={tmp}/unfinished"], "validation_accuracy", ["no finished run", "unfinished"]),
         (["a={tmp}/plain"], "l1", ["no 'l1'", "inference_networks.csv", "validation_accuracy"]),
+        (["a={tmp}/plain:from_draw_f1"], "validation_accuracy", ["no 'from_draw_f1'", "inference.csv"]),
         (["a={tmp}/plain"], "training_duration", ["no 'training_duration'"]),
         (["a={tmp}/traced"], "l2", ["no 'l2'", "energy_gradient_norm, epoch, l0, l1"]),
         (["a={tmp}/traced", "b={tmp}/broken"], "l1", ["not JSON", "broken"]),

@@ -1,0 +1,67 @@
+import csv
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+from allennlp.training import GradientDescentTrainer
+
+from seal.hypergradients.guards import differentiable_in_any_mode
+from seal.metrics import Monitors
+from seal.models import SealModel
+from seal.training.random_streams import random_state, set_random_state
+
+#: The columns of every trace: the epoch, from 0, and the number of batches since the beginning.
+COUNTS = ("epoch", "batches")
+
+
+class TraceFile:
+    """
+    The rows that a trainer callback has measured, in a CSV file of the run's folder that is whole at every moment. A
+    recovered run drops the rows from after the checkpoint that it continues from, and measures them again.
+
+    # Parameters
+
+    path : `Path`
+    trainer : `GradientDescentTrainer`
+        At the start of training.
+    """
+
+    def __init__(self, path: Path, trainer: GradientDescentTrainer) -> None:
+        self._path = path
+        self._rows: List[Dict[str, float]] = []
+        if path.exists():
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = [
+                    {name: int(value) if name in COUNTS else float(value) for name, value in row.items()}
+                    for row in csv.DictReader(file)
+                ]
+            # The trainer counts the batches of the epoch in progress again as it skips them.
+            recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
+            self._rows = [row for row in rows if row["batches"] <= recovered]
+
+    def has(self, batches: int) -> bool:
+        """Whether there is a row of this number of batches, or of a later one."""
+        return bool(self._rows) and self._rows[-1]["batches"] >= batches
+
+    def add(self, epoch: int, batches: int, values: Dict[str, float]) -> None:
+        self._rows.append({"epoch": epoch, "batches": batches, **values})
+        columns = dict.fromkeys(name for row in self._rows for name in row)
+        draft = self._path.with_suffix(".part")
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns, restval="nan")
+            writer.writeheader()
+            writer.writerows(self._rows)
+        draft.replace(self._path)
+
+
+@contextmanager
+def measuring(model: SealModel) -> Iterator[None]:
+    """Random states and monitors are afterwards as they were before."""
+    before, monitors = random_state(), model.monitors
+    model.monitors = Monitors()
+    try:
+        with differentiable_in_any_mode():
+            yield
+    finally:
+        model.monitors = monitors
+        set_random_state(before)

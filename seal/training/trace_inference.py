@@ -1,0 +1,103 @@
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import torch
+from allennlp.common import Tqdm
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import GradientDescentTrainer, TrainerCallback
+
+from seal.models import SealModel
+from seal.samplers import GradientBasedInference, Sampler
+from seal.training.trace_file import TraceFile, measuring
+
+FILE = "inference.csv"
+KEY = "trainer.callbacks: 'trace_inference'"
+
+
+@TrainerCallback.register("trace_inference")
+class TraceInference(TrainerCallback):
+    """
+    Scores, after each validation, what inference by the loss-net's energy would predict for the validation data: how
+    much the loss-net knows that the task-net does not, and where inference must start to find it (SEAL-ICLR, Appendix
+    C, Figures 3 to 5). The run's folder gets a file `inference.csv` with a row for each epoch and a column for each
+    sampler and metric, such as `from_random_f1`; `scripts/trajectories.py` draws them beside the run's own
+    `validation_f1`. Weights, thresholds and random numbers of the training are not changed. A recovered run continues
+    with the rows that it had.
+
+    # Parameters
+
+    samplers : `Dict[str, Sampler]`, optional
+        By the name that begins their columns: samplers as `model.inference` takes them. By default two
+        `gradient_based_inference` of 20 steps of `adam` with a step size of 0.1, as in the configs of energy-only
+        models: `from_draw` starts at a draw from the task-net, `from_random` at random points.
+
+    # Raises
+
+    `ConfigurationError` if there is no validation data, the model lacks a net or takes no `inference`, a sampler
+    cannot predict, or the run is distributed.
+    """
+
+    def __init__(self, serialization_dir: str, samplers: Optional[Dict[str, Sampler]] = None) -> None:
+        super().__init__(serialization_dir)
+        if samplers is None:
+            samplers = {
+                f"from_{start}": GradientBasedInference(num_steps=20, step_size=0.1, optimizer="adam", start=start)
+                for start in ("draw", "random")
+            }
+        if not samplers:
+            raise ConfigurationError(f"{KEY}: samplers names none.")
+        self._samplers = samplers
+        self._file: Optional[TraceFile] = None
+
+    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
+        super().on_start(trainer, is_primary)
+        model = trainer.model
+        if not isinstance(model, SealModel) or model.loss_net is None:
+            raise ConfigurationError(f"{KEY} is for models with a loss_net.")
+        for name, sampler in self._samplers.items():
+            try:
+                with model.predicting_by(sampler):
+                    pass
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{KEY}, sampler '{name}': {error.message}") from None
+        if trainer._validation_data_loader is None:
+            raise ConfigurationError(f"{KEY} scores the validation data; give validation_data_path, or leave it out.")
+        if trainer._distributed:
+            raise ConfigurationError(f"{KEY} measures in one process; leave it out of a distributed run.")
+        self._file = TraceFile(Path(self.serialization_dir, FILE), trainer)
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        batches = trainer._total_batches_completed
+        if not trainer._should_validate_this_epoch or self._file.has(batches):
+            return
+        average = trainer._moving_average
+        if average is not None:
+            # Validation scores these weights.
+            average.assign_average_value()
+        try:
+            values = {
+                f"{name}_{metric}": value
+                for name, sampler in self._samplers.items()
+                for metric, value in _scores(trainer, name, sampler).items()
+            }
+        finally:
+            if average is not None:
+                average.restore()
+        self._file.add(epoch, batches, values)
+
+
+@torch.no_grad()
+def _scores(trainer: GradientDescentTrainer, name: str, sampler: Sampler) -> Dict[str, float]:
+    """The metrics of the validation data as the sampler predicts them. The validation has left the model in `eval`."""
+    model = trainer.model
+    with measuring(model), model.predicting_by(sampler):
+        for batch in Tqdm.tqdm(trainer._validation_data_loader, desc=f"inference {name}"):
+            trainer.batch_outputs(batch, for_training=False)
+        return model.get_metrics(reset=True)
