@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
 import _jsonnet
@@ -30,10 +31,19 @@ def call(function: str, arguments: Dict[str, str]) -> str:
     return f"{function}(\n{lines})\n"
 
 
+@lru_cache(maxsize=None)
+def evaluated(source: str) -> str:
+    """
+    The JSON text of a jsonnet expression, whose imports have absolute paths; evaluated once in a process, since the
+    libraries do not change while a script runs.
+    """
+    return _jsonnet.evaluate_snippet("config", source)
+
+
 def library_value(library: str, expression: str) -> Any:
     """The value of an expression in which `lib` is a file of `training_configs/lib`."""
     path = (LIBRARY_FOLDER / library).as_posix()
-    return json.loads(_jsonnet.evaluate_snippet("library", f"local lib = import {text(path)}; {expression}"))
+    return json.loads(evaluated(f"local lib = import {text(path)}; {expression}"))
 
 
 def experiment_of(library: str, dataset: str, method: str, settings: Dict[str, Any]) -> Dict[str, Any]:
@@ -74,7 +84,7 @@ def setting_value(expression: str, family: Optional[str] = None) -> Any:
     if family is not None:
         path = LIBRARY_FOLDER / LIBRARIES[family]
         library = f"local {family} = import {text(path.as_posix())}; "
-    return json.loads(_jsonnet.evaluate_snippet("--settings", library + expression))
+    return json.loads(evaluated(library + expression))
 
 
 def reason(error: RuntimeError) -> str:

@@ -3,9 +3,7 @@
 import json
 from typing import Any, Callable, Dict, Iterable, Optional
 
-import _jsonnet
-
-from scripts.measure.configs import not_evaluated, setting_value, settings_of
+from scripts.measure.configs import evaluated, not_evaluated, setting_value, settings_of
 from scripts.measure.suite import UserError
 
 #: `tuned` asks for settings of ours, which a method need not have.
@@ -61,7 +59,7 @@ def refuse_idle(
 def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[str] = None) -> bool:
     """Whether the config changes without the setting, or with another value of it."""
     try:
-        given = _jsonnet.evaluate_snippet("config", write(settings))
+        given = evaluated(write(settings))
     except RuntimeError as error:
         raise not_evaluated(error) from error
     other = another(setting_value(settings[name], family))
@@ -69,7 +67,7 @@ def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[
         return True
     rest = {key: value for key, value in settings.items() if key != name}
     try:
-        return any(given != _jsonnet.evaluate_snippet("config", write(more)) for more in (rest, {**rest, name: other}))
+        return any(given != evaluated(write(more)) for more in (rest, {**rest, name: other}))
     except (RuntimeError, UserError):
         return True  # The library reads the setting, since it refuses the other value.
 

@@ -5,10 +5,8 @@ import json
 import re
 import shlex
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
-import _jsonnet
 import pytest
 from allennlp.commands import parse_args
 from allennlp.common import Params
@@ -24,8 +22,8 @@ from scripts.measure import (
     bench_text,
 )
 from seal import predictors
+from tests.scripts.written_configs import ROOT, evaluated_together
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "data/README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
 BENCHMARKS = {
     "srl": (bench_srl, "SrlBenchmark"),
@@ -73,17 +71,6 @@ def test_commands_are_found():
         assert documented(script)
 
 
-def evaluated(run):
-    """The config of a run whose folder is not there."""
-
-    def read(folder, name):
-        path = (Path(folder) / name).resolve()
-        return str(path), path.read_bytes()
-
-    name = f"{run.folder}/config.jsonnet"
-    return json.loads(_jsonnet.evaluate_snippet(name, run.config, import_callback=read))
-
-
 @pytest.mark.parametrize("arguments", documented("reproduce"))
 def test_reproduce_plans_it(arguments, tmp_path, monkeypatch):
     # What the data are is not asked here, but whether the command is one.
@@ -94,11 +81,10 @@ def test_reproduce_plans_it(arguments, tmp_path, monkeypatch):
     except FileNotFoundError as error:
         pytest.skip(f"a config is written from data that are not there: {error.filename}")
     assert {run.seed for run in runs} == set(reproduce.seeds_of(given.seeds))
-    for run in runs:
-        # Jsonnet is evaluated as it is asked for: a setting that is none shows no earlier than here.
-        if run.seed == 1:
-            config = evaluated(run)
-            assert config["pytorch_seed"] == 1 and config["trainer"]["num_epochs"] == run.epochs
+    # Jsonnet is evaluated as it is asked for: a setting that is none shows no earlier than here.
+    first = [run for run in runs if run.seed == 1]
+    for run, config in zip(first, evaluated_together((run.config for run in first), runs[0].folder)):
+        assert config["pytorch_seed"] == 1 and config["trainer"]["num_epochs"] == run.epochs
 
 
 class Reached(Exception):

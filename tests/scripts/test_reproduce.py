@@ -9,10 +9,8 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
-import _jsonnet
 import numpy
 import pandas
 import pytest
@@ -24,8 +22,8 @@ from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.runner import Runner, epoch_seconds, first_epochs
 from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
+from tests.scripts.written_configs import ROOT, evaluated
 
-ROOT = Path(__file__).resolve().parents[2]
 TINY = ["--suite", "srl_sample", "--seeds", "1", "--epochs", "3", "--fraction", "0.02"]
 TINY += ["--overrides", '{"validation_dataset_reader.fraction": 0.05}']
 
@@ -130,18 +128,6 @@ def test_archives_of_the_same_frames_are_the_same_bytes(tmp_path, monkeypatch):
 
 
 # Configs.
-
-
-def evaluated(text, folder=ROOT / "training_configs"):
-    path = folder / "a_run.jsonnet"  # It need not exist: imports are relative to it.
-    return json.loads(
-        _jsonnet.evaluate_snippet(str(path), text, import_callback=lambda base, name: import_file(base, name))
-    )
-
-
-def import_file(base, name):
-    path = Path(base) / name
-    return str(path), path.read_bytes()
 
 
 @pytest.mark.parametrize("method", ["cross_entropy", "crf", "margin", "ranking", "nce"])

@@ -7,7 +7,7 @@ from scripts import reproduce
 from scripts.measure.files import read_json
 from scripts.measure.suite import Settings, all_suites
 from scripts.measure.suites import citations
-from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
+from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
 #: A value for each argument that takes no number from 0 on, or has a limit.
@@ -36,11 +36,12 @@ def settings_of(suite, *more):
 def test_every_argument_of_a_method_reaches_its_config(name):
     suite = SUITES[name]
     for method in suite.methods:
-        plain = evaluated(suite.methods[method].write(settings_of(suite)))
-        for argument in citations.ARGUMENTS.get(method, ()):
-            given = (argument, VALUES.get(argument, "7"))
-            assert evaluated(suite.methods[method].write(settings_of(suite, given))) != plain, (method, argument)
-        trained = evaluated(suite.methods[method].write(settings_of(suite, ("patience", "3"))))
+        arguments = citations.ARGUMENTS.get(method, ())
+        settings = [(), *(((name, VALUES.get(name, "7")),) for name in arguments), (("patience", "3"),)]
+        written = [suite.methods[method].write(settings_of(suite, *more)) for more in settings]
+        plain, *changed, trained = evaluated_together(written)
+        assert len(changed) == len(arguments)
+        assert plain not in changed, (method, arguments[changed.index(plain)])
         assert trained["trainer"]["patience"] == 3
         # So many references have tags, and dev has all of its own.
         reader = plain["dataset_reader"]

@@ -1,10 +1,7 @@
 """scripts/reproduce.py --suite multilabel: configs, scores against slow ones, tables, and whole runs."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
-import _jsonnet
 import matplotlib.pyplot as plt
 import numpy
 import pandas
@@ -15,8 +12,8 @@ from scripts.measure import cells, configs, family_plots, family_tables, provena
 from scripts.measure.files import read_json, write_json
 from scripts.measure.runner import Runner, tolerance
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
+from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
 
-ROOT = Path(__file__).resolve().parents[2]
 TINY = ["--suite", "multilabel", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,nce"]
 TINY += ["--settings", "nce:num_samples=3,batch_size=64"]
 
@@ -28,28 +25,16 @@ DATASETS = sorted(FAMILY.suites(SUITES))
 # Configs.
 
 
-def evaluated(text):
-    base = str(ROOT / "training_configs") + "/"
-
-    def read(folder, name):
-        path = Path(base) / name if name.startswith("lib") else Path(folder) / name
-        return str(path), path.read_bytes()
-
-    return json.loads(_jsonnet.evaluate_snippet(base + "a_run.jsonnet", text, import_callback=read))
-
-
 @pytest.mark.parametrize("dataset", ["sample", "bibtex"])
 def test_configs_are_those_of_training_configs(dataset):
     suite = FAMILY.suites(SUITES)[dataset]
     prefix = "multilabel" if dataset == "sample" else dataset
-    compared = 0
-    for name, method in suite.methods.items():
-        path = ROOT / "training_configs" / f"{prefix}_{name}.jsonnet"
-        if path.is_file():
-            settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0)
-            assert evaluated(method.write(settings)) == evaluated(path.read_text(encoding="utf-8"))
-            compared += 1
-    assert compared >= 12
+    settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0)
+    paths = {name: ROOT / "training_configs" / f"{prefix}_{name}.jsonnet" for name in suite.methods}
+    names = [name for name, path in paths.items() if path.is_file()]
+    written = evaluated_together(suite.methods[name].write(settings) for name in names)
+    kept = evaluated_together(paths[name].read_text(encoding="utf-8") for name in names)
+    assert dict(zip(names, written)) == dict(zip(names, kept)) and len(names) >= 12
 
 
 def test_every_method_and_data_set_of_the_library_is_there():

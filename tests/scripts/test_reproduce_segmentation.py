@@ -1,9 +1,5 @@
 """scripts/reproduce.py --suite segmentation: configs, scores against slow ones, and a whole run."""
 
-import json
-from pathlib import Path
-
-import _jsonnet
 import numpy
 import pandas
 import pytest
@@ -13,20 +9,10 @@ from scripts.measure import configs, significance
 from scripts.measure.files import read_json
 from scripts.measure.suite import Settings, all_families, all_suites
 from seal.dataset_readers.images import read_masked_images
+from tests.scripts.written_configs import ROOT, evaluated
 
-ROOT = Path(__file__).resolve().parents[2]
 SUITES = all_suites()
 FAMILY = all_families()["segmentation"]
-
-
-def evaluated(text):
-    base = str(ROOT / "training_configs") + "/"
-
-    def read(folder, name):
-        path = Path(base) / name if name.startswith("lib") else Path(folder) / name
-        return str(path), path.read_bytes()
-
-    return json.loads(_jsonnet.evaluate_snippet(base + "a_run.jsonnet", text, import_callback=read))
 
 
 @pytest.mark.parametrize("dataset", ["shapes", "weizmann"])

@@ -7,7 +7,7 @@ from scripts import reproduce
 from scripts.measure.files import read_json
 from scripts.measure.suite import Settings, all_suites
 from scripts.measure.suites import tagging
-from tests.scripts.test_reproduce_multilabel import ROOT, evaluated
+from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "tagging"}
 #: A value for each argument that takes no number.
@@ -29,24 +29,26 @@ def settings_of(suite, *more, encoder=None):
 def test_every_argument_of_a_method_reaches_its_config(name):
     suite = SUITES[name]
     for method in suite.methods:
-        plain = evaluated(suite.methods[method].write(settings_of(suite)))
-        for argument in tagging.ARGUMENTS.get(method, ()):
-            value = VALUES.get(argument, "true" if argument in ("straight_through", "truncation") else "7")
-            changed = evaluated(suite.methods[method].write(settings_of(suite, (argument, value))))
-            assert changed != plain, (method, argument)
-        trained = evaluated(suite.methods[method].write(settings_of(suite, ("patience", "3"))))
+        arguments = tagging.ARGUMENTS.get(method, ())
+        truths = ("straight_through", "truncation")
+        given = [(name, VALUES.get(name, "true" if name in truths else "7")) for name in arguments]
+        settings = [(), *((pair,) for pair in given), (("patience", "3"),)]
+        written = [suite.methods[method].write(settings_of(suite, *more)) for more in settings]
+        plain, *changed, trained = evaluated_together(written)
+        assert len(changed) == len(arguments)
+        assert plain not in changed, (method, arguments[changed.index(plain)])
         assert trained["trainer"]["patience"] == 3
     names = tagging.setting_names(suite.dataset, "compound_stacked")
     assert {"lambda", "energies", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
 
 
 def test_configs_are_those_of_training_configs():
-    suite, compared = SUITES["tagging_twitter_pos"], 0
-    for name, method in suite.methods.items():
-        path = ROOT / "training_configs" / f"twitter_pos_{name}.jsonnet"
-        assert evaluated(method.write(settings_of(suite))) == evaluated(path.read_text(encoding="utf-8")), name
-        compared += 1
-    assert compared == 16
+    suite = SUITES["tagging_twitter_pos"]
+    paths = [ROOT / "training_configs" / f"twitter_pos_{name}.jsonnet" for name in suite.methods]
+    written = evaluated_together(method.write(settings_of(suite)) for method in suite.methods.values())
+    for path, ours, theirs in zip(paths, written, evaluated_together(path.read_text("utf-8") for path in paths)):
+        assert ours == theirs, path.name
+    assert len(written) == 16
 
 
 def test_an_encoder_of_choice_has_its_own_rates():
