@@ -147,7 +147,8 @@ def draw(table: pandas.DataFrame, path: Path, title: str = "") -> None:
                     line["number"],
                     color=COLOURS[index % len(COLOURS)],
                     linestyle=("-", "--", ":")[index // len(COLOURS) % 3],
-                    linewidth=2 if thick else 0.7,
+                    # Where lines coincide, those below are wider, so that all are seen.
+                    linewidth=1.5 + 0.8 * (len(groups) - 1 - index) if thick else 0.7,
                     alpha=1 if thick else 0.6,
                     # A run of one epoch is a point.
                     marker="o" if len(line) == 1 else None,
@@ -158,7 +159,8 @@ def draw(table: pandas.DataFrame, path: Path, title: str = "") -> None:
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.grid(linewidth=0.4, alpha=0.6)
         panel.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].legend(frameon=False, fontsize=9)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     if title:
         figure.suptitle(title)
     with replacing(path) as draft:

@@ -7,8 +7,9 @@ from scripts.measure import bench_text
 
 
 def test_a_step_of_each_method_against_cross_entropy(tmp_path):
-    arguments = ["--suite", "text", "--methods", "nce_20_mixed,nce_20_shared", "--repeats", "1", "--batches", "1"]
-    assert benchmark.main([*arguments, "--layers", "1", "--width", "32", "--out", str(tmp_path)]) == 0
+    arguments = ["--suite", "text", "--cases", "step", "--methods", "nce_20_mixed,nce_20_shared"]
+    arguments += ["--repeats", "1", "--batches", "1", "--layers", "1", "--width", "32"]
+    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 0
     table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])
     for method in ("cross_entropy", "nce_20_mixed", "nce_20_shared"):
         for metric in ("seconds", "cpu_seconds"):
