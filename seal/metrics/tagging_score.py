@@ -20,7 +20,7 @@ class TaggingScore(Metric):
     the program does.
 
     Tags are strings. AllenNLP's `SpanBasedF1Measure`, which counts in the same way and which the tests compare with,
-    takes vocabulary indices: it knows no `E-` and `S-`, and no gold tag that the training data lack.
+    takes vocabulary indices, and knows no `E-` and `S-`.
 
     # Parameters
 

@@ -164,7 +164,6 @@ class SrlModel(SealModel):
         return output
 
     def _update_metrics(self, output, frames, is_predicate, mask, metadata) -> None:
-        # Strings are compared, so that a gold tag that training never saw counts as an error, and is not left out.
         decoded = output["tags"].tolist()
         rows = frames.nonzero().squeeze(1).tolist()
         predicted = [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
