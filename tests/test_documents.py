@@ -17,9 +17,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS = ROOT / "training_configs"
-MEASUREMENTS = ROOT / "docs" / "measurements.md"
-GUIDES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page != MEASUREMENTS)]
-PAGES = [*GUIDES, ROOT / "data" / "README.md", MEASUREMENTS]
+OVERVIEW = ROOT / "docs" / "measurements.md"
+MEASUREMENTS = sorted((ROOT / "docs" / "measurements").glob("*.md"))
+GUIDES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page != OVERVIEW)]
+PAGES = [*GUIDES, ROOT / "data" / "README.md", OVERVIEW, *MEASUREMENTS]
 
 
 def name(page):
@@ -69,20 +70,20 @@ def method(row):
     return re.sub(r"[*†]|SEAL", "", row.split("|")[1]).strip().lower()
 
 
-def sections(text):
+def sections(page):
     """For each heading: its text, and the pages of results that it or a heading above it points to."""
     pages = {}
-    for part in re.split(r"^(?=##+ )", text, flags=re.MULTILINE):
+    for part in re.split(r"^(?=##+ )", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
         level = len(part) - len(part.lstrip("#"))
         pages = {above: found for above, found in pages.items() if above < level}
-        pages[level] = re.findall(r"\]\((results/\w+\.md)\)", part)
-        yield part, [page for found in pages.values() for page in found]
+        pages[level] = re.findall(r"\]\((\.\./results/\w+\.md)\)", part)
+        yield part, [page.parent / path for found in pages.values() for path in found]
 
 
 def test_scores_in_the_measurements_are_those_of_the_pages():
     checked = 0
-    for part, pages in sections(MEASUREMENTS.read_text(encoding="utf-8")):
-        printed = table_rows("\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages))
+    for part, pages in (found for page in MEASUREMENTS for found in sections(page)):
+        printed = table_rows("\n".join(page.read_text(encoding="utf-8") for page in pages))
         rows = [row for row in table_rows(part) if method(row) != "gain"]  # A difference of two rows above it.
         for row in rows if printed else ():
             # Rows of the same method, where the pages have it by the same name.
@@ -94,7 +95,7 @@ def test_scores_in_the_measurements_are_those_of_the_pages():
 
 @pytest.mark.parametrize("page", GUIDES, ids=name)
 def test_scores_in_the_guides_are_those_of_the_measurements(page):
-    measured = [scores(part) for part, _ in sections(MEASUREMENTS.read_text(encoding="utf-8"))]
+    measured = [scores(part) for measurements in MEASUREMENTS for part, _ in sections(measurements)]
     for row in table_rows(page.read_text(encoding="utf-8")):
         # All numbers of a row belong to one measurement.
         assert any(scores(row) <= section for section in measured), row
@@ -107,18 +108,21 @@ def test_the_readme_and_the_pages_of_tasks_have_scores():
 
 def test_a_row_of_the_readme_links_the_section_that_has_its_scores():
     parts = {}
-    for part, _ in sections(MEASUREMENTS.read_text(encoding="utf-8")):
-        heading = part.splitlines()[0].lstrip("# ").lower()
-        parts[re.sub(r"[^\w -]", "", heading).replace(" ", "-")] = part
+    for page in MEASUREMENTS:
+        for part, _ in sections(page):
+            heading = part.splitlines()[0].lstrip("# ").lower()
+            parts[name(page), re.sub(r"[^\w -]", "", heading).replace(" ", "-")] = part
     rows = [row for row in table_rows((ROOT / "README.md").read_text(encoding="utf-8")) if scores(row)]
     for row in rows:
-        (anchor,) = re.findall(r"\(docs/measurements\.md#([^)]+)\)", row)
-        assert scores(row) <= scores(parts[anchor]), row
+        (section,) = re.findall(r"\((docs/measurements/\w+\.md)#([^)]+)\)", row)
+        assert scores(row) <= scores(parts[section]), row
 
 
 def test_every_page_is_reached_from_the_readme():
-    linked = re.findall(r"\]\((docs/\w+\.md)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert {name(page) for page in [*GUIDES[1:], MEASUREMENTS]} == set(linked)
+    linked = re.findall(r"\]\((docs/[\w/]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {name(page) for page in [*GUIDES[1:], OVERVIEW]} == set(linked) - {name(page) for page in MEASUREMENTS}
+    listed = re.findall(r"^\| \[.*?\]\((measurements/\w+\.md)\)", OVERVIEW.read_text("utf-8"), flags=re.MULTILINE)
+    assert {f"docs/{path}" for path in listed} == {name(page) for page in MEASUREMENTS}
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=name)
