@@ -11,8 +11,10 @@ STAMP = $(VENV)/.installed
 CONFIG = training_configs/srl_nce.jsonnet
 RUN = runs/demo
 
-# Warnings that AllenNLP's own imports raise before any plugin is loaded; seal/compat.py hides the others.
-QUIET = PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.experimental.nn.offload, \
+# One thread: a second one saves a sixth of the demo's time on an idle machine, and costs ten times as much beside other
+# work. And no warnings that AllenNLP's own imports raise before any plugin is loaded; seal/compat.py hides the others.
+DEMO = OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
+	PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.experimental.nn.offload, \
 	ignore:`torch.jit.script` is deprecated:FutureWarning:torch.jit._script, \
 	ignore:pkg_resources is deprecated:UserWarning:rouge.rouge'
 
@@ -36,11 +38,11 @@ $(STAMP): requirements.txt setup.py
 
 demo: env
 	@mkdir -p runs
-	$(QUIET) $(BIN)/allennlp train $(CONFIG) -s $(RUN) --force --include-package seal
-	$(QUIET) $(BIN)/allennlp evaluate $(RUN)/model.tar.gz data/srl_sample/test.gold_conll --include-package seal
+	$(DEMO) $(BIN)/allennlp train $(CONFIG) -s $(RUN) --force --include-package seal
+	$(DEMO) $(BIN)/allennlp evaluate $(RUN)/model.tar.gz data/srl_sample/test.gold_conll --include-package seal
 	@printf '%s\n' 'The chef sold the old car to a neighbour yesterday .' \
 		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
-	$(QUIET) $(BIN)/allennlp predict $(RUN)/model.tar.gz $(RUN)/sentences.txt --predictor seal_srl --silent \
+	$(DEMO) $(BIN)/allennlp predict $(RUN)/model.tar.gz $(RUN)/sentences.txt --predictor seal_srl --silent \
 		--output-file $(RUN)/frames.jsonl --include-package seal
 	@$(BIN)/python -c "import json, sys; [print(' '.join(r['words']), *('  ' + f['description'] for f in \
 		r['frames']), sep='\n') for r in map(json.loads, open(sys.argv[1], encoding='utf-8'))]" $(RUN)/frames.jsonl
