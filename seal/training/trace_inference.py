@@ -28,8 +28,8 @@ class TraceInference(TrainerCallback):
 
     samplers : `Dict[str, Sampler]`, optional
         By the name that begins their columns: samplers as `model.inference` takes them. By default two
-        `gradient_based_inference` of 20 steps of `adam` with a step size of 0.1, as in the configs of energy-only
-        models: `from_draw` starts at a draw from the task-net, `from_random` at random points.
+        `gradient_based_inference` of 20 steps of `adam` with a step size of 0.1: `from_draw` starts at a draw from the
+        task-net, `from_random` at random points.
 
     # Raises
 
