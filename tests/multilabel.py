@@ -92,6 +92,23 @@ def seal_parts(**more) -> Dict:
     }
 
 
+def run_settings(data: Dict, parts: Dict, data_loader: Dict, **trainer) -> Dict:
+    """The config of a run on `write_data`'s file, which is also what it validates with."""
+    settings = {
+        "random_seed": 13,
+        "numpy_seed": 13,
+        "pytorch_seed": 13,
+        "dataset_reader": {"type": "seal_multilabel", **data["reader"]},
+        "train_data_path": data["path"],
+        "validation_data_path": data["path"],
+        "model": {"type": "seal_multilabel", "output_space": {"type": "label_set"}, **parts},
+        "data_loader": {"type": "tensors", **data_loader},
+        "trainer": {"type": "alternating", "cuda_device": -1, **trainer},
+    }
+    # Through text, as in `model`.
+    return json.loads(json.dumps(settings))
+
+
 def batch(rows: int = 4, seed: int = 1) -> Dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return {

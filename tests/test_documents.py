@@ -32,11 +32,15 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
+def slug(heading):
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 def anchors(page):
     """What GitHub makes of the headings; a comment in a code block is none."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {slug(heading) for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -110,8 +114,7 @@ def test_a_row_of_the_readme_links_the_section_that_has_its_scores():
     parts = {}
     for page in MEASUREMENTS:
         for part, _ in sections(page):
-            heading = part.splitlines()[0].lstrip("# ").lower()
-            parts[name(page), re.sub(r"[^\w -]", "", heading).replace(" ", "-")] = part
+            parts[name(page), slug(part.splitlines()[0].lstrip("# "))] = part
     rows = [row for row in table_rows((ROOT / "README.md").read_text(encoding="utf-8")) if scores(row)]
     for row in rows:
         (section,) = re.findall(r"\((docs/measurements/\w+\.md)#([^)]+)\)", row)

@@ -148,7 +148,7 @@ def draw(table: pandas.DataFrame, path: Path, title: str = "") -> None:
                     color=COLOURS[index % len(COLOURS)],
                     linestyle=("-", "--", ":")[index // len(COLOURS) % 3],
                     # Where lines coincide, those below are wider, so that all are seen.
-                    linewidth=1.5 + 0.8 * (len(groups) - 1 - index) if thick else 0.7,
+                    linewidth=1.5 + 2.4 * (len(groups) - 1 - index) / max(len(groups) - 1, 3) if thick else 0.7,
                     alpha=1 if thick else 0.6,
                     # A run of one epoch is a point.
                     marker="o" if len(line) == 1 else None,

@@ -172,11 +172,8 @@ class SealModel(Model):
         """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
         return self.sample_with(self.inference, state, None).outputs.squeeze(1)
 
-    @contextmanager
-    def predicting_by(self, inference: Sampler) -> Iterator[None]:
+    def check_inference(self, inference: Sampler) -> None:
         """
-        Meanwhile the model, outside training, predicts by the given sampler, as if it were `model.inference`.
-
         # Raises
 
         `ConfigurationError` if the model takes no inference, or the sampler cannot predict with its nets.
@@ -184,6 +181,13 @@ class SealModel(Model):
         if not self.takes_inference:
             raise ConfigurationError(f"model.inference: {type(self).__name__} predicts by its task-net alone.")
         check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
+
+    @contextmanager
+    def predicting_by(self, inference: Sampler) -> Iterator[None]:
+        """
+        Meanwhile the model, outside training, predicts by the given sampler, as if it were `model.inference`; of which
+        `check_inference` must approve.
+        """
         before, self.inference = self.inference, inference
         try:
             yield

@@ -2,7 +2,8 @@ import inspect
 import json
 import logging
 import os
-from typing import Any, Dict, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -182,11 +183,20 @@ class ResumableTrainer(GradientDescentTrainer):
         if os.path.exists(self._best_model_filename):
             # It may be a hard link to a checkpoint, which must not be overwritten.
             os.remove(self._best_model_filename)
-        if self._moving_average is not None:
-            self._moving_average.assign_average_value()
-        self._save_model_state(self._best_model_filename)
-        if self._moving_average is not None:
-            self._moving_average.restore()
+        with self.averaged_weights():
+            self._save_model_state(self._best_model_filename)
+
+    @contextmanager
+    def averaged_weights(self) -> Iterator[None]:
+        """Meanwhile the model has the weights that are validated and kept: the averages, with a `moving_average`."""
+        average = self._moving_average
+        if average is not None:
+            average.assign_average_value()
+        try:
+            yield
+        finally:
+            if average is not None:
+                average.restore()
 
 
 class _ForgetTraining(TrainerCallback):

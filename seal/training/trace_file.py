@@ -1,8 +1,9 @@
 import csv
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Callable, Dict, Iterator, List
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 
 from seal.hypergradients.guards import differentiable_in_any_mode
@@ -24,9 +25,17 @@ class TraceFile:
     path : `Path`
     trainer : `GradientDescentTrainer`
         At the start of training.
+    key : `str`
+        The callback's, for the message.
+
+    # Raises
+
+    `ConfigurationError` if the run is distributed.
     """
 
-    def __init__(self, path: Path, trainer: GradientDescentTrainer) -> None:
+    def __init__(self, path: Path, trainer: GradientDescentTrainer, key: str) -> None:
+        if trainer._distributed:
+            raise ConfigurationError(f"{key} measures in one process; leave it out of a distributed run.")
         self._path = path
         self._rows: List[Dict[str, float]] = []
         if path.exists():
@@ -39,12 +48,12 @@ class TraceFile:
             recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
             self._rows = [row for row in rows if row["batches"] <= recovered]
 
-    def has(self, batches: int) -> bool:
-        """Whether there is a row of this number of batches, or of a later one."""
-        return bool(self._rows) and self._rows[-1]["batches"] >= batches
-
-    def add(self, epoch: int, batches: int, values: Dict[str, float]) -> None:
-        self._rows.append({"epoch": epoch, "batches": batches, **values})
+    def add(self, trainer: GradientDescentTrainer, epoch: int, measure: Callable[[], Dict[str, float]]) -> None:
+        """Adds a row of what `measure` finds now, unless there is one of as many batches, or of more."""
+        batches = trainer._total_batches_completed
+        if self._rows and self._rows[-1]["batches"] >= batches:
+            return
+        self._rows.append({"epoch": epoch, "batches": batches, **measure()})
         columns = dict.fromkeys(name for row in self._rows for name in row)
         draft = self._path.with_suffix(".part")
         with draft.open("w", encoding="utf-8", newline="") as file:

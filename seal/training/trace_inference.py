@@ -8,6 +8,7 @@ from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.models import SealModel
 from seal.samplers import GradientBasedInference, Sampler
+from seal.training.resumable_trainer import ResumableTrainer
 from seal.training.trace_file import TraceFile, measuring
 
 FILE = "inference.csv"
@@ -56,45 +57,35 @@ class TraceInference(TrainerCallback):
             raise ConfigurationError(f"{KEY} is for models with a loss_net.")
         for name, sampler in self._samplers.items():
             try:
-                with model.predicting_by(sampler):
-                    pass
+                model.check_inference(sampler)
             except ConfigurationError as error:
                 raise ConfigurationError(f"{KEY}, sampler '{name}': {error.message}") from None
         if trainer._validation_data_loader is None:
             raise ConfigurationError(f"{KEY} scores the validation data; give validation_data_path, or leave it out.")
-        if trainer._distributed:
-            raise ConfigurationError(f"{KEY} measures in one process; leave it out of a distributed run.")
-        self._file = TraceFile(Path(self.serialization_dir, FILE), trainer)
+        self._file = TraceFile(Path(self.serialization_dir, FILE), trainer, KEY)
 
     def on_epoch(
         self,
-        trainer: GradientDescentTrainer,
+        trainer: ResumableTrainer,
         metrics: Dict[str, Any],
         epoch: int,
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        batches = trainer._total_batches_completed
-        if not trainer._should_validate_this_epoch or self._file.has(batches):
-            return
-        average = trainer._moving_average
-        if average is not None:
-            # Validation scores these weights.
-            average.assign_average_value()
-        try:
-            values = {
+        if trainer._should_validate_this_epoch:
+            self._file.add(trainer, epoch, lambda: self._measure(trainer))
+
+    def _measure(self, trainer: ResumableTrainer) -> Dict[str, float]:
+        with trainer.averaged_weights():
+            return {
                 f"{name}_{metric}": value
                 for name, sampler in self._samplers.items()
                 for metric, value in _scores(trainer, name, sampler).items()
             }
-        finally:
-            if average is not None:
-                average.restore()
-        self._file.add(epoch, batches, values)
 
 
 @torch.no_grad()
-def _scores(trainer: GradientDescentTrainer, name: str, sampler: Sampler) -> Dict[str, float]:
+def _scores(trainer: ResumableTrainer, name: str, sampler: Sampler) -> Dict[str, float]:
     """The metrics of the validation data as the sampler predicts them. The validation has left the model in `eval`."""
     model = trainer.model
     with measuring(model), model.predicting_by(sampler):

@@ -62,15 +62,13 @@ class TraceInferenceNetworks(TrainerCallback):
             raise ConfigurationError(f"{key} is for models with a task_net and a loss_net.")
         if isinstance(model, PartlyLabelledTaggingModel):
             raise ConfigurationError(f"{key} compares with gold, which some rows of this model's data lack.")
-        if trainer._distributed:
-            raise ConfigurationError(f"{key} measures in one process; leave it out of a distributed run.")
         if is_part_of_the_data(trainer.data_loader):
             raise ConfigurationError(
                 f"{key} measures on all training pairs, and data_loader.batches_per_epoch makes an epoch of a part of "
                 "them; leave one of the two out."
             )
         self._cost = self._cost or model.energy_loss.cost or L1Cost()
-        self._file = TraceFile(Path(self.serialization_dir, FILE), trainer)
+        self._file = TraceFile(Path(self.serialization_dir, FILE), trainer, key)
 
     def on_batch(
         self,
@@ -85,9 +83,8 @@ class TraceInferenceNetworks(TrainerCallback):
         batch_grad_norm: Optional[float] = None,
         **kwargs: Any,
     ) -> None:
-        batches = trainer._total_batches_completed
-        if self._every is not None and is_training and batches % self._every == 0:
-            self._measure(trainer, epoch, batches)
+        if self._every is not None and is_training and trainer._total_batches_completed % self._every == 0:
+            self._measure(trainer, epoch)
 
     def on_epoch(
         self,
@@ -98,11 +95,10 @@ class TraceInferenceNetworks(TrainerCallback):
         **kwargs: Any,
     ) -> None:
         if self._every is None:
-            self._measure(trainer, epoch, trainer._total_batches_completed)
+            self._measure(trainer, epoch)
 
-    def _measure(self, trainer: GradientDescentTrainer, epoch: int, batches: int) -> None:
-        if not self._file.has(batches):
-            self._file.add(epoch, batches, trace(trainer.model, trainer.data_loader, self._cost))
+    def _measure(self, trainer: GradientDescentTrainer, epoch: int) -> None:
+        self._file.add(trainer, epoch, lambda: trace(trainer.model, trainer.data_loader, self._cost))
 
 
 def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:

@@ -39,6 +39,7 @@ def test_memory_of_a_batch_in_parts(tmp_path):
     table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])["value"]
     added = {name: table[name, "added_mib"] for name in ("cross_entropy", *methods.split(","))}
     assert 0 < added["implicit_cd_in_8_parts"] < 0.85 * added["implicit_cd"]
+    assert (tmp_path / "benchmark.png").stat().st_size > 1000
 
 
 def test_mistakes_are_told(tmp_path, capsys):

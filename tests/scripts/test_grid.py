@@ -1,13 +1,11 @@
 """The text of a config has the settings that its method reads, and no others: the library would refuse them."""
 
-import json
-
-import _jsonnet
 import pytest
 
 from scripts.measure.configs import setting_value
 from scripts.measure.grid import Grid
 from scripts.measure.suite import LIBRARY_FOLDER, Settings, UserError
+from tests.scripts.written_configs import evaluated
 
 
 def written(family, dataset, method, **more):
@@ -26,7 +24,7 @@ def test_a_config_has_what_its_method_reads(family, dataset):
         text = written(family, dataset, method, **more)
         inside = ", ".join(["epochs: 5", "seed: 2", *(f"{name}: {more[name]}" for name in names)])
         assert text.endswith(f"{family}.experiment('{dataset}', '{method}', settings={{ {inside} }})\n")
-        config = json.loads(_jsonnet.evaluate_snippet("config", text))
+        config = evaluated(text)
         assert (config["trainer"]["num_epochs"], config["trainer"]["patience"], config["numpy_seed"]) == (5, 3, 2)
         assert config["model"].get("task_loss", {}).get("energy_weight") == (None if method == "cross_entropy" else 7)
 

@@ -7,7 +7,6 @@ import re
 import sys
 from types import SimpleNamespace
 
-import _jsonnet
 import pandas
 import pytest
 import torch
@@ -25,6 +24,7 @@ from scripts.measure.configs import library_value  # noqa: E402
 from scripts.measure.search_spaces import SPACES, Choice, Range  # noqa: E402
 from scripts.measure.suite import ROOT  # noqa: E402
 from seal.dataset_readers.multilabel import MultilabelReader  # noqa: E402
+from tests.scripts.written_configs import evaluated  # noqa: E402
 
 EVERYTHING = library_value(
     "multilabel.libsonnet",
@@ -57,7 +57,7 @@ def command(folder, *more, method="cross_entropy", trials=2, epochs=1):
 def pasted(line):
     """The config that the printed line makes."""
     path = (ROOT / "training_configs" / "lib" / "multilabel.libsonnet").as_posix()
-    return json.loads(_jsonnet.evaluate_snippet("pasted", f"local multilabel = import '{path}'; {line}"))
+    return evaluated(f"local multilabel = import '{path}'; {line}")
 
 
 def last_line(capsys):
@@ -91,7 +91,7 @@ def test_what_the_search_of_a_dvn_may_choose_reaches_its_config(tmp_path):
     of = SimpleNamespace(dataset="sample", method="dvn", metric="f1", epochs=3, seed=None, held=())
     path = tmp_path / "config.jsonnet"
     path.write_text(tune.Tuning(of, None)._config(chosen, tmp_path), encoding="utf-8")
-    config = json.loads(_jsonnet.evaluate_file(str(path)))
+    config = evaluated(path.read_text(encoding="utf-8"), tmp_path)
     for found in (config, pasted(trials.line_to_paste("sample", "dvn", chosen, "f1", ()))):
         search, *_ = found["model"]["sampler"]["samplers"]
         assert (search["optimizer"], search["keep"]) == ("sgd", "trajectory")
@@ -353,8 +353,7 @@ def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, mon
     assert command(tmp_path, *held, method="nce", trials=3) == 0
     for settings, config in configs:
         assert not {"energy_weight", "task_net_steps"} & set(settings) and "loss_net_steps" in settings
-        config = config.replace("'training_configs", f"'{ROOT}/training_configs")
-        made = json.loads(_jsonnet.evaluate_snippet("config", config))
+        made = evaluated(config, ROOT)
         assert made["model"]["task_loss"]["energy_weight"] == 0.25 and made["trainer"]["task_net"]["steps"] == 1
     assert pasted(last_line(capsys))["model"]["task_loss"]["energy_weight"] == 0.25
     assert command(tmp_path, method="nce", trials=3) == 2

@@ -2,11 +2,14 @@
 
 import copy
 import os
+import random
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+import numpy
+import pytest
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
@@ -143,6 +146,31 @@ class KillAt(TrainerCallback):
     def on_batch(self, trainer, *args, is_training=True, **kwargs) -> None:
         if is_training and trainer._total_batches_completed == self.batch:
             raise Killed()
+
+
+def elsewhere() -> None:
+    """A new process stands at other random numbers than the one that was killed."""
+    random.seed(99)
+    numpy.random.seed(99)
+    torch.manual_seed(99)
+
+
+def train_until_killed(settings: Dict[str, Any], folder: Path, killer: TrainerCallback) -> None:
+    """Trains, or carries on, until the callback ends the run."""
+    trainer = build(settings, folder)
+    trainer._callbacks.append(killer)
+    with pytest.raises(Killed):
+        trainer.train()
+
+
+def kill_and_recover(settings: Dict[str, Any], folder: Path, *killers: TrainerCallback):
+    """Once per callback; the last time to the end. Returns the trainer, and what it says of the run."""
+    for killer in killers:
+        train_until_killed(settings, folder, killer)
+    trainer = build(settings, folder)
+    if trainer._checkpointer.find_latest_checkpoint() is not None:
+        elsewhere()
+    return trainer, trainer.train()
 
 
 @contextmanager

@@ -1,5 +1,4 @@
 import copy
-import json
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,7 @@ from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from tests.multilabel import LOSS_NET as LOSS_NET_PARAMS
 from tests.multilabel import TASK_NET as TASK_NET_PARAMS
-from tests.multilabel import write_data
+from tests.multilabel import run_settings, write_data
 from tests.training import runs
 
 CD = {
@@ -52,30 +51,14 @@ LOSSES = {"cd": CD, "ssvm": SSVM, "dvn": DVN, "compound": COMPOUND, "margin_styl
 
 
 def build(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
-    data = write_data(tmp_path)
     player = {"optimizer": {"type": "sgd", "lr": 0.1}}
-    params = {
-        "random_seed": 13,
-        "numpy_seed": 13,
-        "pytorch_seed": 13,
-        "dataset_reader": {"type": "seal_multilabel", **data["reader"]},
-        "train_data_path": data["path"],
-        "validation_data_path": data["path"],
-        "model": {
-            "type": "seal_multilabel",
-            "output_space": {"type": "label_set"},
-            "task_net": TASK_NET_PARAMS,
-            "loss_net": LOSS_NET_PARAMS,
-            "task_loss": {"energy_weight": 0.5},
-            **loss,
-        },
-        "data_loader": {"type": "tensors", "batch_size": 3},
-        "trainer": {
-            "type": kind, "num_epochs": epochs, "cuda_device": -1,
-            "task_net": copy.deepcopy(player), "loss_net": copy.deepcopy(player), **trainer,
-        },
-    }  # fmt: skip
-    return runs.build(json.loads(json.dumps(params)), tmp_path / "run")
+    nets = {"task_net": TASK_NET_PARAMS, "loss_net": LOSS_NET_PARAMS, "task_loss": {"energy_weight": 0.5}}
+    players = {"task_net": player, "loss_net": player}
+    settings = run_settings(
+        write_data(tmp_path), {**nets, **loss}, {"batch_size": 3},
+        type=kind, num_epochs=epochs, **{**players, **trainer},
+    )  # fmt: skip
+    return runs.build(settings, tmp_path / "run")
 
 
 def flat(gradients, like):

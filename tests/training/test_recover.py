@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any, Dict
 
-import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -26,7 +24,9 @@ from tests.training.runs import (
     build,
     comparable,
     config,
+    kill_and_recover,
     same,
+    train_until_killed,
     weights,
 )
 
@@ -83,26 +83,6 @@ class Whole:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Whole:
     return Whole(settings(), tmp_path_factory.mktemp("whole"))
-
-
-def elsewhere() -> None:
-    """A new process stands at other random numbers than the one that was killed."""
-    random.seed(99)
-    numpy.random.seed(99)
-    torch.manual_seed(99)
-
-
-def kill_and_recover(built, folder: Path, *callbacks: TrainerCallback):
-    """Once per callback; the last time to the end."""
-    for callback in callbacks:
-        trainer = build(built, folder)
-        trainer._callbacks.append(callback)
-        with pytest.raises(Killed):
-            trainer.train()
-    trainer = build(built, folder)
-    if trainer._checkpointer.find_latest_checkpoint() is not None:
-        elsewhere()
-    return trainer, trainer.train()
 
 
 def test_runs_repeat_themselves(tmp_path, whole):
@@ -223,10 +203,7 @@ def test_killed_before_an_average_is_kept_as_the_best(tmp_path):
 def test_what_is_kept_as_the_best_overwrites_no_checkpoint(tmp_path):
     """`best.th` of the first epoch is a hard link to that epoch's checkpoint."""
     built = settings(trainer__checkpointer={"keep_most_recent_by_count": 9}, trainer__validation_metric="-loss")
-    killed = build(built, tmp_path)
-    killed._callbacks.append(KillIn("_checkpointer", "maybe_save_checkpoint", 2, True, end_of_epoch))
-    with pytest.raises(Killed):
-        killed.train()
+    train_until_killed(built, tmp_path, KillIn("_checkpointer", "maybe_save_checkpoint", 2, True, end_of_epoch))
     first, second = (torch.load(tmp_path / f"model_state_e{epoch}_b0.th") for epoch in (1, 2))
     assert same(torch.load(tmp_path / "best.th"), first)
     build(built, tmp_path)._maybe_restore_checkpoint()
@@ -251,10 +228,7 @@ def test_a_folder_that_was_moved(tmp_path):
     del built["trainer"]["task_net"]["learning_rate_scheduler"]
     whole = Whole(built, tmp_path / "whole")
     assert whole.metrics["best_epoch"] == 0
-    trainer = build(built, tmp_path / "before")
-    trainer._callbacks.append(KillAt(7))
-    with pytest.raises(Killed):
-        trainer.train()
+    train_until_killed(built, tmp_path / "before", KillAt(7))
     after = (tmp_path / "before").rename(tmp_path / "after")
     trainer = build(built, after)
     whole.check(trainer, trainer.train(), after)
@@ -263,10 +237,7 @@ def test_a_folder_that_was_moved(tmp_path):
 def test_a_torn_checkpoint_is_passed_over(tmp_path, whole):
     for kind in ("model_state", "training_state"):
         folder = tmp_path / kind
-        trainer = build(settings(), folder)
-        trainer._callbacks.append(KillAt(7))
-        with pytest.raises(Killed):
-            trainer.train()
+        train_until_killed(settings(), folder, KillAt(7))
         newest = folder / f"{kind}_e1_b2.th"
         content = newest.read_bytes()
         newest.write_bytes(content[: len(content) // 2])
@@ -374,10 +345,7 @@ def test_killed_in_every_phase_under_other_settings(tmp_path, more):
 
 def test_a_start_that_cannot_come_back_is_told(tmp_path, caplog):
     built = settings(**STATIC)
-    trainer = build(built, tmp_path)
-    trainer._callbacks.append(KillAt(6))
-    with pytest.raises(Killed):
-        trainer.train()
+    train_until_killed(built, tmp_path, KillAt(6))
     for seed, other in ((13, False), (14, True)):
         built["pytorch_seed"] = seed
         build(built, tmp_path)._maybe_restore_checkpoint()

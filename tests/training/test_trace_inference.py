@@ -1,5 +1,4 @@
 import csv
-import json
 
 import pytest
 from allennlp.commands.train import train_model
@@ -9,8 +8,8 @@ from allennlp.models.archival import load_archive
 from allennlp.training.util import evaluate
 
 from seal.dataset_readers.tensor_loader import TensorLoader
-from tests.multilabel import DESCENT, LOSS_NET, seal_parts, write_data
-from tests.training.runs import Killed, KillAt, build, comparable, config, put, same, weights
+from tests.multilabel import DESCENT, LOSS_NET, run_settings, seal_parts, write_data
+from tests.training.runs import KillAt, build, comparable, config, kill_and_recover, put, same, weights
 
 PLAYER = {"optimizer": {"type": "adam", "lr": 0.05}}
 REFINED = {**DESCENT, "start": "task_net"}
@@ -19,31 +18,16 @@ ENERGY_ONLY = {"loss_net": LOSS_NET, "sampler": DESCENT, "energy_loss": {"type":
 
 
 def settings_of(folder, callbacks=("trace_inference",), epochs=3, model=None, **more):
-    folder.mkdir(parents=True, exist_ok=True)
-    data = write_data(folder)
-    settings = {
-        "random_seed": 13,
-        "numpy_seed": 13,
-        "pytorch_seed": 13,
-        "dataset_reader": {"type": "seal_multilabel", **data["reader"]},
-        "train_data_path": data["path"],
-        "validation_data_path": data["path"],
-        "model": {"type": "seal_multilabel", "output_space": {"type": "label_set"}, **(model or seal_parts())},
-        "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
-        "trainer": {
-            "type": "alternating",
-            "num_epochs": epochs,
-            "cuda_device": -1,
-            "validation_metric": "+f1",
-            "callbacks": list(callbacks),
-            "task_net": PLAYER,
-            "loss_net": PLAYER,
-        },
-    }
+    players = {"task_net": PLAYER, "loss_net": PLAYER}
+    settings = run_settings(
+        write_data(folder),
+        model or seal_parts(),
+        {"batch_size": 2, "shuffle": True},
+        num_epochs=epochs, validation_metric="+f1", callbacks=list(callbacks), **players,
+    )  # fmt: skip
     for key, value in more.items():
         put(settings, key, value)
-    # Through text: what stands in two places must not be one object.
-    return json.loads(json.dumps(settings))
+    return settings
 
 
 def tracing(**samplers):
@@ -115,11 +99,7 @@ def test_a_recovered_run_has_the_rows_of_an_uninterrupted_one(tmp_path, batch):
     more = {"trainer__checkpointer": {"save_every_num_batches": 1}}
     settings = settings_of(tmp_path, [tracing(**SAMPLERS)], **more)
     build(settings, tmp_path / "whole").train()
-    trainer = build(settings, tmp_path / "killed")
-    trainer._callbacks.append(KillAt(batch))
-    with pytest.raises(Killed):
-        trainer.train()
-    build(settings, tmp_path / "killed").train()
+    kill_and_recover(settings, tmp_path / "killed", KillAt(batch))
     assert (tmp_path / "killed" / "inference.csv").read_text() == (tmp_path / "whole" / "inference.csv").read_text()
 
 

@@ -9,7 +9,7 @@ from allennlp.training import TrainerCallback
 from seal.scores import L1Cost
 from seal.training.trace_inference_networks import trace
 from tests.segmentation import seal_parts, write_npz
-from tests.training.runs import Killed, KillAt, build, config, same, weights
+from tests.training.runs import Killed, KillAt, build, config, kill_and_recover, same, train_until_killed, weights
 
 
 LAST = {"validation_data_path": ..., "trainer__validation_metric": "-loss"}
@@ -189,11 +189,7 @@ def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
 def test_killed_within_an_epoch(tmp_path, save_every, batch):
     settings = settings_of(every=1, epochs=2, dropout=0.3, trainer__checkpointer={"save_every_num_batches": save_every})
     build(settings, tmp_path / "whole").train()
-    trainer = build(settings, tmp_path / "killed")
-    trainer._callbacks.append(KillAt(batch))
-    with pytest.raises(Killed):
-        trainer.train()
-    build(settings, tmp_path / "killed").train()
+    kill_and_recover(settings, tmp_path / "killed", KillAt(batch))
     assert read(tmp_path / "killed") == read(tmp_path / "whole")
 
 
@@ -207,10 +203,7 @@ class KillAfterRow(TrainerCallback):
 def test_killed_between_the_row_of_an_epoch_and_its_checkpoint(tmp_path):
     settings = settings_of(epochs=2, trainer__checkpointer={"save_every_num_batches": 1})
     build(settings, tmp_path / "whole").train()
-    trainer = build(settings, tmp_path / "killed")
-    trainer._callbacks.append(KillAfterRow(""))
-    with pytest.raises(Killed):
-        trainer.train()
+    train_until_killed(settings, tmp_path / "killed", KillAfterRow(""))
     assert len(read(tmp_path / "killed")) == 1
     build(settings, tmp_path / "killed").train()
     assert read(tmp_path / "killed") == read(tmp_path / "whole")

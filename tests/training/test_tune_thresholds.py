@@ -8,26 +8,14 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
 from seal.metrics import best_micro_threshold
-from tests.multilabel import ROWS, TASK_NET, write_data
+from tests.multilabel import ROWS, TASK_NET, run_settings, write_data
 from tests.spine import srl_model
 
 
 def params_of(data, **trainer):
-    params = {
-        "dataset_reader": {"type": "seal_multilabel", **data["reader"]},
-        "train_data_path": data["path"],
-        "validation_data_path": data["path"],
-        "model": {"type": "seal_multilabel", "output_space": {"type": "label_set"}, "task_net": TASK_NET},
-        "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
-        "trainer": {
-            "type": "alternating",
-            "num_epochs": 3,
-            "validation_metric": "+f1_tuned",
-            "callbacks": ["tune_thresholds"],
-            **trainer,
-        },
-    }
-    return Params(json.loads(json.dumps(params)))
+    defaults = {"num_epochs": 3, "validation_metric": "+f1_tuned", "callbacks": ["tune_thresholds"]}
+    loader = {"batch_size": 2, "shuffle": True}
+    return Params(run_settings(data, {"task_net": TASK_NET}, loader, **{**defaults, **trainer}))
 
 
 def test_the_best_epochs_thresholds_are_the_models(tmp_path):
