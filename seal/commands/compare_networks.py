@@ -5,7 +5,8 @@ The `compare-networks` sub-command: where the cost-augmented network leaves the 
 import argparse
 import os
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from itertools import zip_longest
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -16,12 +17,15 @@ from seal.commands.archives import add_arguments
 from seal.commands.tables import write_table
 from seal.commands.taggers import Tagger
 from seal.common.setting_checks import check_range
+from seal.metrics import TaggingScore
 from seal.models import TaggingModel
 
-_PREFIX = "cost_augmented_"
+_COMMAND = "compare-networks"
+#: The tags of a sentence: gold, those of the task-net `A`, and those of the cost-augmented network `F^c`.
+_Tags = Tuple[List[str], List[str], List[str]]
 
 
-@Subcommand.register("compare-networks")
+@Subcommand.register(_COMMAND)
 class CompareNetworks(Subcommand):
     """
     Compares the task-net `A` and the cost-augmented network `F^c` of a tagger on tagged data (Tu, Pang & Gimpel 2020,
@@ -31,6 +35,9 @@ class CompareNetworks(Subcommand):
     - `confusions.csv`: how many words there are, for each pair of tags, where `A` is right with the first tag and `F^c`
       predicts the second, largest count first; and to how many words `A` correctly gives the first tag.
     - `confusions.png`: the first rows of that table, as many as `--most` says.
+
+    A margin-rescaled network is its own cost-augmented network until it is tuned for the test. `--cost-augmented` names
+    an archive from before the tuning, and `F^c` is the task-net in there.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -40,6 +47,12 @@ class CompareNetworks(Subcommand):
             help="Compare a tagger's cost-augmented network with its task-net.",
         )
         add_arguments(subparser)
+        subparser.add_argument(
+            "--cost-augmented",
+            metavar="ARCHIVE",
+            help="an archived tagger, whose task-net is taken for the cost-augmented network: where a margin-rescaled "
+            "network was tuned for the test, the run before the tuning",
+        )
         subparser.add_argument("--most", type=int, default=20, help="pairs of tags that are shown and printed")
         subparser.set_defaults(func=compare_networks_from_args)
         return subparser
@@ -47,19 +60,11 @@ class CompareNetworks(Subcommand):
 
 def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     check_range("--most", args.most, least=1)
-    tagger = Tagger(args, "compare-networks")
-    model = tagger.model
-    if not isinstance(model, TaggingModel) or model.cost_augmented_net is None:
-        raise ConfigurationError(
-            f"{args.archive_file}: 'compare-networks' is for 'seal_tagging' models with a cost_augmented_net."
-        )
+    tagger = Tagger(args, _COMMAND, in_order=args.cost_augmented is not None)
+    tags = list(_tags_of_two(tagger, args) if args.cost_augmented is not None else _tags_of_one(tagger, args))
     os.makedirs(args.output, exist_ok=True)
-    confusions, right = _count(tagger)
-    metrics = model.get_metrics(reset=True)
-    differences = [
-        (name, metrics[name], theirs, metrics[name] - theirs)
-        for name, theirs in ((key[len(_PREFIX) :], metrics[key]) for key in metrics if key.startswith(_PREFIX))
-    ]
+    differences = _differences(tags, spans=tagger.model.has_spans)
+    confusions, right = _count(tags)
     rows = ranked(confusions)
     write_table(
         os.path.join(args.output, "metrics.csv"), ["metric", "task_net", "cost_augmented", "difference"], differences
@@ -81,21 +86,75 @@ def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     return {"metrics": {name: gap for name, _, _, gap in differences}, "confusions": rows}
 
 
+def _tags_of_one(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
+    """
+    # Raises
+
+    `ConfigurationError` if the model has no cost-augmented network.
+    """
+    if not isinstance(tagger.model, TaggingModel) or tagger.model.cost_augmented_net is None:
+        raise ConfigurationError(
+            f"{args.archive_file}: '{_COMMAND}' is for 'seal_tagging' models with a cost_augmented_net; to compare "
+            "with the task-net of another run, name its archive with --cost-augmented."
+        )
+    return _predicted(tagger, "tags", "cost_augmented_tags")
+
+
+def _tags_of_two(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
+    """
+    # Raises
+
+    `ConfigurationError` if the two taggers have not learnt the same tags.
+    """
+    other = Tagger(argparse.Namespace(**{**vars(args), "archive_file": args.cost_augmented}), _COMMAND, in_order=True)
+    taggers = isinstance(tagger.model, TaggingModel) and isinstance(other.model, TaggingModel)
+    if not taggers or set(other.names) != set(tagger.names):
+        raise ConfigurationError(
+            f"{args.cost_augmented}: '{_COMMAND}' is for two 'seal_tagging' models with the same tags, and this one's "
+            f"are not those of {args.archive_file}."
+        )
+    for (gold, ours), (same, theirs) in zip_longest(
+        _predicted(tagger, "tags"), _predicted(other, "tags"), fillvalue=([], [])
+    ):
+        if gold != same:
+            raise ConfigurationError(
+                f"{args.cost_augmented}: its reader (validation_dataset_reader) takes other sentences from "
+                f"{args.input_file} than that of {args.archive_file}."
+            )
+        yield gold, ours, theirs
+
+
 @torch.no_grad()
-def _count(tagger: Tagger) -> Tuple[Counter, Counter]:
+def _predicted(tagger: Tagger, *names: str) -> Iterator[Tuple[List[str], ...]]:
+    """The gold tags of each sentence, and the outputs of these names."""
+    for batch in tagger.batches():
+        output = tagger.model.make_output_human_readable(tagger.model(**batch))
+        yield from zip([sentence["tags"] for sentence in batch["metadata"]], *(output[name] for name in names))
+
+
+def _differences(tags: List[_Tags], spans: bool) -> List[Tuple[str, float, float, float]]:
+    """The rows `(metric, A, F^c, A - F^c)`, in percent."""
+    gold, *networks = zip(*tags)
+    scores = []
+    for predicted in networks:
+        score = TaggingScore(spans)
+        score(predicted, gold)
+        scores.append(score.get_metric())
+    ours, theirs = scores
+    return [(name, ours[name], theirs[name], ours[name] - theirs[name]) for name in ours]
+
+
+def _count(tags: List[_Tags]) -> Tuple[Counter, Counter]:
     """
     Counts the words where `A` is right: those where `F^c` differs, by `(tag of A, tag of F^c)`, and all, by the tag.
     """
     confusions: Counter = Counter()
     right: Counter = Counter()
-    for batch in tagger.batches():
-        output = tagger.model.make_output_human_readable(tagger.model(**batch))
-        gold = [sentence["tags"] for sentence in batch["metadata"]]
-        for ours, theirs, truth in zip(output["tags"], output["cost_augmented_tags"], gold):
-            for one, other, tag in zip(ours, theirs, truth):
-                if one == tag:
-                    right[one] += 1
-                    confusions[one, other] += one != other
+    for sentence in tags:
+        for truth, one, other in zip(*sentence):
+            if one == truth:
+                right[one] += 1
+                confusions[one, other] += one != other
     return +confusions, right
 
 

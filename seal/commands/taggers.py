@@ -22,13 +22,15 @@ class Tagger:
         The arguments of `seal.commands.archives.add_arguments`.
     command : `str`
         The sub-command, for messages.
+    in_order : `bool`, optional (default = `False`)
+        Whether the sentences keep the order of the file.
 
     # Raises
 
     `ConfigurationError` if the model's outputs are not tag sequences.
     """
 
-    def __init__(self, args: argparse.Namespace, command: str) -> None:
+    def __init__(self, args: argparse.Namespace, command: str, in_order: bool = False) -> None:
         archive = archive_of(args)
         model = archive.model.eval()
         if not isinstance(model, SealModel) or not isinstance(model.output_space, TagSequence):
@@ -39,7 +41,7 @@ class Tagger:
         self.model = model
         self.names = model.output_space.labels
         self._input_file = args.input_file
-        self._loader = loader_of(archive, args.input_file)
+        self._loader = loader_of(archive, args.input_file, in_order)
 
     def batches(self) -> Iterator[Dict[str, Any]]:
         """

@@ -23,19 +23,19 @@ def tagged(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tagger(tagged, tmp_path_factory):
     """
-    A function that takes the name of a config, and other energies than the config's if wanted, and gives its archive
-    after one epoch of training.
+    A function that takes the name of a config, and other energies than the config's, other data than `tagged` or more
+    epochs than one if wanted, and gives the archive of the run.
     """
     found = {}
 
-    def train(name, energies=None):
-        wanted = (name, json.dumps(energies))
+    def train(name, energies=None, data=tagged, epochs=1):
+        wanted = (name, json.dumps(energies), data, epochs)
         if wanted not in found:
             params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
             if energies is not None:
                 params["model"]["loss_net"]["energies"] = energies
-            params["trainer"]["num_epochs"] = 1
-            params["train_data_path"] = params["validation_data_path"] = str(tagged)
+            params["trainer"]["num_epochs"] = epochs
+            params["train_data_path"] = params["validation_data_path"] = str(data)
             folder = tmp_path_factory.mktemp(name) / "run"
             train_model(Params(params), str(folder))
             found[wanted] = folder / "model.tar.gz"

@@ -1,9 +1,12 @@
 """`allennlp compare-networks` as a user runs it, against counts of the model's own predictions."""
 
+import json
+import tarfile
 from collections import Counter
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models.archival import load_archive
 
@@ -49,6 +52,50 @@ def test_compare_networks(tagger, tagged, tmp_path, run, capsys, allennlp_loggin
     shown = [["A", "F^c", "words", "of"], *rows[:1]]
     assert [line.split() for line in printed[-len(shown) :]] == shown
     assert (tmp_path / "confusions.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_another_archive_gives_the_cost_augmented_network(tagger, tagged, tmp_path, run, allennlp_logging):
+    tuned, before = tagger("tagging_cross_entropy", epochs=20), tagger("tagging_cross_entropy")
+    run("compare-networks", tuned, tagged, "--output", tmp_path / "both", "--cost-augmented", before)
+    evaluated = []
+    for archive in (tuned, before):
+        run("evaluate", archive, tagged, "--output-file", tmp_path / "metrics.json")
+        evaluated.append(json.loads((tmp_path / "metrics.json").read_text()))
+    for name, ours, theirs, gap in rows_of(tmp_path / "both" / "metrics.csv")[1:]:
+        wanted = [scores[name] for scores in evaluated]
+        assert [float(ours), float(theirs)] == pytest.approx(wanted, abs=1e-3)
+        assert float(gap) == pytest.approx(wanted[0] - wanted[1], abs=1e-3)
+    words = sum(map(bool, tagged.read_text().split("\n")))
+    right, theirs = (round(words * scores["accuracy"] / 100) for scores in evaluated)
+    confusions = rows_of(tmp_path / "both" / "confusions.csv")[1:]
+    assert right > sum(int(row[2]) for row in confusions) >= right - theirs > 0
+
+    # With itself, there is nothing to tell.
+    run("compare-networks", tuned, tagged, "--output", tmp_path / "same", "--cost-augmented", tuned)
+    assert rows_of(tmp_path / "same" / "confusions.csv")[1:] == []
+    assert all(float(row[3]) == 0 for row in rows_of(tmp_path / "same" / "metrics.csv")[1:])
+
+
+def test_another_archive_that_does_not_fit(tagger, tagged, tmp_path, run, allennlp_logging):
+    more = tmp_path / "more.tsv"
+    more.write_text(tagged.read_text() + "\nMira\tCAP\tB-BUYER\n")
+    other = tagger("tagging_cross_entropy", data=more)
+    archive = tagger("tagging_cross_entropy")
+    with pytest.raises(ConfigurationError, match="same tags, and this one's are not those of"):
+        run("compare-networks", archive, tagged, "--output", tmp_path / "out", "--cost-augmented", other)
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_archive_that_reads_other_sentences(tagger, tagged, tmp_path, run, allennlp_logging):
+    archive = tagger("tagging_cross_entropy")
+    folder = tmp_path / "short"
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    config = json.loads((folder / "config.json").read_text())
+    config["dataset_reader"]["max_instances"] = 3
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match="short.*takes other sentences"):
+        run("compare-networks", archive, tagged, "--output", tmp_path / "out", "--cost-augmented", folder)
 
 
 def test_equal_counts_are_ranked_by_name():
