@@ -104,14 +104,17 @@ def _tags_of_two(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
     """
     # Raises
 
-    `ConfigurationError` if the two taggers have not learnt the same tags.
+    `ConfigurationError` if one is no 'seal_tagging' model, or they have not learnt the same tags or read the same
+    sentences.
     """
     other = Tagger(argparse.Namespace(**{**vars(args), "archive_file": args.cost_augmented}), _COMMAND, in_order=True)
-    taggers = isinstance(tagger.model, TaggingModel) and isinstance(other.model, TaggingModel)
-    if not taggers or set(other.names) != set(tagger.names):
+    for archive, model in ((args.archive_file, tagger.model), (args.cost_augmented, other.model)):
+        if not isinstance(model, TaggingModel):
+            raise ConfigurationError(f"{archive}: '{_COMMAND}' is for 'seal_tagging' models.")
+    if set(other.names) != set(tagger.names):
         raise ConfigurationError(
-            f"{args.cost_augmented}: '{_COMMAND}' is for two 'seal_tagging' models with the same tags, and this one's "
-            f"are not those of {args.archive_file}."
+            f"{args.cost_augmented}: '{_COMMAND}' is for taggers with the same tags, and this one's are not those of "
+            f"{args.archive_file}."
         )
     for (gold, ours), (same, theirs) in zip_longest(
         _predicted(tagger, "tags"), _predicted(other, "tags"), fillvalue=([], [])
