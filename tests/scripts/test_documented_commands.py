@@ -162,9 +162,34 @@ def takes(name):
     return any(name in inspect.signature(found.__init__).parameters for found in classes)
 
 
+def shown_configs(text):
+    """The configs that a page shows in full, by the name in the comment of their first line."""
+    return dict(re.findall(r"```jsonnet\n// (\S+\.jsonnet)\n(.*?)```", text, flags=re.DOTALL))
+
+
+SHOWN = {name: config for page in PAGES for name, config in shown_configs((ROOT / page).read_text("utf-8")).items()}
+
+
+@pytest.fixture
+def root_of_a_user(tmp_path, monkeypatch):
+    """A root with the configs that pages show, and with `RUN`, the run of a config in which they continue."""
+    (tmp_path / "training_configs").symlink_to(ROOT / "training_configs")
+    for name, config in SHOWN.items():
+        (tmp_path / name).write_text(config, "utf-8")
+    (tmp_path / "RUN").mkdir()
+    of_the_run = Params.from_file(ROOT / "training_configs" / "twitter_pos_margin_rescaled.jsonnet")
+    of_the_run.to_file(str(tmp_path / "RUN" / "config.json"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_shown_configs_are_found():
+    page = "```jsonnet\n// my.jsonnet\n{ a: 1 }\n```\n```jsonnet\n{ b: 1 }\n```\n"
+    assert shown_configs(page) == {"my.jsonnet": "{ a: 1 }\n"}
+    assert SHOWN
+
+
 @pytest.mark.parametrize("arguments", ALLENNLP)
-def test_allennlp_takes_it(arguments, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_allennlp_takes_it(arguments, root_of_a_user, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
     _, given = parse_args(prog="allennlp")
     overrides = getattr(given, "overrides", None) or "{}"
