@@ -226,6 +226,19 @@ def _unexpected_keyword(error: BaseException, frames: Frames) -> Optional[str]:
     return None
 
 
+def _batch(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a model that cannot read what the reader gives: the two are of different tasks."""
+    match = re.search(
+        r"(\w+)\.task_state\(\) (got an unexpected keyword argument|missing \d+ required positional arguments?:) '(\w+)'",
+        str(error),
+    )
+    if match is None or not isinstance(error, TypeError):
+        return None
+    given = match[2].startswith("got")
+    read, gives = ("does not read", "gives") if given else ("needs", "does not give")
+    return f'model.type: {match[1]} {read} "{match[3]}", which dataset_reader {gives}; take both from one task'
+
+
 def _number(error: BaseException, frames: Frames) -> Optional[str]:
     """The sentence for a config value that is not a number, or not a truth value, where one is read."""
     if not isinstance(error, ValueError) or not frames or frames[-1][1] not in ("pop_int", "pop_float", "pop_bool"):
@@ -282,6 +295,7 @@ _FAMILIES = (
     _batch_weight,
     _transformer,
     _unexpected_keyword,
+    _batch,
     _number,
     _constructor,
     _config_text,

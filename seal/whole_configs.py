@@ -22,6 +22,8 @@ from seal.compat import replace_once
 from seal.config_keys import READ_BEFORE, suggest
 
 
+# The splits whose data a vocabulary may be made from.
+_SPLITS = ("train", "validation", "test")
 # The keys of `distributed` that AllenNLP reads.
 _OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port")
 
@@ -53,7 +55,9 @@ def check_settings_read_before() -> None:
     Symptom: a seed that is not a whole number from 0 to 2**32 - 1 ends in a traceback of numpy or torch, or is cut to
     one. `distributed` that is not an object ends in a traceback of AllenNLP. The error for `distributed` without
     `cuda_devices` does not name that key, one for a GPU that is not there names another, and a misspelt key in it is
-    ignored. `evaluate_on_test` without a `test_data_path` is ignored.
+    ignored. `evaluate_on_test` without a `test_data_path` is ignored. With a `validation_dataset_reader` of `null` the
+    trained model has no reader for evaluation. The error for a split in `datasets_for_vocab_creation` that is none
+    names a key that is none, and no split.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """
@@ -76,6 +80,16 @@ def check_settings_read_before() -> None:
             )
         if workers is not None:
             _check_workers(workers)
+        splits = params.get("datasets_for_vocab_creation") or ()
+        for split in splits if isinstance(splits, list) else ():
+            if split not in _SPLITS:
+                raise ConfigurationError(
+                    f'config key "datasets_for_vocab_creation" must name some of {", ".join(_SPLITS)}, found {split!r}'
+                )
+        if "validation_dataset_reader" in params and params.get("validation_dataset_reader") is None:
+            raise ConfigurationError(
+                'config key "validation_dataset_reader" is null; leave it out, and dataset_reader reads validation data too'
+            )
         if params.get("evaluate_on_test") and params.get("test_data_path") is None:
             raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
         return original(params, *args, **kwargs)
@@ -151,7 +165,7 @@ def check_that_configs_are_objects() -> None:
 # The parts of its config that loading a trained model reads, and the types that each may have.
 _PARTS = {
     "dataset_reader": dict,
-    "validation_dataset_reader": (dict, str, type(None)),
+    "validation_dataset_reader": (dict, str),
     "vocabulary": dict,
     "model": (dict, str),
     "data_loader": (dict, str),

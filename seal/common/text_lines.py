@@ -24,8 +24,7 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
     """
     if not os.path.isfile(path):
         raise ConfigurationError(
-            f"{path}: there is no such file; put the data there (see data/README.md), or set the data path of the "
-            "config to where it is."
+            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path in the config."
         )
     number = 0
     try:

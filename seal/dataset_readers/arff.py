@@ -20,7 +20,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.names import check_name
 from seal.common.setting_checks import check_choice
-from seal.common.text_lines import text_lines
+from seal.common.text_lines import column_lines
 from seal.dataset_readers.arff_rows import NUMBER, ArffRows, Attribute, split_values, uncommented, unescape
 
 ATTRIBUTE = re.compile(
@@ -78,9 +78,9 @@ def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
     # Raises
 
     `ConfigurationError`
-        Where the file is missing, damaged or not UTF-8.
+        Where the file is missing, damaged or not UTF-8, or has the line ends of old Macs.
     """
-    for number, line in text_lines(os.fspath(path)):
+    for number, line in column_lines(os.fspath(path)):
         yield number, line.strip()
 
 

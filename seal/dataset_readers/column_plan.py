@@ -116,6 +116,8 @@ class ColumnPlan:
                 )
         for column in self._label_columns:
             attribute = table.attributes[column]
+            if not attribute.name.strip():
+                raise ConfigurationError(f"{table.path}:{attribute.line}: the label has no name.")
             if column != self._hierarchical and not (attribute.kind == "numeric" or is_binary(attribute)):
                 raise ConfigurationError(
                     f"{table.path}:{attribute.line}: the label {attribute.name!r} must be numeric, {{0,1}}, "

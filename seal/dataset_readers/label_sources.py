@@ -8,9 +8,11 @@ from xml.parsers import expat
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import check_choice
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import stripped_lines
+
+#: The kinds of hierarchy that a `hierarchical` attribute may list.
+HIERARCHIES = ("auto", "tree", "graph")
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 # Weka's name of a filter that moved, removed or added columns.
@@ -142,9 +144,8 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     # Raises
 
     `ConfigurationError`
-        Where the kind is unknown, or the attribute lists no such tree or graph.
+        Where the attribute lists no such tree or graph.
     """
-    check_choice("dataset_reader.hierarchy", kind, ("auto", "tree", "graph"))
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
         if not all(path):

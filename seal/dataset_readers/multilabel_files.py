@@ -19,6 +19,7 @@ from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import read_arff
 from seal.dataset_readers.column_plan import ColumnPlan
 from seal.dataset_readers.feature_columns import feature_columns, fill_missing
+from seal.dataset_readers.label_sources import HIERARCHIES
 from seal.dataset_readers.tensor_table import Matrix
 
 
@@ -111,6 +112,7 @@ def read_multilabel(
         At everything in the files or the parameters that is not as above.
     """
     check_choice("dataset_reader.missing", missing, ("mean", "zero", "error"))
+    check_choice("dataset_reader.hierarchy", hierarchy, HIERARCHIES)
     for key, names in (("labels", labels or ()), ("drop_attributes", drop_attributes)):
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise ConfigurationError(f"dataset_reader.{key} must be a list of attribute names, found {short(names)}.")

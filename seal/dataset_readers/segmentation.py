@@ -130,6 +130,18 @@ class ImageTable(TensorTable):
         if self._mirror:
             self._turned = torch.rand(images) < 0.5
 
+    def check_for_scores(self) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if the images are cropped or mirrored.
+        """
+        if self._crop is not None or self._mirror:
+            raise ConfigurationError(
+                "validation_dataset_reader: with crop or mirror each pass would be scored on other parts of the images; "
+                "leave them out, or, where there is only a dataset_reader, add a validation_dataset_reader without them."
+            )
+
     def batch(self, rows: numpy.ndarray) -> TensorDict:
         batch = super().batch(rows)
         image, mask = as_input(batch["image"]), batch["mask"]

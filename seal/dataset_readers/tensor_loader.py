@@ -59,6 +59,10 @@ class TensorLoader(DataLoader):
         self._drop_last = drop_last
         self._device = None if cuda_device is None else torch.device(cuda_device)
 
+    def check_for_scores(self) -> None:
+        """Raises a `ConfigurationError` where each pass has other data, so that scores of them would be chance."""
+        self._table.check_for_scores()
+
     def _rows(self) -> torch.Tensor:
         rows = torch.arange(len(self._table))[: self._max_instances]
         return rows[dist.get_rank() :: dist.get_world_size()] if is_distributed() else rows
@@ -68,6 +72,8 @@ class TensorLoader(DataLoader):
         return batches + (rest > 0 and not self._drop_last)
 
     def __iter__(self) -> Iterator[TensorDict]:
+        if not torch.is_grad_enabled():  # As in validation and in `allennlp evaluate`.
+            self.check_for_scores()
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]

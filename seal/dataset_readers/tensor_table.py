@@ -50,6 +50,9 @@ class TensorTable:
     def start_pass(self) -> None:
         """Called before every pass over the rows, so that a subclass can draw random numbers for it."""
 
+    def check_for_scores(self) -> None:
+        """For a subclass that draws random numbers: raises a `ConfigurationError` where they would decide scores."""
+
     def batch(self, rows: numpy.ndarray) -> TensorDict:
         """The given rows of every matrix, in float32."""
         return {name: _rows(matrix, rows) for name, matrix in self._matrices.items()}

@@ -36,6 +36,11 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
         )
 
 
+def check_trained(task_net: Any, task_loss: Optional[TaskLoss]) -> None:
+    if task_net is None and task_loss is not None:
+        raise ConfigurationError("model.task_loss: it trains a task_net, and there is none; leave it out.")
+
+
 def check_cost_augmented(
     cost_augmented_net: Any,
     task_net: Any,
@@ -84,13 +89,18 @@ def check_cost_augmented(
 
 
 def check_no_loss_net_parts(
-    sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss], task_loss: TaskLoss
+    sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss], task_loss: Optional[TaskLoss]
 ) -> None:
-    """Refuses the parts that only train a loss-net, and a loss that is its energy alone, in a model without one."""
-    if task_loss.cross_entropy_weight == 0:
+    """Refuses the parts that only train a loss-net, and a loss with its energy, in a model without one."""
+    if task_loss is not None and task_loss.cross_entropy_weight == 0:
         raise ConfigurationError(
             "model.task_loss.cross_entropy_weight: with 0 the energy alone would train the task-net, and there is no "
             "loss_net; set it above 0."
+        )
+    if task_loss is not None and task_loss.energy_weight > 0:
+        raise ConfigurationError(
+            f"model.task_loss.energy_weight: {task_loss.energy_weight:g}, and there is no loss_net to give an energy; "
+            "add one, or set the weight to 0."
         )
     for key, part in (("sampler", sampler), ("energy_loss", energy_loss)):
         if part is not None:

@@ -17,6 +17,7 @@ from seal.models.model_checks import (
     check_cost_augmented,
     check_loss_net_parts,
     check_no_loss_net_parts,
+    check_trained,
     check_who_predicts,
 )
 from seal.models.pretrained import load_pretrained
@@ -59,7 +60,7 @@ class SealModel(Model):
 
     `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
     candidates that the sampler cannot give, or rewards that the model does not; nothing can predict, or train the
-    task-net; a sampler reads a task-net that is not there; a cost-augmented network lacks what trains or uses it; or a
+    task-net; the task loss has no task-net, or an energy weight without a loss-net; a sampler reads a task-net that is not there; a cost-augmented network lacks what trains or uses it; or a
     pretrained file does not fit.
     """
 
@@ -85,6 +86,7 @@ class SealModel(Model):
         super().__init__(vocab)
         check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
         check_who_predicts(task_net, loss_net, inference, sampler)
+        check_trained(task_net, task_loss)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
         self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
@@ -94,7 +96,7 @@ class SealModel(Model):
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
         if loss_net is None:
-            check_no_loss_net_parts(sampler, energy_loss, self.task_loss)
+            check_no_loss_net_parts(sampler, energy_loss, task_loss)
         else:
             check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
             warn_of_differing_settings(sampler, energy_loss, self.task_loss)

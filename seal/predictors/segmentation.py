@@ -142,6 +142,8 @@ class SegmentationPredictor(LinePredictor):
         file, archive = inputs.get("image"), inputs.get("images")
         if (file is None) == (archive is None):
             raise ConfigurationError("the object needs 'image', or 'images' and 'row'.")
+        if file is not None and "row" in inputs:
+            raise ConfigurationError("'row' is the index of an image in the file of 'images'; leave it out.")
         path = archive if file is None else file
         if not isinstance(path, str) or not path:
             name = "images" if file is None else "image"

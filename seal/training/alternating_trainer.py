@@ -1,5 +1,5 @@
 import math
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Lazy
@@ -26,6 +26,7 @@ from seal.training.replicas import ReplicaAccelerator, average_gradients
 from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import (
     check_device,
+    check_for_scores,
     check_max_tokens,
     check_no_grad,
     check_reused_features,
@@ -195,7 +196,9 @@ class AlternatingTrainer(PhasedTrainer):
         self.optimizer.turn = player
         loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part)
         if not torch.isfinite(loss):
-            raise self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
+            raise self._diverged_in_loss(loss, player, part)
+        if player == TASK_NET:
+            part.state = None  # The backward pass frees its graph, and the update makes it stale.
         return loss
 
     def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
@@ -211,9 +214,7 @@ class AlternatingTrainer(PhasedTrainer):
         features = part.features if self._uses_energy() else None
         if self.model.task_loss.draws:
             self._check_output(state)
-        loss = self.model.task_net_loss(state, features, self._phase.supervised)
-        part.state = None  # The backward pass frees its graph, and the update makes it stale.
-        return loss
+        return self.model.task_net_loss(state, features, self._phase.supervised)
 
     def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
         if part.state is None and self._is_for_both(part, TASK_NET):
@@ -266,12 +267,26 @@ class AlternatingTrainer(PhasedTrainer):
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
-            raise self._diverged(f"{player}'s gradient is {length}", player)
+            raise self._diverged(f"{player}'s gradient is {length}", player, *self._followed_by(player))
         return length
 
-    def _diverged(self, what: str, player: str) -> NonFiniteLoss:
+    def _diverged(self, what: str, *players: str) -> NonFiniteLoss:
         place = f"at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}"
-        return player_diverged(what, player, place, self._last_good_checkpoint)
+        return player_diverged(what, players, place, self._last_good_checkpoint)
+
+    def _diverged_in_loss(self, loss: torch.Tensor, player: str, part: MicroBatch) -> NonFiniteLoss:
+        """A loss-net that diverges may show it in the loss of the task-net, which has the energy in it."""
+        if self._followed_by(player) and torch.isfinite(part.state.logits).all():
+            with torch.no_grad():
+                energy = self.model.task_net_loss(part.state, part.features, supervised=False)
+            if not torch.isfinite(energy):
+                return self._diverged(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
+        return self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
+
+    def _followed_by(self, player: str) -> Tuple[str, ...]:
+        """The other player that is trained, and whose energy is in this player's loss; empty where there is none."""
+        follows = player == TASK_NET and self._uses_energy() and LOSS_NET in self.optimizer.players
+        return (LOSS_NET,) if follows else ()
 
     def _diverged_in_validation(self, error: NonFiniteOutput) -> NonFiniteLoss:
         players = list(self.optimizer.players)
@@ -292,7 +307,7 @@ class AlternatingTrainer(PhasedTrainer):
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
             if not all(bool(torch.isfinite(parameter).all()) for parameter in parameters):
                 what = f"{player}'s weights are not finite"
-                raise player_diverged(what, player, self._after_batch(), self._last_good_checkpoint)
+                raise player_diverged(what, [player], self._after_batch(), self._last_good_checkpoint)
         return metrics
 
     # Construction.
@@ -345,6 +360,7 @@ class AlternatingTrainer(PhasedTrainer):
         check_max_tokens(model, data_loader, "dataset_reader")
         if validation_data_loader is not None:
             check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
+            check_for_scores(validation_data_loader)
             check_validation_metric(model, validation_metric)
         phases_of_run = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)

@@ -1,4 +1,4 @@
-from typing import List, Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer
@@ -47,7 +47,7 @@ class LastGoodCheckpoint:
         return f"the last good checkpoint is {checkpointer._model_state_path(*max(good))}"
 
 
-def player_diverged(what: str, player: str, place: str, checkpoint: LastGoodCheckpoint) -> NonFiniteLoss:
+def player_diverged(what: str, players: Sequence[str], place: str, checkpoint: LastGoodCheckpoint) -> NonFiniteLoss:
     """
     The error for a player's value that is not finite.
 
@@ -55,15 +55,16 @@ def player_diverged(what: str, player: str, place: str, checkpoint: LastGoodChec
 
     what : `str`
         What is not finite, and how: `"task_net's loss is nan"`.
-    player : `str`
-        Whose settings to change.
+    players : `Sequence[str]`
+        Whose settings to change, the likelier ones first.
     place : `str`
         Where in the run: `"at batch 3 of epoch 1"`.
     checkpoint : `LastGoodCheckpoint`
     """
+    rates, norms = ([f"trainer.{player}.{key}" for player in players] for key in ("optimizer.lr", "grad_norm"))
     return NonFiniteLoss(
         f"the {what} {place}, so training stops; {checkpoint}. "
-        f"Lower trainer.{player}.optimizer.lr or set trainer.{player}.grad_norm, and train into another folder."
+        f"Lower {' and '.join(rates)} or set {' and '.join(norms)}, and train into another folder."
     )
 
 

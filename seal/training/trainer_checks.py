@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import int_to_device
 from allennlp.data import DataLoader
 
+from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.models import SealModel, TextMultilabelModel
 from seal.training.phases import Phases
@@ -71,6 +72,12 @@ def check_max_tokens(model: SealModel, loader: DataLoader, key: str) -> None:
         raise ConfigurationError(
             f"{key}.max_tokens: {found} pieces, and the transformer takes {positions}; set it to {positions} or less."
         )
+
+
+def check_for_scores(loader: DataLoader) -> None:
+    """Refuses validation data that are others in each pass, before an epoch is trained. Evaluation refuses them too."""
+    if isinstance(loader, TensorLoader):
+        loader.check_for_scores()
 
 
 def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:

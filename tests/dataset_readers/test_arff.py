@@ -146,10 +146,12 @@ def test_file_errors(tmp_path):
     assert message_of(write(tmp_path, HEADER.encode() + b"1,x,0\n1,\xe9,0\n")) == (
         ":7: byte 0xe9 is not UTF-8; convert the file."
     )
+    assert message_of(write(tmp_path, HEADER.replace("\n", "\r") + "1,x,0\r")) == (
+        ":1: a carriage return inside the line; save the file with line ends of Unix or Windows."
+    )
     missing = str(tmp_path / "none.arff")
     assert message_of(missing) == (
-        ": there is no such file; put the data there (see data/README.md), or set the data path of the config "
-        "to where it is."
+        ": there is no such file; put the data there (see data/README.md), or correct its path in the config."
     )
     packed = gzip.compress((HEADER + "1,x,0\n" * 50).encode())
     assert "the file cannot be read from here on" in message_of(write(tmp_path, packed[:-12], "d.arff.gz"))

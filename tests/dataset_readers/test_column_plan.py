@@ -107,6 +107,11 @@ def test_a_label_of_the_xml_that_the_file_lacks(tmp_path):
     assert message_of(plan_of, path, label_xml=xml) == f"{xml}:3: {path} has no attribute for the label 'BIG'."
 
 
+def test_a_label_has_a_name(tmp_path):
+    path = write(tmp_path, "@relation 'x: -C 1'\n@attribute ' ' {0,1}\n@attribute '' real\n@data\n1,1\n")
+    assert message_of(plan_of, path) == f"{path}:2: the label has no name."
+
+
 def test_files_of_a_split_must_agree(tmp_path):
     path = write(tmp_path, HEADER + ROWS)
     plan, table = plan_of(path, labels=["red", "big"], **DROP)

@@ -91,7 +91,6 @@ def test_a_graph_lists_edges():
         (["a/b", "c"], "graph", "f:1: the hierarchy has the entry 'c', which is not 'parent/child'."),
         (["root/a", "a/b", "b/a"], "auto", "f:1: The taxonomy goes round in a circle: 'a' -> 'b' -> 'a'."),
         (["root/a", "a/root"], "auto", "f:1: the hierarchy puts 'root' below another node."),
-        (["a"], "forest", "dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found 'forest'."),
     ],
 )
 def test_hierarchy_errors(nodes, kind, message):

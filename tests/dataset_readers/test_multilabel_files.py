@@ -154,10 +154,10 @@ BOTH = dict(labels=["red", "big"], **DROP)
         (dict(drop_attributes=[3]), "dataset_reader.drop_attributes must be a list of attribute names, found [3]."),
         (dict(labels=["red"], label_xml="x.xml"),
          "dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both."),
+        (dict(hierarchy="forest"), "dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found 'forest'."),
         (dict(missing="median"), "dataset_reader.missing must be 'mean', 'zero' or 'error', found 'median'."),
         (dict(label_xml="none.xml"),
-         "none.xml: there is no such file; put the data there (see data/README.md), or set the data path of the config "
-         "to where it is."),
+         "none.xml: there is no such file; put the data there (see data/README.md), or correct its path in the config."),
     ],
 )  # fmt: skip
 def test_errors(tmp_path, options, message):

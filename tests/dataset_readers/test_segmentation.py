@@ -90,6 +90,15 @@ def test_from_a_config_with_a_folder(tmp_path):
     assert batch["image"].shape == (3, 3, 5, 5)
 
 
+@pytest.mark.parametrize("settings", [{"crop": 4}, {"mirror": True}])
+def test_no_scores_are_made_of_what_is_drawn_anew(tmp_path, settings):
+    data = loader(write_npz(tmp_path), **settings)
+    with torch.no_grad(), pytest.raises(ConfigurationError, match="validation_dataset_reader: with crop or mirror"):
+        next(iter(data))
+    with torch.no_grad():
+        assert len(list(loader(write_npz(tmp_path), resize=4))) == 3
+
+
 def test_mistakes(tmp_path):
     path = write_npz(tmp_path)
     message = f"dataset_reader.crop: 11 x 4 of images of 10 x 12, height by width, in {path}."

@@ -1,6 +1,7 @@
 """Settings that stand in two parts of a model."""
 
 import copy
+import logging
 
 import pytest
 from allennlp.common import Params
@@ -72,6 +73,7 @@ def test_costs_and_scores_are_equal_by_their_settings():
 
 
 def test_a_model_warns(caplog):
+    caplog.set_level(logging.WARNING)
     model_of(**compound())
     assert not caplog.records
     model_of(**compound(cost="hamming"))

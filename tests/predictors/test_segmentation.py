@@ -45,6 +45,8 @@ def test_the_record_and_the_files_of_an_image(tmp_path):
 def test_the_id_and_the_keys_of_a_line(tmp_path):
     path = write_npz(tmp_path)
     ours = predictor()
+    with pytest.raises(ConfigurationError, match="'row' is the index of an image in the file of 'images'; leave it"):
+        ours.predict_json({"image": path, "row": 0})
     lines = [{"row": 0, "id": 7}, {"row": 99, "id": 8}, {"row": 0, "x": 9}]
     records = ours.predict_batch_json([ours.load_line(json.dumps({"images": path, **line})) for line in lines])
     assert records[0]["id"] == 7 and records[0]["size"] == [12, 10]

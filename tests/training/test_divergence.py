@@ -14,8 +14,8 @@ def breaking(trainer, monkeypatch, player, where, call):
     model, calls = trainer.model, []
     original = getattr(model, f"{player}_loss")
 
-    def broken(*args):
-        loss = original(*args)
+    def broken(*args, **settings):
+        loss = original(*args, **settings)
         calls.append(loss)
         if len(calls) == call:
             nothing = sum(p.sum() for p in getattr(model, f"{player}_parameters")()) * 0
@@ -58,6 +58,24 @@ def stopped(trainer, *callbacks: TrainerCallback) -> str:
     with pytest.raises(NonFiniteLoss) as error:
         trainer.train()
     return user_errors.describe(error.value)
+
+
+def test_a_loss_net_that_diverges_is_named_where_the_task_net_follows_it(tmp_path):
+    # It is updated after the task-net, which follows it in the next batch.
+    told = stopped(build(config(epochs=3, trainer__first="task_net"), tmp_path), Break(6, float("inf"), "loss_net"))
+    assert told.startswith("the loss_net's energy of the task_net's output is ") and "batch 3 of epoch 1" in told
+    assert "Lower trainer.loss_net.optimizer.lr or set trainer.loss_net.grad_norm, and train" in told
+
+
+def test_a_gradient_may_be_infinite_because_of_either_net(tmp_path, monkeypatch):
+    trainer = build(config(epochs=3), tmp_path)
+    breaking(trainer, monkeypatch, "task_net", "gradient", 2)
+    told = stopped(trainer)
+    assert "Lower trainer.task_net.optimizer.lr and trainer.loss_net.optimizer.lr or set trainer.task_net.grad" in told
+    # Where no loss-net moves, it is not to blame.
+    trainer = build(config("cross_entropy"), tmp_path / "alone")
+    breaking(trainer, monkeypatch, "task_net", "gradient", 2)
+    assert "Lower trainer.task_net.optimizer.lr or set trainer.task_net.grad_norm, and train" in stopped(trainer)
 
 
 @pytest.mark.parametrize("value", [1e38, float("nan")])

@@ -8,6 +8,7 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from seal.training import AlternatingTrainer
 from tests.segmentation import LOSS_NET, TASK_NET, write_npz
@@ -42,6 +43,15 @@ def config(path, checkpointer):
             "loss_net": copy.deepcopy(player),
         },
     }
+
+
+def test_validation_data_are_the_same_in_each_pass(tmp_path):
+    """Told before the first epoch."""
+    settings = config(write_npz(tmp_path), {})
+    settings["validation_dataset_reader"]["mirror"] = True
+    with pytest.raises(ConfigurationError, match="validation_dataset_reader: with crop or mirror"):
+        train_model(Params(copy.deepcopy(settings)), str(tmp_path / "run"))
+    assert not list((tmp_path / "run").glob("metrics_epoch_*"))
 
 
 @pytest.mark.parametrize("checkpointer", [{"save_every_num_batches": 1}, {}])

@@ -13,6 +13,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
+    "config, model, told",
+    [
+        ("text_nce", "seal_multilabel", 'MultilabelModel does not read "tokens", which dataset_reader gives'),
+        ("tagging_nce", "seal_srl", 'SrlModel needs "predicate", which dataset_reader does not give'),
+    ],
+)
+def test_a_model_and_a_reader_of_two_tasks(command, tmp_path, monkeypatch, config, model, told):
+    monkeypatch.chdir(ROOT)
+    path = f"training_configs/{config}.jsonnet"
+    told_to = command("train", path, "-s", str(tmp_path / "run"), "-o", '{"model.type": "%s"}' % model)
+    assert told_to == f"error: model.type: {told}; take both from one task\n"
+
+
+@pytest.mark.parametrize(
     "overrides, sentence",
     [
         ('{"trainer.num_epoch": 3}', 'config key "trainer.num_epoch" is unknown to GradientDescentTrainer'),
@@ -67,6 +81,11 @@ ROOT = Path(__file__).resolve().parents[2]
         ),
         ('{"evaluate_on_test": true}', 'config key "evaluate_on_test" needs a "test_data_path", and there is none'),
         ('{"evaluate_on_test": true, "test_data_path": null}', 'config key "evaluate_on_test" needs a "test_data_'),
+        ('{"validation_dataset_reader": null}', 'config key "validation_dataset_reader" is null; leave it out'),
+        (
+            '{"datasets_for_vocab_creation": ["train", "valid"]}',
+            'config key "datasets_for_vocab_creation" must name some of train, validation, test, found \'valid\'',
+        ),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
         ('{"trainer": []}', 'config key "trainer" of TrainModel must be an object, found []'),
