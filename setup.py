@@ -30,6 +30,7 @@ setup(
         "torchvision>=0.22",
         "transformers>=4.43,<4.50",
         "tokenizers>=0.19",
+        "nltk>=3.9",
         "spacy>=3.8",
         "numpy>=2.0",
         "scipy>=1.14",

@@ -15,7 +15,9 @@ of AllenNLP's sub-commands in `seal/command_line.py`; the report of a user's mis
 
 import functools
 import logging
+import pkgutil
 import warnings
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, Iterable, List, Union
 
 logger = logging.getLogger(__name__)
@@ -242,8 +244,26 @@ def encode_by_convolutions_in_full_precision() -> None:
     replace_once(CnnEncoder, "forward", forward)
 
 
+def find_submodules_without_importing() -> None:
+    """
+    Patches: the name `pkgutil` in `allennlp.common.util`, of which `import_module_and_submodules` calls
+    `walk_packages`.
+
+    Symptom: where plugins or `--include-package` are imported, a package's submodules are sought by
+    `pkgutil.walk_packages` without the package's name, which imports every sub-package by its bare name, with the
+    working folder on the path: a user's own `metrics.py` or `training.py` there is run in the place of
+    `seal.metrics`. The function itself goes into sub-packages, so the modules of one folder are enough.
+
+    Can go: when AllenNLP passes the package's name as the prefix.
+    """
+    from allennlp.common import util
+
+    util.pkgutil = SimpleNamespace(walk_packages=pkgutil.iter_modules)
+
+
 PATCHES = (
     silence_known_warnings,
+    find_submodules_without_importing,
     drop_tokenizer_constructor_keyword,
     build_plateau_scheduler_without_verbose,
     keep_tracked_metrics_plain,

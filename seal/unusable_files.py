@@ -17,9 +17,9 @@ def name_wrong_size_of_vectors() -> None:
     Patches: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
 
     Symptom: where a file's vectors have another size than the config says, there is a warning for each of its lines,
-    with the vector in it, and then an error that gives neither size.
+    with the vector in it, and then an error that gives neither size. What is no number ends in a traceback.
 
-    Can go: when AllenNLP's message says both.
+    Can go: when AllenNLP's message says both, and names the file.
     """
 
     def read(original, file_uri, embedding_dim, *args, **kwargs):
@@ -28,31 +28,52 @@ def name_wrong_size_of_vectors() -> None:
             sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
         if sizes and embedding_dim not in sizes:
             found = max(sizes, key=sizes.count)
+            if found == 0:
+                raise ConfigurationError(
+                    f"{file_uri}: its first lines have no blank; put one between a word and its numbers, and between them"
+                )
             raise ConfigurationError(
                 f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "
                 f"(word_dim of seal's libraries) to {found}."
             )
-        return original(file_uri, embedding_dim, *args, **kwargs)
+        try:
+            return original(file_uri, embedding_dim, *args, **kwargs)
+        except ValueError as error:
+            raise ConfigurationError(f"{file_uri}: this is no file of word vectors: {error}") from error
 
     replace_once(embedding, "_read_embeddings_from_text_file", read)
 
 
-def name_empty_files_of_vectors() -> None:
+def name_files_of_vectors_that_are_no_text() -> None:
     """
-    Patches: `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile.__init__`.
+    Patches: `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile.__init__` and `__next__`.
 
-    Symptom: an empty file of word vectors ends in a traceback.
+    Symptom: a file of word vectors that is empty or not UTF-8 ends in a traceback. A byte order mark becomes part of
+    the first word.
 
-    Can go: when AllenNLP names the file.
+    Can go: when AllenNLP names the file, and leaves out the mark.
     """
 
-    def __init__(original, self, file_uri, *args, **kwargs):
+    def __init__(original, self, file_uri, encoding="utf-8-sig", *args, **kwargs):
         try:
-            original(self, file_uri, *args, **kwargs)
+            original(self, file_uri, encoding, *args, **kwargs)
         except StopIteration:
             raise ConfigurationError(f"{file_uri}: the file of word vectors is empty") from None
+        except UnicodeDecodeError as error:
+            raise _not_utf_8(file_uri, error) from error
+
+    def __next__(original, self):
+        try:
+            return original(self)
+        except UnicodeDecodeError as error:
+            raise _not_utf_8(self.uri, error) from error
 
     replace_once(embedding.EmbeddingsTextFile, "__init__", __init__)
+    replace_once(embedding.EmbeddingsTextFile, "__next__", __next__)
+
+
+def _not_utf_8(path: str, error: UnicodeDecodeError) -> ConfigurationError:
+    return ConfigurationError(f"{path}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file")
 
 
 def refuse_data_without_instances() -> None:
@@ -78,4 +99,8 @@ def refuse_data_without_instances() -> None:
     replace_once(MultiProcessDataLoader, "iter_instances", iter_instances)
 
 
-PATCHES = (name_wrong_size_of_vectors, name_empty_files_of_vectors, refuse_data_without_instances)
+PATCHES = (
+    name_wrong_size_of_vectors,
+    name_files_of_vectors_that_are_no_text,
+    refuse_data_without_instances,
+)

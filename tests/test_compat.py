@@ -7,6 +7,7 @@ those assertions breaks, the patch can go.
 
 import io
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -288,3 +289,17 @@ def test_every_patch_says_what_it_patches_and_when_it_can_go():
         for patch in module.PATCHES:
             for part in ("Patches:", "Symptom:", "Can go:"):
                 assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"
+
+
+def test_files_of_the_working_folder_are_not_run(tmp_path):
+    """Their names are those of sub-packages of seal."""
+    (tmp_path / "metrics.py").write_text("raise SystemExit('a user\'s own file was run')")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "__init__.py").write_text("raise SystemExit('a user\'s own folder was run')")
+    find = "from allennlp.common.util import import_module_and_submodules as find; find('seal')"
+    told = "from allennlp.commands.subcommand import Subcommand; print('tag-interactions' in Subcommand.list_available())"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{find}; {told}"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr

@@ -29,6 +29,31 @@ def test_vectors_of_another_size(tmp_path):
     assert weight[vocab.get_token_index("rose")].tolist() == [1.0, 0.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (b"rose\t1\t0\nsalt\t0\t1\n", "its first lines have no blank; put one between a word and its numbers, and b"),
+        (b"rose 1 0\nsalt x 1\n", "this is no file of word vectors: could not convert string to float: 'x'"),
+        (b"ros\xe9 1 0\nsalt 0 1\n", "byte 0xe9 is not UTF-8; convert the file$"),
+        (b"rose 1 0\n" * 2000 + b"s\xe9l 0 1\n", "byte 0xe9 is not UTF-8; convert the file$"),
+    ],
+)
+def test_files_that_have_no_vectors(tmp_path, content, told):
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(content)
+    vocab = Vocabulary(counter={"tokens": {"rose": 1, "salt": 1}})
+    with pytest.raises(ConfigurationError, match=f"^{path}: {told}"):
+        Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(b"\xef\xbb\xbfrose 1 0\nsalt 0 1\n")
+    vocab = Vocabulary(counter={"tokens": {"rose": 1}})
+    weight = Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab).weight
+    assert weight[vocab.get_token_index("rose")].tolist() == [1.0, 0.0]
+
+
 def test_data_without_instances():
     class Nothing(DatasetReader):
         def _read(self, file_path):

@@ -6,11 +6,13 @@ writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`.
 import re
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from seal.common.quoting import short
 
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")
+_RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN)
 _CONTROL_AT_AN_END = re.compile("^[\x00-\x1f\x7f-\x9f]|[\x00-\x1f\x7f-\x9f]\\Z")
 
 
@@ -38,9 +40,12 @@ def check_name(name: str, what: str) -> None:
 
     # Raises
 
-    `ConfigurationError` also where the name begins or ends with a control character.
+    `ConfigurationError` also where the name begins or ends with a control character, or is one of the two that
+    AllenNLP's vocabularies have for padding and for unknown words.
     """
     check_text(name, what)
+    if name in _RESERVED:
+        raise ConfigurationError(f"{what} is {name}, which AllenNLP's vocabulary keeps for itself; rename it.")
     if _CONTROL_AT_AN_END.search(name):
         raise ConfigurationError(
             f"{what} begins or ends with a control character, such as a line's end: {short(name)}."

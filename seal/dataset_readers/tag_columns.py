@@ -7,10 +7,11 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Union
+from typing import Dict, Iterator, List, Optional, Set, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import check_name
 from seal.common.paths import not_empty
 from seal.common.setting_checks import check_choice
 from seal.common.text_lines import column_lines
@@ -120,6 +121,7 @@ class TagColumns:
         self._comment = comment
         self._token = self._place("token_column", token_column)
         self._tag = None if tag_column is None else self._place("tag_column", tag_column)
+        self._checked_tags: Set[str] = set()
         self._id = None if id_column is None else self._place("id_column", id_column)
         self._features = {
             name: self._place(f"feature_columns.{name}", column)
@@ -141,8 +143,8 @@ class TagColumns:
         # Raises
 
         `ConfigurationError`
-            With `file:line`, at the first row with too few or too many columns, with an empty token or tag, or
-            with an id that is none; at a byte that is not UTF-8; for a file that cannot be read or holds no
+            With `file:line`, at the first row with too few or too many columns, with an empty token or tag, with a tag
+            that a vocabulary cannot hold, or with an id that is none; at a byte that is not UTF-8; for a file that cannot be read or holds no
             sentence.
         """
         path = os.fspath(path)
@@ -162,7 +164,10 @@ class TagColumns:
                     yield sentence
                     sentence = self._start(path)
                 continue
-            separator = separator or ("tab" if "\t" in text else "blanks")
+            if separator is None:
+                # A tab at an end may be that of an empty cell.
+                lacks_a_cell = self._tag is not None and "\t" in line and len(_CELLS.findall(line)) == 1
+                separator = "tab" if "\t" in text or lacks_a_cell else "blanks"
             if separator == "tab":
                 row = [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")]
             else:
@@ -238,7 +243,11 @@ class TagColumns:
         sentence.words.append(row[self._token])
         sentence.lines.append(number)
         if self._tag is not None:
-            sentence.tags.append(row[self._tag])
+            tag = row[self._tag]
+            if tag not in self._checked_tags:
+                check_name(tag, f"{sentence.path}:{number}: the tag")
+                self._checked_tags.add(tag)
+            sentence.tags.append(tag)
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
 

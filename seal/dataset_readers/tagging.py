@@ -17,6 +17,8 @@ from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 
+#: The names of the ways in which raw text is split into words.
+TOKENIZERS = ("english", "tweets", "white_space")
 _TAKEN = ("tokens", "tags", "metadata", "case", "labelled")
 
 
@@ -66,6 +68,9 @@ class TaggingReader(SentenceReader):
         validation data a reader without it (`validation_dataset_reader`).
     valid_every : `int`, optional (default = `10`)
         For `FILE#train` and `FILE#valid`: one in this many sentences belongs to the latter.
+    tokenizer : `str`, optional (default = `"english"`)
+        How the predictor splits raw text into words, which should be as in the files: `"english"`, with punctuation
+        apart (`did n't`); `"tweets"`, where hashtags, names and emoticons stay whole; or `"white_space"`.
     serialization_dir : `Optional[str]`, optional (default = `None`)
         The folder of the training run, given by AllenNLP.
 
@@ -92,6 +97,7 @@ class TaggingReader(SentenceReader):
         max_instances: Optional[int] = None,
         labelled: Optional[int] = None,
         valid_every: int = 10,
+        tokenizer: str = "english",
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
@@ -110,6 +116,7 @@ class TaggingReader(SentenceReader):
             check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
         check_range("dataset_reader.labelled", labelled, least=0)
         check_valid_every(valid_every)
+        check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
         for name, indexer in self._token_indexers.items():
             # A mismatched indexer has a matched one inside.
             if "tags" in (_namespace(indexer), _namespace(getattr(indexer, "_matched_indexer", None))):
@@ -121,6 +128,8 @@ class TaggingReader(SentenceReader):
         self._columns = TagColumns(
             token_column, tag_column, feature_columns, columns, separator, comment, id_column
         )
+        #: How the predictor splits raw text into words.
+        self.tokenizer = tokenizer
         #: The names of the features that `text_to_instance` needs.
         self.feature_names = list(feature_columns or {})
         self._case = case

@@ -3,7 +3,7 @@ Tags of raw text.
 """
 
 import math
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -11,10 +11,11 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from seal.common.setting_checks import check_choice
 from seal.models.tagging import TaggingModel
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite, without
 from seal.predictors.lines import read_line, read_request
-from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
+from seal.predictors.words import SPLITTERS, WordSequence, describe, join_words
 
 
 @Predictor.register("seal_tagging")
@@ -51,9 +52,9 @@ class TaggingPredictor(LinePredictor):
     dataset_reader : `TaggingReader`
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
-    tokenizer : `str`, optional (default = `"english"`)
-        `"english"`: the words of `WordSplitter`. `"white_space"`: the text split at white space, for text that is
-        tokenized already, and for tweets.
+    tokenizer : `str`, optional (default = `None`)
+        How text is split into words: `"english"` (`WordSplitter`), `"tweets"` (`TweetSplitter`) or `"white_space"`, for
+        text that is tokenized already. `None`: as the model's `dataset_reader.tokenizer` says.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
 
@@ -70,15 +71,16 @@ class TaggingPredictor(LinePredictor):
         model: Model,
         dataset_reader: DatasetReader,
         frozen: bool = True,
-        tokenizer: str = "english",
+        tokenizer: Optional[str] = None,
         energy: bool = False,
         **unknown: Any,
     ) -> None:
         check_arguments("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
-        if tokenizer not in ("english", "white_space"):
-            raise ConfigurationError(f"tokenizer must be 'english' or 'white_space', found {tokenizer!r}.")
+        if tokenizer is None:
+            tokenizer = getattr(dataset_reader, "tokenizer", "english")
+        check_choice("tokenizer", tokenizer, tuple(SPLITTERS))
         super().__init__(model, dataset_reader, frozen, energy)
-        self._splitter = WordSplitter() if tokenizer == "english" else None
+        self._splitter = SPLITTERS[tokenizer]()
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -138,8 +140,6 @@ class TaggingPredictor(LinePredictor):
         request = read_request(inputs)
         if request.words is not None:
             return join_words(request.words)
-        if self._splitter is None:
-            return _at_white_space(request.sentence)
         return self._splitter.split(request.sentence)
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
@@ -160,13 +160,3 @@ class TaggingPredictor(LinePredictor):
         if self._energy:
             record["energy"] = finite(float(output["energy"]))
         return record
-
-
-def _at_white_space(text: str) -> WordSequence:
-    sequence = WordSequence(text, text.split(), [])
-    end = 0
-    for word in sequence.words:
-        start = text.index(word, end)
-        end = start + len(word)
-        sequence.offsets.append([start, end])
-    return sequence

@@ -3,9 +3,10 @@ Splits raw text into words with their places, and joins words to text.
 """
 
 import re
-from typing import List, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 import spacy
+from nltk.tokenize import TweetTokenizer
 from spacy.tokenizer import Tokenizer
 
 from seal.common.tag_encodings import Span
@@ -14,6 +15,7 @@ from seal.common.tag_encodings import Span
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
 _LONGEST_RUN = 1000
 _LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1},}}")
+_RUN = re.compile(r"\S+")
 
 # spaCy keeps every string it has seen, and its tokens, for good. To bound the memory, the tokenizer is made anew after
 # this many texts, which takes a quarter of a second; spaCy's own `memory_zone` makes it ten times slower.
@@ -71,9 +73,6 @@ class WordSplitter:
         `WordSequence`
             White space belongs to no word.
         """
-        if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:
-            self._tokenizer, self._texts = spacy.blank("en").tokenizer, 0
-        self._texts += 1
         sequence = WordSequence(text, [], [])
         start = 0
         for run in _LONG_RUN.finditer(text):
@@ -85,12 +84,46 @@ class WordSplitter:
         return sequence
 
     def _add(self, sequence: WordSequence, part: str, start: int) -> None:
-        for token in self._tokenizer(part):  # type: ignore[misc]
-            word = token.text
-            if not word.isspace():
-                begin = start + token.idx
-                sequence.words.append(word)
-                sequence.offsets.append([begin, begin + len(word)])
+        for place, word in self._words(part):
+            sequence.words.append(word)
+            sequence.offsets.append([start + place, start + place + len(word)])
+
+    def _words(self, text: str) -> Iterator[Tuple[int, str]]:
+        """The words of a text without long runs, each with its place."""
+        if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:
+            self._tokenizer, self._texts = spacy.blank("en").tokenizer, 0
+        self._texts += 1
+        return ((token.idx, token.text) for token in self._tokenizer(text) if not token.text.isspace())
+
+
+class TweetSplitter(WordSplitter):
+    """
+    Splits tweets by the rules of NLTK's `TweetTokenizer`: hashtags, names (`@somebody`), addresses and emoticons stay
+    whole. Other than NLTK's, the words are parts of the text: long repetitions stay as they are, and so does `&amp;`.
+    """
+
+    _PATTERN = TweetTokenizer().WORD_RE
+
+    def _words(self, text: str) -> Iterator[Tuple[int, str]]:
+        # Run by run, since NLTK's dots of an ellipsis may have blanks between them.
+        for run in _RUN.finditer(text):
+            for match in self._PATTERN.finditer(run.group()):
+                yield run.start() + match.start(), match.group()
+
+
+class WhiteSpaceSplitter(WordSplitter):
+    """Splits text at white space alone: for text that is tokenized already."""
+
+    def _words(self, text: str) -> Iterator[Tuple[int, str]]:
+        return ((run.start(), run.group()) for run in _RUN.finditer(text))
+
+
+#: By the names of `dataset_reader.tokenizer` and of the predictors' argument.
+SPLITTERS: Dict[str, Type[WordSplitter]] = {
+    "english": WordSplitter,
+    "tweets": TweetSplitter,
+    "white_space": WhiteSpaceSplitter,
+}
 
 
 def join_words(words: List[str]) -> WordSequence:

@@ -26,6 +26,13 @@ def test_a_control_character_at_an_end(name):
     check_text(name, "f:1: the text")
 
 
+@pytest.mark.parametrize("name", ["@@UNKNOWN@@", "@@PADDING@@"])
+def test_a_name_of_the_vocabulary_itself(name):
+    with pytest.raises(ConfigurationError, match=f"^f:1: the tag is {name}, which AllenNLP's vocabulary keeps for it"):
+        check_name(name, "f:1: the tag")
+    check_text(name, "f:1: the word")
+
+
 @pytest.mark.parametrize("name", [" a", "a\u00a0", "a\u3000", "", " "])
 def test_a_label_is_not_blank_nor_has_white_space_around_it(name):
     with pytest.raises(ConfigurationError, match="^f:1: the label (is blank|begins or ends with white space): "):

@@ -80,7 +80,9 @@ def test_truncation_negates_the_energys_hinges():
 @pytest.mark.parametrize("kind, reaches", [("separated", False), ("shared", True), ("stacked", False)])
 def test_who_learns_from_the_cost_augmented_part(kind, reaches):
     """In stacked mode d(-Delta + E(F^c)) / dPsi is exactly 0; shared, the encoder learns from it."""
-    model = model_of(**compound(kind, weight=0.0, cross_entropy_weight=0.0))
+    model = model_of(**compound(kind))
+    # The other parts of the loss, without which a config is refused.
+    model.task_loss.perceptron_weight = model.task_loss.cross_entropy_weight = 0.0
     state = model.state_of_all_nets(**batch_of())
     loss = model.task_net_loss(state, model.frozen_features(state))
     theirs = gradients(loss, model.cost_augmented_net)
@@ -150,6 +152,10 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
         ({"task_net": None, "inference": {"type": "gradient_based_inference", "start": "half"}}, "lacks the task_net"),
         ({"loss_net": None, "sampler": None, "energy_loss": None}, "lacks the loss_net"),
         ({"task_loss": {"energy_weight": 1.0}}, "is trained by 'inference_network'; the present loss"),
+        (
+            {"task_loss": {"type": "inference_network", "perceptron_weight": 0, "cross_entropy_weight": 0}},
+            r"perceptron_weight \(lambda\) and cross_entropy_weight \(tau\) are both 0",
+        ),
         ({"task_loss": None}, "is trained by 'inference_network'; the present loss"),
         ({"sampler": {"type": "task_net_output"}}, "sees nothing of the cost_augmented_net"),
         (

@@ -87,6 +87,15 @@ def test_words_and_white_space():
     assert predictor.predict("Rose sells ginger !") == expected
 
 
+def test_raw_text_is_split_as_the_reader_says():
+    reader = TaggingReader(tokenizer="tweets")
+    assert predictor_of(reader=reader).predict("Rose #sells!")["words"] == ["Rose", "#sells", "!"]
+    record = predictor_of(reader=reader, tokenizer="english").predict("Rose #sells!")
+    assert record["words"] == ["Rose", "#", "sells", "!"]
+    with pytest.raises(ConfigurationError, match="dataset_reader.tokenizer must be 'english', 'tweets' or 'white_spac"):
+        TaggingReader(tokenizer="words")
+
+
 def test_parts_of_speech():
     record = predictor_of(SPEECH).predict_json({"words": WORDS})
     assert record["tags"] == SPEECH and "spans" not in record
@@ -162,7 +171,7 @@ def test_feature_columns():
     "settings, message",
     [
         ({"tokeniser": "english"}, "'tokeniser' is unknown"),
-        ({"tokenizer": "tweets"}, "tokenizer must be"),
+        ({"tokenizer": "words"}, "tokenizer must be 'english', 'tweets' or 'white_space', found 'words'"),
         ({"energy": 1}, "energy must be"),
         ({"energy": True}, "without a loss-net"),
     ],

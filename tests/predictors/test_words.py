@@ -3,7 +3,8 @@ import time
 import pytest
 
 from seal.predictors import words as words_module
-from seal.predictors.words import WordSplitter, describe, join_words
+from seal.dataset_readers.tagging import TOKENIZERS
+from seal.predictors.words import SPLITTERS, TweetSplitter, WordSplitter, describe, join_words
 
 TEXTS = [
     "The boy broke the vase .",
@@ -15,9 +16,10 @@ TEXTS = [
 ]
 
 
+@pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("text", TEXTS)
-def test_offsets_recover_the_words_and_leave_only_white_space(text):
-    sequence = WordSplitter().split(text)
+def test_offsets_recover_the_words_and_leave_only_white_space(text, name):
+    sequence = SPLITTERS[name]().split(text)
     assert sequence.words
     assert [text[start:end] for start, end in sequence.offsets] == sequence.words
     position, between = 0, []
@@ -27,13 +29,24 @@ def test_offsets_recover_the_words_and_leave_only_white_space(text):
         position = end
     rest = "".join(between) + text[position:]
     assert rest == "" or rest.isspace()
-    assert not any(word.isspace() for word in sequence.words)
+    assert not any(character.isspace() for word in sequence.words for character in word)
 
 
 def test_words_are_those_of_the_treebank():
     sequence = WordSplitter().split("She didn't break the boy's well-known vase.")
     assert " ".join(sequence.words) == "She did n't break the boy 's well - known vase ."
     assert sequence.between(1, 3) == "didn't break"
+
+
+def test_what_tweets_are_made_of_stays_whole():
+    text = "RT @rose_99: #happy... :-) &amp; . . don't!! http://a.b/c?d=e loooool <3"
+    words = "RT @rose_99 : #happy ... :-) & amp ; . . don't ! ! http://a.b/c?d=e loooool <3".split()
+    assert TweetSplitter().split(text).words == words
+    start = time.perf_counter()
+    for run in ("a.", "1-", "@", "-", "(", "a-"):
+        assert "".join(TweetSplitter().split(run * 20000).words) == run * 20000
+        assert "".join(TweetSplitter().split(run * (1000 // len(run))).words) == run * (1000 // len(run))
+    assert time.perf_counter() - start < 10
 
 
 def test_long_runs_of_brackets_are_one_word_and_quick():

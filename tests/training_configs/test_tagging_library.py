@@ -1,6 +1,7 @@
 """What `training_configs/lib/tagging.libsonnet` offers beyond the configs that use it."""
 
 import json
+import re
 from pathlib import Path
 
 import _jsonnet
@@ -286,6 +287,23 @@ def test_no_column_is_read_for_nothing(encoder, columns, case):
         f"tagging.experiment(tagging.data.conll2003, tagging.encoder.{encoder}, tagging.method.nce(num_samples=2))"
     )
     assert config["dataset_reader"]["feature_columns"] == columns and config["dataset_reader"]["case"] is case
+
+
+@pytest.mark.parametrize(
+    "encoder, method, energies, told",
+    [
+        ("bilstm()", "nce()", "tagging.whole.ge_b", "energies: this must be a list; call tagging.energies"),
+        ("bilstm()", "nce()", "tagging.energies('ge_b')", 'energies: this must be an object, found "ge_b"'),
+        ("bilstm()", "compound_stacked(steps=0)", "tagging.energies()", "'steps' must be a number that is at least 1"),
+        ("bilstm(characters=-3)", "nce()", "tagging.energies()", "'characters' must be a number that is at least 0"),
+    ],
+)
+def test_mistakes(encoder, method, energies, told):
+    with pytest.raises(RuntimeError, match=re.escape(told)):
+        evaluated(
+            f"tagging.experiment(tagging.data.sample, tagging.encoder.{encoder}, tagging.method.{method}, "
+            f"tagging.training.sample, {energies})"
+        )
 
 
 def test_a_language_model_of_tags_is_the_one_of_the_energies():

@@ -1,6 +1,7 @@
 // A BiLSTM over words: word embeddings (`words.libsonnet`) and, if asked for, a CNN over characters with `characters`
 // filters of each width, feature columns with their sizes by name, and a mark of the predicate, `predicate_dim` wide.
 local character_net = import 'characters.libsonnet';
+local check = import 'check.libsonnet';
 local words = import 'words.libsonnet';
 
 function(
@@ -15,6 +16,7 @@ function(
   features={},
   predicate_dim=null,
 )
+  assert check.from('encoder', { characters: characters }, 'characters', 0);
   words(word_dim, vectors, vector_words, trainable) {
     local embedding = super.embedding,
     local with_characters = characters > 0,

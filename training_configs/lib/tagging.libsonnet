@@ -12,7 +12,9 @@ local sentences = import 'sentences.libsonnet';
 
   // The energy of a tagging: each word with its tag, each tag with the one before it and, if given, a term of the whole
   // sequence: `tagging.energies(tagging.whole.ge_b)`, or any other energy.
-  energies(whole=null): [{ type: 'local' }, { type: 'linear_chain' }] + if whole == null then [] else [whole],
+  energies(whole=null):
+    assert whole == null || check.object('energies', whole);
+    [{ type: 'local' }, { type: 'linear_chain' }] + if whole == null then [] else [whole],
 
   // Language models of tags (Tu, Pang & Gimpel 2020, section 5).
   whole: {
@@ -96,6 +98,7 @@ local sentences = import 'sentences.libsonnet';
     assert check.encoder(encoder);
     assert check.method(method);
     assert check.training(training, $.training.default);
+    assert std.isArray(energies) : 'energies: this must be a list; call tagging.energies(...), with what it is to add';
     local embedder = std.get(encoder.settings, 'embedder');
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;

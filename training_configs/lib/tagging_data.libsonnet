@@ -14,7 +14,7 @@
     train: 'data/twitter_pos/oct27.train',
     dev: 'data/twitter_pos/oct27.dev',
     test: 'data/twitter_pos/oct27.test',
-    reader: {},
+    reader: { tokenizer: 'tweets' },
     encoding: null,
   },
   // Derczynski et al. 2017.

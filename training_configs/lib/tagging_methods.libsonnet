@@ -7,7 +7,9 @@ methods {
   // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy always has weight 1; `tau` is the
   // weight of the local cross-entropy, and `truncation` says whether the networks' own loss has the hinge. In each
   // batch, the networks are updated first, `steps` times (the paper's k), then the energy.
-  local inference_network(steps) = { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
+  local inference_network(steps) =
+    assert check.from('method', { steps: steps }, 'steps', 1);
+    { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
 
   // One network, which is cost-augmented and then, in the last `fine_tune_epochs`, tuned to be the test-time network
   // (Tu & Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training if that is less.
