@@ -229,7 +229,8 @@ def _unexpected_keyword(error: BaseException, frames: Frames) -> Optional[str]:
 def _batch(error: BaseException, frames: Frames) -> Optional[str]:
     """The sentence for a model that cannot read what the reader gives: the two are of different tasks."""
     match = re.search(
-        r"(\w+)\.task_state\(\) (got an unexpected keyword argument|missing \d+ required positional arguments?:) '(\w+)'",
+        r"(\w+)\.task_state\(\) (got an unexpected keyword argument|missing \d+ required positional arguments?:) "
+        r"'(\w+)'",
         str(error),
     )
     if match is None or not isinstance(error, TypeError):

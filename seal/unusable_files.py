@@ -30,7 +30,8 @@ def name_wrong_size_of_vectors() -> None:
             found = max(sizes, key=sizes.count)
             if found == 0:
                 raise ConfigurationError(
-                    f"{file_uri}: its first lines have no blank; put one between a word and its numbers, and between them"
+                    f"{file_uri}: its first lines have no blank; put one between a word and its numbers, and between "
+                    "them"
                 )
             raise ConfigurationError(
                 f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "

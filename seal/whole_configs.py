@@ -88,7 +88,8 @@ def check_settings_read_before() -> None:
                 )
         if "validation_dataset_reader" in params and params.get("validation_dataset_reader") is None:
             raise ConfigurationError(
-                'config key "validation_dataset_reader" is null; leave it out, and dataset_reader reads validation data too'
+                'config key "validation_dataset_reader" is null; leave it out, and dataset_reader reads validation '
+                "data, too"
             )
         if params.get("evaluate_on_test") and params.get("test_data_path") is None:
             raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')

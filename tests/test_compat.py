@@ -297,7 +297,7 @@ def test_files_of_the_working_folder_are_not_run(tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "__init__.py").write_text("raise SystemExit('a user\'s own folder was run')")
     find = "from allennlp.common.util import import_module_and_submodules as find; find('seal')"
-    told = "from allennlp.commands.subcommand import Subcommand; print('tag-interactions' in Subcommand.list_available())"
+    told = "from allennlp.commands import Subcommand; print('tag-interactions' in Subcommand.list_available())"
     done = subprocess.run(
         [sys.executable, "-c", f"{find}; {told}"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,

@@ -24,7 +24,8 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
     """
     if not os.path.isfile(path):
         raise ConfigurationError(
-            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path in the config."
+            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path in the "
+            "config."
         )
     number = 0
     try:

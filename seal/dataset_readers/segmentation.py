@@ -138,8 +138,9 @@ class ImageTable(TensorTable):
         """
         if self._crop is not None or self._mirror:
             raise ConfigurationError(
-                "validation_dataset_reader: with crop or mirror each pass would be scored on other parts of the images; "
-                "leave them out, or, where there is only a dataset_reader, add a validation_dataset_reader without them."
+                "validation_dataset_reader: with crop or mirror each pass would be scored on other parts of the "
+                "images; leave them out, or, where there is only a dataset_reader, add a validation_dataset_reader "
+                "without them."
             )
 
     def batch(self, rows: numpy.ndarray) -> TensorDict:

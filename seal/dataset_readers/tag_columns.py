@@ -144,8 +144,8 @@ class TagColumns:
 
         `ConfigurationError`
             With `file:line`, at the first row with too few or too many columns, with an empty token or tag, with a tag
-            that a vocabulary cannot hold, or with an id that is none; at a byte that is not UTF-8; for a file that cannot be read or holds no
-            sentence.
+            that a vocabulary cannot hold, or with an id that is none; at a byte that is not UTF-8; for a file that
+            cannot be read or holds no sentence.
         """
         path = os.fspath(path)
         return not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")

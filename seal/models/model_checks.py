@@ -73,8 +73,8 @@ def check_cost_augmented(
         )
     if task_loss.perceptron_weight == 0 and task_loss.cross_entropy_weight == 0:
         raise ConfigurationError(
-            "model.task_loss: perceptron_weight (lambda) and cross_entropy_weight (tau) are both 0, so that nothing would "
-            "train the task_net beside the cost_augmented_net; set one of them."
+            "model.task_loss: perceptron_weight (lambda) and cross_entropy_weight (tau) are both 0, so that nothing "
+            "would train the task_net beside the cost_augmented_net; set one of them."
         )
     if isinstance(energy_loss, CompoundLoss) and not separate:
         raise ConfigurationError(

@@ -60,8 +60,8 @@ class SealModel(Model):
 
     `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
     candidates that the sampler cannot give, or rewards that the model does not; nothing can predict, or train the
-    task-net; the task loss has no task-net, or an energy weight without a loss-net; a sampler reads a task-net that is not there; a cost-augmented network lacks what trains or uses it; or a
-    pretrained file does not fit.
+    task-net; the task loss has no task-net, or an energy weight without a loss-net; a sampler reads a task-net that is
+    not there; a cost-augmented network lacks what trains or uses it; or a pretrained file does not fit.
     """
 
     #: The metric's name for the loss of further heads.
