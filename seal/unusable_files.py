@@ -9,10 +9,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.modules.token_embedders import embedding
 
+from seal.common.text_lines import undecodable
 from seal.compat import replace_once
 
 
-def name_wrong_size_of_vectors() -> None:
+def explain_vectors_that_do_not_fit() -> None:
     """
     Patches: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
 
@@ -61,20 +62,16 @@ def name_files_of_vectors_that_are_no_text() -> None:
         except StopIteration:
             raise ConfigurationError(f"{file_uri}: the file of word vectors is empty") from None
         except UnicodeDecodeError as error:
-            raise _not_utf_8(file_uri, error) from error
+            raise ConfigurationError(f"{file_uri}: {undecodable(error)}") from error
 
     def __next__(original, self):
         try:
             return original(self)
         except UnicodeDecodeError as error:
-            raise _not_utf_8(self.uri, error) from error
+            raise ConfigurationError(f"{self.uri}: {undecodable(error)}") from error
 
     replace_once(embedding.EmbeddingsTextFile, "__init__", __init__)
     replace_once(embedding.EmbeddingsTextFile, "__next__", __next__)
-
-
-def _not_utf_8(path: str, error: UnicodeDecodeError) -> ConfigurationError:
-    return ConfigurationError(f"{path}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file")
 
 
 def refuse_data_without_instances() -> None:
@@ -101,7 +98,7 @@ def refuse_data_without_instances() -> None:
 
 
 PATCHES = (
-    name_wrong_size_of_vectors,
+    explain_vectors_that_do_not_fit,
     name_files_of_vectors_that_are_no_text,
     refuse_data_without_instances,
 )

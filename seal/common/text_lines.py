@@ -36,13 +36,16 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
                 # Some editors put a byte order mark before the first line.
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path}:{number}: byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file."
-        ) from error
+        raise ConfigurationError(f"{path}:{number}: {undecodable(error)}.") from error
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigurationError(
             f"{path}:{number + 1}: the file cannot be read from here on ({error})."
         ) from error
+
+
+def undecodable(error: UnicodeDecodeError) -> str:
+    """What is told of a file that is not UTF-8, without the place."""
+    return f"byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file"
 
 
 def column_lines(path: str) -> Iterator[Tuple[int, str]]:

@@ -7,7 +7,7 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Set, Union
+from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -121,7 +121,6 @@ class TagColumns:
         self._comment = comment
         self._token = self._place("token_column", token_column)
         self._tag = None if tag_column is None else self._place("tag_column", tag_column)
-        self._checked_tags: Set[str] = set()
         self._id = None if id_column is None else self._place("id_column", id_column)
         self._features = {
             name: self._place(f"feature_columns.{name}", column)
@@ -243,11 +242,8 @@ class TagColumns:
         sentence.words.append(row[self._token])
         sentence.lines.append(number)
         if self._tag is not None:
-            tag = row[self._tag]
-            if tag not in self._checked_tags:
-                check_name(tag, f"{sentence.path}:{number}: the tag")
-                self._checked_tags.add(tag)
-            sentence.tags.append(tag)
+            check_name(row[self._tag], f"{sentence.path}:{number}: the tag")
+            sentence.tags.append(row[self._tag])
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
 

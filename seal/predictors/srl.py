@@ -17,7 +17,7 @@ from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
 from seal.predictors.line_predictor import LinePredictor, check_arguments, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
-from seal.predictors.words import WordSequence, WordSplitter, describe, join_words
+from seal.predictors.words import EnglishSplitter, WordSequence, describe, join_words
 
 
 @Predictor.register("seal_srl")
@@ -110,7 +110,7 @@ class SrlPredictor(LinePredictor):
                 f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
             )
         self._frames_per_batch = frames_per_batch
-        self._splitter = WordSplitter()
+        self._splitter = EnglishSplitter()
 
     def predict(self, sentence: str) -> JsonDict:
         """

@@ -53,8 +53,8 @@ class TaggingPredictor(LinePredictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     tokenizer : `str`, optional (default = `None`)
-        How text is split into words: `"english"` (`WordSplitter`), `"tweets"` (`TweetSplitter`) or `"white_space"`, for
-        text that is tokenized already. `None`: as the model's `dataset_reader.tokenizer` says.
+        How text is split into words: `"english"` (`EnglishSplitter`), `"tweets"` (`TweetSplitter`) or `"white_space"`,
+        for text that is tokenized already. `None`: as the model's `dataset_reader.tokenizer` says.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
 

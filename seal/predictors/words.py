@@ -45,19 +45,7 @@ class WordSequence(NamedTuple):
 
 
 class WordSplitter:
-    """
-    Splits English text into words in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the
-    rules of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are split
-    (`well - known`).
-
-    ```python
-    WordSplitter().split("She didn't.").offsets  # [[0, 3], [4, 7], [7, 10], [10, 11]]
-    ```
-    """
-
-    def __init__(self) -> None:
-        self._tokenizer: Optional[Tokenizer] = None
-        self._texts = 0
+    """The base of what splits raw text into words."""
 
     def split(self, text: str) -> WordSequence:
         """
@@ -90,6 +78,25 @@ class WordSplitter:
 
     def _words(self, text: str) -> Iterator[Tuple[int, str]]:
         """The words of a text without long runs, each with its place."""
+        raise NotImplementedError
+
+
+class EnglishSplitter(WordSplitter):
+    """
+    Splits English text into words in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the
+    rules of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are split
+    (`well - known`).
+
+    ```python
+    EnglishSplitter().split("She didn't.").offsets  # [[0, 3], [4, 7], [7, 10], [10, 11]]
+    ```
+    """
+
+    def __init__(self) -> None:
+        self._tokenizer: Optional[Tokenizer] = None
+        self._texts = 0
+
+    def _words(self, text: str) -> Iterator[Tuple[int, str]]:
         if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:
             self._tokenizer, self._texts = spacy.blank("en").tokenizer, 0
         self._texts += 1
@@ -120,7 +127,7 @@ class WhiteSpaceSplitter(WordSplitter):
 
 #: By the names of `dataset_reader.tokenizer` and of the predictors' argument.
 SPLITTERS: Dict[str, Type[WordSplitter]] = {
-    "english": WordSplitter,
+    "english": EnglishSplitter,
     "tweets": TweetSplitter,
     "white_space": WhiteSpaceSplitter,
 }

@@ -1,5 +1,5 @@
 import math
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from allennlp.common import Lazy
@@ -267,7 +267,8 @@ class AlternatingTrainer(PhasedTrainer):
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
-            raise self._diverged(f"{player}'s gradient is {length}", player, *self._followed_by(player))
+            blamed = [player, LOSS_NET] if self._follows_energy(player) else [player]
+            raise self._diverged(f"{player}'s gradient is {length}", *blamed)
         return length
 
     def _diverged(self, what: str, *players: str) -> NonFiniteLoss:
@@ -276,17 +277,16 @@ class AlternatingTrainer(PhasedTrainer):
 
     def _diverged_in_loss(self, loss: torch.Tensor, player: str, part: MicroBatch) -> NonFiniteLoss:
         """A loss-net that diverges may show it in the loss of the task-net, which has the energy in it."""
-        if self._followed_by(player) and torch.isfinite(part.state.logits).all():
+        if self._follows_energy(player) and torch.isfinite(part.state.logits).all():
             with torch.no_grad():
                 energy = self.model.task_net_loss(part.state, part.features, supervised=False)
             if not torch.isfinite(energy):
                 return self._diverged(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
         return self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
 
-    def _followed_by(self, player: str) -> Tuple[str, ...]:
-        """The other player that is trained, and whose energy is in this player's loss; empty where there is none."""
-        follows = player == TASK_NET and self._uses_energy() and LOSS_NET in self.optimizer.players
-        return (LOSS_NET,) if follows else ()
+    def _follows_energy(self, player: str) -> bool:
+        """Whether the player's loss has the energy of a loss-net that is trained as well."""
+        return player == TASK_NET and self._uses_energy() and LOSS_NET in self.optimizer.players
 
     def _diverged_in_validation(self, error: NonFiniteOutput) -> NonFiniteLoss:
         players = list(self.optimizer.players)

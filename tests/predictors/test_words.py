@@ -2,9 +2,9 @@ import time
 
 import pytest
 
-from seal.predictors import words as words_module
 from seal.dataset_readers.tagging import TOKENIZERS
-from seal.predictors.words import SPLITTERS, TweetSplitter, WordSplitter, describe, join_words
+from seal.predictors import words as words_module
+from seal.predictors.words import SPLITTERS, EnglishSplitter, TweetSplitter, describe, join_words
 
 TEXTS = [
     "The boy broke the vase .",
@@ -33,7 +33,7 @@ def test_offsets_recover_the_words_and_leave_only_white_space(text, name):
 
 
 def test_words_are_those_of_the_treebank():
-    sequence = WordSplitter().split("She didn't break the boy's well-known vase.")
+    sequence = EnglishSplitter().split("She didn't break the boy's well-known vase.")
     assert " ".join(sequence.words) == "She did n't break the boy 's well - known vase ."
     assert sequence.between(1, 3) == "didn't break"
 
@@ -51,7 +51,7 @@ def test_what_tweets_are_made_of_stays_whole():
 
 def test_long_runs_of_brackets_are_one_word_and_quick():
     start = time.perf_counter()
-    sequence = WordSplitter().split("a " + "(" * 20000 + " b")
+    sequence = EnglishSplitter().split("a " + "(" * 20000 + " b")
     # This takes a minute where spaCy splits the run.
     assert time.perf_counter() - start < 10
     assert [len(word) for word in sequence.words] == [1, 20000, 1]
@@ -60,7 +60,7 @@ def test_long_runs_of_brackets_are_one_word_and_quick():
 
 def test_the_tokenizer_is_made_anew_so_that_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(words_module, "_TEXTS_PER_TOKENIZER", 2)
-    splitter = WordSplitter()
+    splitter = EnglishSplitter()
     tokenizers = []
     for _ in range(5):
         assert splitter.split("It didn't .").words == ["It", "did", "n't", "."]
