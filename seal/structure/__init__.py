@@ -1,0 +1,10 @@
+"""
+Structure in prediction: a small energy chooses among a few whole outputs that compete, and a test on validation data
+decides how far to follow it. Needs torch alone.
+
+For an input `x` with the task-net's log-probability `log P(y|x)`, the outputs `y` that compete (known label sets, the k
+best paths of a chain) get the *joint score* `s log P(y|x) - E(y)`, and a softmax over them gives `q(y|x)`. The energy `E`
+has tens to thousands of parameters and is learned by exact conditional likelihood on *held-out* scores, those of nets
+that have not seen the instance. A *decision* makes one output of `q`; the *gate* chooses the decision on validation
+data, and falls back to the task-net's own.
+"""

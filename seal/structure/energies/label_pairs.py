@@ -1,0 +1,33 @@
+import torch
+from torch import nn
+
+from seal.structure.joint_score import CandidateEnergy
+from seal.structure.label_sets import CompetingLabelSets
+
+
+@CandidateEnergy.register("label_pairs")
+class LabelPairs(CandidateEnergy):
+    """
+    `E(y) = -sum_{i<j} y_i y_j u_i' D u_j` with vectors `u` of a low dimension and signs `D`, half of them -1, so that
+    labels can attract and repel each other.
+
+    # Parameters
+
+    num_labels : `int`
+    rank : `int`, optional (default = `8`)
+        The dimension of the vectors, even.
+    """
+
+    def __init__(self, num_labels: int, rank: int = 8) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.zeros(num_labels, rank))
+        self.vectors.is_factor = True
+        signs = torch.ones(rank)
+        signs[rank // 2 :] = -1
+        self.register_buffer("signs", signs, persistent=False)
+
+    def forward(self, competing: CompetingLabelSets) -> torch.Tensor:
+        # sum_{i<j} = (|sum_i y_i u_i|^2 - sum_i y_i |u_i|^2) / 2, y being 0 or 1.
+        whole = (competing.sets @ self.vectors).square() @ self.signs
+        alone = competing.product(self.vectors.square() @ self.signs)
+        return (alone - whole) / 2

@@ -1,0 +1,26 @@
+import torch
+from torch import nn
+
+from seal.structure.joint_score import CandidateEnergy
+from seal.structure.tag_sequences import CompetingTags
+
+
+@CandidateEnergy.register("role_counts")
+class RoleCounts(CandidateEnergy):
+    """
+    `E(y) = sum_r u_{r, min(n_r(y), 2)}`, where `n_r` is how often the role `r` occurs in `y`: what it costs that a role is
+    absent, is there once, or more than once.
+
+    # Parameters
+
+    num_roles : `int`
+    """
+
+    def __init__(self, num_roles: int) -> None:
+        super().__init__()
+        self.cost = nn.Parameter(torch.zeros(num_roles, 3))
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        counts = competing.role_counts.clamp(max=2)
+        roles = torch.arange(counts.shape[-1], device=counts.device)
+        return self.cost[roles, counts].sum(dim=-1)

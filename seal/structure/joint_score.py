@@ -1,0 +1,150 @@
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from seal.registry import Registrable
+
+
+class Competing(Protocol):
+    """
+    The outputs that compete for each of some instances. Each task has a class of its own, which its energies read.
+
+    `log_prob` is `(batch, candidates)`, in nats under the task-net, `-inf` where there is no candidate. `gold`,
+    `(batch,)`, is the index of the gold output, -1 where it is not among the candidates or not known.
+    """
+
+    log_prob: torch.Tensor
+    gold: torch.Tensor | None
+
+
+class CandidateEnergy(nn.Module, Registrable):
+    """
+    A term of the energy of whole, discrete outputs: low is good. It has few parameters, all 0 at first, where the energy
+    is 0 everywhere.
+    """
+
+    def prepare(self, gold: "Competing") -> None:
+        """Counts what the energy needs of the training data, whose gold outputs are the only candidates here."""
+
+    def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
+        # What was counted has another size in each data set.
+        for name, buffer in self._buffers.items():
+            saved = state_dict.get(prefix + name)
+            if saved is not None and saved.shape != buffer.shape:
+                self._buffers[name] = saved.to(buffer).clone()
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+    def forward(self, competing: "Competing") -> torch.Tensor:
+        """`E` of each candidate, of a shape that broadcasts to `(batch, candidates)`."""
+        raise NotImplementedError
+
+
+class JointScore(nn.Module):
+    """
+    `score(x, y) = s log P(y|x) - sum_i E_i(x, y)` of the outputs that compete; a softmax over them gives `q(y|x)`.
+
+    The scale `s` is learned too. Trained nets are too sure of what they have seen: learned on the scores of training
+    data `s` comes out above 1, on held-out scores below.
+
+    # Parameters
+
+    energies : `Sequence[CandidateEnergy]`
+    """
+
+    def __init__(self, energies: Sequence[CandidateEnergy]) -> None:
+        super().__init__()
+        self.energies = nn.ModuleList(energies)
+        self.scale = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, competing: Competing) -> torch.Tensor:
+        """`(batch, candidates)`, `-inf` where there is no candidate."""
+        absent = competing.log_prob.isneginf()
+        # Not -inf yet: the scale's gradient would be 0 times that.
+        score = self.scale * competing.log_prob.masked_fill(absent, 0.0)
+        for energy in self.energies:
+            score = score - energy(competing)
+        return score.masked_fill(absent, -torch.inf)
+
+    def probabilities(self, competing: Competing) -> torch.Tensor:
+        """`q(y|x)`: `(batch, candidates)`, each row sums to 1."""
+        return self(competing).softmax(dim=1)
+
+    def loss(self, competing: Competing) -> torch.Tensor:
+        """
+        `sum_i -log q(gold_i | x_i)` in nats over the instances whose gold output competes; a scalar. The other
+        instances say nothing about the order of the candidates.
+        """
+        rows = (competing.gold >= 0).nonzero().squeeze(1)
+        score = self(competing)[rows]
+        gold = competing.gold[rows].unsqueeze(1)
+        # A row whose gold is ruled out has no finite loss; it is left out as gold that does not compete.
+        loss = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)
+        return loss[torch.isfinite(loss)].sum()
+
+    def fit(self, parts: Sequence[Competing], l2: float, max_steps: int = 60) -> float:
+        """
+        Learns the scale and the energies by minimising
+
+        `sum_i -log q(gold_i | x_i) + l2/2 |theta|^2`,
+
+        the parameters `theta` of the energies having a Gaussian prior of variance `1 / l2` around 0, with L-BFGS.
+
+        # Parameters
+
+        parts : `Sequence[Competing]`
+            The held-out data, in parts that fit into memory.
+        l2 : `float`
+        max_steps : `int`, optional (default = `60`)
+
+        # Returns
+
+        `float`
+            The mean loss of an instance whose gold competes, without the penalty, in nats.
+        """
+        parts = [part for part in parts if bool((part.gold >= 0).any())]
+        count = sum(int((part.gold >= 0).sum()) for part in parts)
+        learned = [parameter for energy in self.energies for parameter in energy.parameters()]
+        with torch.no_grad():
+            self.scale.fill_(1.0)
+            for parameter in learned:
+                parameter.zero_()
+                self._jitter(parameter)
+        if count == 0:
+            return float("nan")
+        optimizer = torch.optim.LBFGS(
+            [self.scale, *learned],
+            max_iter=max_steps,
+            history_size=20,
+            tolerance_grad=1e-5,
+            tolerance_change=1e-7,
+            line_search_fn="strong_wolfe",
+        )
+        fitted = 0.0
+
+        def closure() -> torch.Tensor:
+            nonlocal fitted
+            optimizer.zero_grad()
+            fitted = 0.0
+            for part in parts:
+                loss = self.loss(part) / count
+                loss.backward()
+                fitted += float(loss.detach())
+            penalty = sum((parameter.square().sum() for parameter in learned), torch.zeros(())) * (l2 / 2 / count)
+            if penalty.requires_grad:
+                penalty.backward()
+            return penalty.detach() + fitted
+
+        with torch.enable_grad():
+            optimizer.step(closure)
+        with torch.no_grad():
+            return float(sum(self.loss(part) for part in parts) / count)
+
+    @staticmethod
+    def _jitter(parameter: torch.Tensor) -> None:
+        """A product of two factors has no slope where both are 0; the same small start every time."""
+        if getattr(parameter, "is_factor", False):
+            generator = torch.Generator().manual_seed(0)
+            noise = torch.randn(parameter.shape, generator=generator) * 0.01
+            parameter.copy_(noise.to(parameter))

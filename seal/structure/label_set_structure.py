@@ -1,0 +1,223 @@
+from collections.abc import Sequence
+
+import torch
+
+from seal.registry import ConfigurationError
+from seal.structure.decisions import ExpectedScore, Likeliest
+from seal.structure.energies.label_pairs import LabelPairs
+from seal.structure.energies.label_scores import LabelScores
+from seal.structure.energies.set_count import SetCount
+from seal.structure.energies.set_size import SetSize
+from seal.structure.gate import gate
+from seal.structure.joint_score import CandidateEnergy
+from seal.structure.label_sets import CompetingLabelSets, index_of, known_sets
+from seal.structure.scores import LABEL_SET_SCORES
+from seal.structure.structure import Structure, logger
+from seal.structure.thresholds import best_threshold_for
+
+# Joint scores held at a time, which bounds memory: rows times candidates.
+_CELLS = 2**22
+# Energies with so few parameters need no more rows than these, chosen at random; and fewer where many sets compete.
+MOST_ROWS, LEAST_ROWS = 6000, 1500
+BLENDS = (0.25, 0.5, 0.75, 1.0)
+
+
+@Structure.register("label_sets")
+class LabelSetStructure(Structure):
+    """
+    Chooses among the label sets that the training data have, on top of any scores of labels.
+
+    For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out data
+    between
+
+    - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score;
+    - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
+      marginal;
+    - `likeliest` and `expected_score`: see `seal.structure.decisions`.
+
+    # Parameters
+
+    num_labels : `int`
+    energies : `Sequence[CandidateEnergy]`, optional
+        By default `label_scores`, `set_count`, `set_size` and `label_pairs`.
+    most_sets : `int`, optional (default = `20000`)
+        Only so many label sets compete, the most frequent ones.
+    penalties, margin : as for `Structure`
+    """
+
+    def __init__(
+        self,
+        num_labels: int,
+        energies: Sequence[CandidateEnergy] | None = None,
+        most_sets: int = 20000,
+        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        margin: float = 0.5,
+    ) -> None:
+        if energies is None:
+            kinds = (LabelScores, SetCount, SetSize, LabelPairs)
+            energies = [kind(num_labels) for kind in kinds]
+        super().__init__(energies, penalties, margin)
+        self.most_sets = most_sets
+        self.register_buffer("sets", torch.zeros(0, num_labels))
+        self.register_buffer("counts", torch.zeros(0))
+
+    def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
+        for name in ("sets", "counts"):
+            if prefix + name in state_dict:
+                self._buffers[name] = state_dict[prefix + name].to(self._buffers[name]).clone()
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+    # Learning.
+
+    def fit(
+        self,
+        logits: torch.Tensor,
+        gold: torch.Tensor,
+        valid_logits: torch.Tensor | None = None,
+        valid_gold: torch.Tensor | None = None,
+        folds: int = 3,
+    ) -> dict:
+        """
+        Learns the energies, and lets the gate choose a decision for each score.
+
+        # Parameters
+
+        logits : `torch.Tensor`, `(rows, labels)`
+            Held-out log-odds of the training data: of nets that have not seen the row.
+        gold : `torch.Tensor`, `(rows, labels)`, 0 or 1
+        valid_logits, valid_gold : optional
+            The final task-net's log-odds of the validation data. Without these, the rows are parted into `folds`, and
+            the gate judges each by energies that were learned on the others.
+
+        # Returns
+
+        `dict`
+            What was learned and chosen, plain values.
+
+        # Raises
+
+        `ConfigurationError` if there is no row.
+        """
+        if len(logits) == 0:
+            raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
+        gold = gold.bool()
+        if valid_logits is None:
+            parts = torch.arange(len(gold)) % max(folds, 2)
+            q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
+            reached = torch.zeros(len(gold), dtype=torch.bool)
+            for part in parts.unique():
+                held = parts == part
+                self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)
+                q[held] = self._outputs(logits[held])
+                reached[held] = index_of(self.sets, gold[held]) >= 0
+            report = self._learn(logits, gold, logits, gold)
+            valid_logits, valid_gold = logits, gold
+        else:
+            valid_gold = valid_gold.bool()
+            report = self._learn(logits, gold, valid_logits, valid_gold)
+            q = self._outputs(valid_logits)
+            reached = index_of(self.sets, valid_gold) >= 0
+        likeliest = q[:, 1].bool()
+        right = (likeliest == valid_gold).all(dim=1)
+        report["sets"] = len(self.sets)
+        report["gold_competes"] = float(reached.float().mean())
+        report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
+        report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
+        return report
+
+    def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False) -> dict:
+        self.sets, self.counts = known_sets(gold, self.most_sets)
+        most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
+        if len(logits) > most:
+            kept = torch.randperm(len(logits), generator=torch.Generator().manual_seed(0))[:most]
+            logits, gold = logits[kept], gold[kept]
+        training = self._parts(logits, gold, own=True)
+        # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
+        same = valid_logits is logits
+        validation = training if same else self._parts(valid_logits, valid_gold, own=False)
+        return self.learn(training, training[0], validation, say=(lambda text: None) if quiet else logger.info)
+
+    def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
+        index = index_of(self.sets, gold)
+        size = self._chunk()
+        return [
+            CompetingLabelSets(part, self.sets, self.counts, indices, own)
+            for part, indices in zip(logits.split(size), index.split(size))
+        ]
+
+    def _chunk(self) -> int:
+        return max(_CELLS // max(len(self.sets), 1), 1)
+
+    def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
+        self.chosen, report = {}, {}
+        for name, score in LABEL_SET_SCORES.items():
+            options, settings = {}, {}
+            for blend in (0.0, *BLENDS):
+                mixed = torch.lerp(own, q[:, 0], blend)
+                threshold = best_threshold_for(name, mixed, gold)
+                option = f"blend {blend:g}" if blend else "own"
+                settings[option] = {"blend": blend, "threshold": threshold}
+                options[option] = score(mixed >= threshold, gold)
+            for place, option in ((1, "likeliest"), (2, "expected_score")):
+                settings[option] = {"output": place}
+                options[option] = score(q[:, place].bool(), gold)
+            verdict = gate(options, self.margin)
+            logger.info("Decision for %s: %s", name, verdict)
+            self.chosen[name] = {"option": verdict.chosen, **settings[verdict.chosen]}
+            report[name] = {
+                **self.chosen[name],
+                "values": verdict.values,
+                "gain": verdict.gain,
+                "standard_error": verdict.standard_error,
+            }
+        return report
+
+    # Prediction.
+
+    def competing(self, logits: torch.Tensor) -> CompetingLabelSets:
+        return CompetingLabelSets(logits, self.sets, self.counts)
+
+    @torch.no_grad()
+    def _outputs(self, logits: torch.Tensor) -> torch.Tensor:
+        """The marginals, the likeliest set and that of the best expected F1: `(rows, 3, labels)`."""
+        found = [self._outputs_of(part) for part in logits.split(self._chunk())]
+        return torch.cat(found) if found else logits.new_zeros(0, 3, logits.shape[1])
+
+    def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
+        q = self.joint.probabilities(self.competing(logits))
+        sizes = self.sets.sum(dim=1)
+
+        def f1(kept: torch.Tensor) -> torch.Tensor:
+            some = self.sets[kept]
+            total = sizes[kept].unsqueeze(2) + sizes[kept].unsqueeze(1)
+            return torch.where(total == 0, 1.0, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
+
+        marginals = (q @ self.sets).clamp(0, 1)
+        likeliest = self.sets[Likeliest().choose(q)]
+        return torch.stack([marginals, likeliest, self.sets[ExpectedScore().choose(q, f1)]], dim=1)
+
+    @torch.no_grad()
+    def marginals(self, logits: torch.Tensor) -> torch.Tensor:
+        """The structured marginals `sum_y q(y|x) y_l`: `(rows, labels)`."""
+        return self._outputs(logits)[:, 0]
+
+    @torch.no_grad()
+    def decide(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
+        """The labels by the decision that was chosen for `score`: `(rows, labels)`, boolean."""
+        return self.decide_all(logits, [score])[score]
+
+    @torch.no_grad()
+    def decide_all(self, logits: torch.Tensor, scores: Sequence[str] = tuple(LABEL_SET_SCORES)) -> dict:
+        """`decide` for several scores at the cost of one."""
+        own, outputs, decided = logits.sigmoid(), None, {}
+        for score in scores:
+            settings = self.chosen[score]
+            if settings.get("blend") == 0:
+                decided[score] = own >= settings["threshold"]
+                continue
+            outputs = self._outputs(logits) if outputs is None else outputs
+            if "output" in settings:
+                decided[score] = outputs[:, settings["output"]].bool()
+            else:
+                decided[score] = torch.lerp(own, outputs[:, 0], settings["blend"]) >= settings["threshold"]
+        return decided

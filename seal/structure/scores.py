@@ -1,0 +1,57 @@
+"""Scores of predictions as ratios of sums over instances, so that two decisions can be compared by a paired test."""
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass
+class Ratio:
+    """
+    A score `sum_i n_i / sum_i d_i` of some predictions, 0 to 1: micro F1 has `n = 2 correct` and `d = predicted + gold`;
+    a mean over instances has `d = 1`.
+
+    # Parameters
+
+    numerators, denominators : `torch.Tensor`, `(instances,)`
+    """
+
+    numerators: torch.Tensor
+    denominators: torch.Tensor
+
+    @property
+    def value(self) -> float:
+        total = float(self.denominators.sum())
+        return float(self.numerators.sum()) / total if total else 0.0
+
+    def influence(self) -> torch.Tensor:
+        """How far each instance moves the score, to first order: `(n_i - value d_i) / mean(d)`, of mean 0."""
+        mean = self.denominators.mean().clamp(min=1e-12)
+        return (self.numerators - self.value * self.denominators) / mean
+
+    def gain_over(self, other: "Ratio") -> tuple[float, float]:
+        """The difference of the scores, and its standard error over the instances, which both scores share."""
+        difference = self.influence() - other.influence()
+        return self.value - other.value, float(difference.std(correction=1)) / max(len(difference), 2) ** 0.5
+
+
+def example_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
+    """F1 of each instance's labels, averaged; 1 where both are empty. `(instances, labels)`, boolean."""
+    correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()
+    f1 = torch.where(total == 0, 1.0, 2 * correct / total.clamp(min=1))
+    return Ratio(f1, torch.ones_like(f1))
+
+
+def micro_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
+    """F1 of all instances' labels together. `(instances, labels)`, boolean."""
+    correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()
+    return Ratio(2 * correct, total)
+
+
+def subset_accuracy(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
+    """The share of instances with exactly their gold labels. `(instances, labels)`, boolean."""
+    exact = (predicted == gold).all(dim=1).double()
+    return Ratio(exact, torch.ones_like(exact))
+
+
+LABEL_SET_SCORES = {"f1": example_f1, "micro_f1": micro_f1, "subset_accuracy": subset_accuracy}

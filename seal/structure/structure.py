@@ -1,0 +1,84 @@
+import copy
+import json
+import logging
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from seal.registry import Registrable
+from seal.structure.joint_score import CandidateEnergy, Competing, JointScore
+
+logger = logging.getLogger(__name__)
+
+
+class Structure(nn.Module, Registrable):
+    """
+    What chooses among whole outputs, on top of a task-net's scores: which outputs compete, their joint score, and the
+    decision. It is learned by `fit` after the task-net, in seconds, and never by the trainer's optimizers.
+
+    # Parameters
+
+    energies : `Sequence[CandidateEnergy]`
+    penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
+        The weights of the L2 penalty among which held-out likelihood chooses.
+    margin : `float`, optional (default = `0.5`)
+        As for `seal.structure.gate.gate`.
+    """
+
+    def __init__(
+        self,
+        energies: Sequence[CandidateEnergy],
+        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        margin: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.joint = JointScore(energies).requires_grad_(False)
+        self.penalties = tuple(penalties)
+        self.margin = margin
+        #: What was chosen, by score; empty until `fit`.
+        self.chosen: dict = {}
+
+    @property
+    def is_fitted(self) -> bool:
+        return bool(self.chosen)
+
+    def get_extra_state(self) -> torch.Tensor:
+        return torch.tensor(list(json.dumps(self.chosen).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: torch.Tensor) -> None:
+        self.chosen = json.loads(bytes(state.tolist()).decode())
+
+    def learn(
+        self,
+        training: Sequence[Competing],
+        gold: Competing,
+        validation: Sequence[Competing],
+        say: Callable[[str], None] = logger.info,
+    ) -> dict:
+        """
+        Learns the joint score on `training` with each penalty, and keeps the one of the best likelihood on `validation`.
+        `gold` has the training data's gold outputs as its only candidates.
+        """
+        self.joint.requires_grad_(True)
+        best, found = None, []
+        for energy in self.joint.energies:
+            energy.prepare(gold)
+        for l2 in self.penalties:
+            trained = self.joint.fit(training, l2)
+            heldout = mean_loss(self.joint, validation)
+            found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": float(self.joint.scale)})
+            if best is None or heldout < best[0]:
+                best = (heldout, copy.deepcopy(self.joint.state_dict()), found[-1])
+        self.joint.load_state_dict(best[1])
+        self.joint.requires_grad_(False)
+        self.joint.eval()
+        say(f"The energy is learned: scale of the log-probability {best[2]['scale']:.2f}, L2 {best[2]['l2']:g}.")
+        return {"penalties": found, "scale": best[2]["scale"], "l2": best[2]["l2"]}
+
+
+@torch.no_grad()
+def mean_loss(joint: JointScore, parts: Sequence[Competing]) -> float:
+    """The mean of `-log q(gold|x)` over the instances whose gold competes; infinite where there is none."""
+    count = sum(int((part.gold >= 0).sum()) for part in parts)
+    return sum(float(joint.loss(part)) for part in parts) / count if count else float("inf")
