@@ -58,13 +58,29 @@ class TensorLoader(DataLoader):
         self._shuffle = shuffle
         self._drop_last = drop_last
         self._device = None if cuda_device is None else torch.device(cuda_device)
+        # Only these rows of the table; `None`: all.
+        self._only: Optional[torch.Tensor] = None
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, of all workers."""
+        return len(self._all_rows())
+
+    def with_rows(self, places: torch.Tensor) -> "TensorLoader":
+        """A loader of some of its rows, by their places among these, with the same settings and the same table."""
+        some = copy.copy(self)
+        some._only = self._all_rows()[places]
+        return some
 
     def check_for_scores(self) -> None:
         """Raises a `ConfigurationError` where each pass has other data, so that scores of them would be chance."""
         self._table.check_for_scores()
 
+    def _all_rows(self) -> torch.Tensor:
+        return torch.arange(len(self._table))[: self._max_instances] if self._only is None else self._only
+
     def _rows(self) -> torch.Tensor:
-        rows = torch.arange(len(self._table))[: self._max_instances]
+        rows = self._all_rows()
         return rows[dist.get_rank() :: dist.get_world_size()] if is_distributed() else rows
 
     def __len__(self) -> int:

@@ -1,3 +1,4 @@
+from seal.metrics.label_set_score import LabelSetScore
 from seal.metrics.mask_score import MaskScore
 from seal.metrics.monitors import Monitors
 from seal.metrics.multilabel_score import MultilabelScore, example_f1

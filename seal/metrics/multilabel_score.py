@@ -19,11 +19,12 @@ Tuner = Callable[[torch.Tensor, torch.Tensor], Thresholds]
 
 class Counts(NamedTuple):
     """
-    The sum of the rows' example F1 and, `(labels,)` each, how many rows have a label both in the prediction and in
+    The sum of the rows' example F1, the number of rows with exactly their gold labels and, `(labels,)` each, how many rows have a label both in the prediction and in
     gold, in the prediction, and in gold.
     """
 
     example_f1: float
+    exact: float
     correct: torch.Tensor
     predicted: torch.Tensor
     gold: torch.Tensor
@@ -41,6 +42,7 @@ class MultilabelScore(Metric):
     - `macro_f1`: the F1 of a label's rows, averaged over the labels that gold or prediction has at least once, as
       `sklearn.metrics.f1_score(average="macro", zero_division=nan)`. The F1 of the other labels is undefined; counted
       as 0, sklearn's default, it would lower the score of any model where rare labels do not occur.
+    - `subset_accuracy`: the share of rows with exactly their gold labels, as `sklearn.metrics.accuracy_score`.
     - `mean_average_precision`: the average precision of a row's labels ranked by probability,
       `sum_k (recall_k - recall_{k-1}) precision_k` over the distinct probabilities `k` of the row, averaged
       over rows that have a label. Labels of equal probability share one rank.
@@ -148,8 +150,8 @@ class MultilabelScore(Metric):
         # Returns
 
         `Dict[str, float]`
-            `f1` and `micro_f1`; with `reset` also `macro_f1`, `mean_average_precision` and, for each of the
-            `thresholds`, `f1_<name>`, `micro_f1_<name>` and `macro_f1_<name>`. In percent (0 to 100); 0 where
+            `f1` and `micro_f1`; with `reset` also `macro_f1`, `subset_accuracy`, `mean_average_precision` and, for
+            each of the `thresholds`, the same as `f1_<name>` and so on. In percent (0 to 100); 0 where
             there is nothing to score.
 
         # Raises
@@ -240,7 +242,8 @@ def example_f1(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> 
 
 def _count(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float) -> Counts:
     f1 = example_f1(predicted, gold, empty_f1).sum().item()
-    return Counts(f1, (predicted & gold).sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
+    exact = float((predicted == gold).all(dim=1).sum())
+    return Counts(f1, exact, (predicted & gold).sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
 
 
 def _sum(counts: List[Counts]) -> Counts:
@@ -249,13 +252,14 @@ def _sum(counts: List[Counts]) -> Counts:
 
 def _f1_scores(counts: Optional[Counts], rows: int) -> Dict[str, float]:
     if counts is None or rows == 0:
-        return {"f1": 0.0, "micro_f1": 0.0, "macro_f1": 0.0}
+        return {"f1": 0.0, "micro_f1": 0.0, "macro_f1": 0.0, "subset_accuracy": 0.0}
     total = counts.predicted + counts.gold
     of_label = 2.0 * counts.correct.double() / total
     return {
         "f1": 100.0 * counts.example_f1 / rows,
         "micro_f1": 200.0 * counts.correct.sum().item() / max(total.sum().item(), 1),
         "macro_f1": _mean(of_label[total > 0]),
+        "subset_accuracy": 100.0 * counts.exact / rows,
     }
 
 

@@ -75,6 +75,7 @@ class SrlScore(Metric):
         self._frames = 0
         self._violations = 0
         self._duplicates = 0
+        self._exact = 0
         # By role.
         self._correct: Counter = Counter()
         self._predicted: Counter = Counter()
@@ -122,6 +123,7 @@ class SrlScore(Metric):
     def _count(self, predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> None:
         counts = frame_counts(predicted_tags, gold_tags)
         self._frames += 1
+        self._exact += counts.correct == counts.predicted == counts.gold
         self._violations += counts.duplicates > 0
         self._duplicates += counts.duplicates
         self._correct.update(counts.correct)
@@ -145,16 +147,17 @@ class SrlScore(Metric):
             - `ucr`: the predicates that violate the uniqueness of core roles, in percent (0 to 100).
             - `duplicates`: the number of core roles used more than once, summed over predicates; a role used
               three times by one predicate counts once.
+            - `exact_match`: the predicates all of whose arguments are right, none missing, in percent (0 to 100).
             - `f1-<role>` with `by_role`, in percent, for every role that was predicted or is in the gold
               tags.
 
             A ratio with nothing in its denominator is 0.
         """
-        mine = (self._frames, self._violations, self._duplicates), (self._correct, self._predicted, self._gold)
+        mine = (self._frames, self._violations, self._duplicates, self._exact), (self._correct, self._predicted, self._gold)
         workers = gathered(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
-        frames, violations, duplicates = totals
+        frames, violations, duplicates, exact = totals
         correct, predicted, gold = by_role
 
         precision, recall, f1 = _scores(sum(correct.values()), sum(predicted.values()), sum(gold.values()))
@@ -164,6 +167,7 @@ class SrlScore(Metric):
             "f1": f1,
             "ucr": 100.0 * violations / frames if frames else 0.0,
             "duplicates": float(duplicates),
+            "exact_match": 100.0 * exact / frames if frames else 0.0,
         }
         if self._by_role:
             for role in sorted(predicted.keys() | gold.keys()):

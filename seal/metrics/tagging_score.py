@@ -39,7 +39,7 @@ class TaggingScore(Metric):
         self.reset()
 
     def reset(self) -> None:
-        self._tokens = self._right = 0
+        self._tokens = self._right = self._sentences = self._exact = 0
         # Entities by label.
         self._correct: Counter = Counter()
         self._predicted: Counter = Counter()
@@ -68,6 +68,8 @@ class TaggingScore(Metric):
                     f"TaggingScore found {len(ours)} predicted and {len(theirs)} gold tags for sentence {index} of "
                     "the batch."
                 )
+            self._sentences += 1
+            self._exact += list(ours) == list(theirs)
             self._tokens += len(theirs)
             self._right += sum(one == other for one, other in zip(ours, theirs))
             if self._spans:
@@ -92,7 +94,8 @@ class TaggingScore(Metric):
         # Returns
 
         `Dict[str, float]`
-            In percent (0 to 100): `accuracy`; with `spans`, `precision`, `recall` and `f1`; and `f1-<label>` with
+            In percent (0 to 100): `accuracy` of tokens; `exact_match`, the share of sentences all of whose tags are
+            right; with `spans`, `precision`, `recall` and `f1`; and `f1-<label>` with
             `by_label`, for every label that was predicted or is in the gold tags. A ratio with nothing in its
             denominator is 0.
 
@@ -100,7 +103,7 @@ class TaggingScore(Metric):
 
         `ConfigurationError` at a reset if no sentence had tags: its zeros would be taken for scores.
         """
-        mine = (self._right, self._tokens), (self._correct, self._predicted, self._gold)
+        mine = (self._right, self._tokens, self._exact, self._sentences), (self._correct, self._predicted, self._gold)
         workers = gathered(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_label = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
@@ -110,7 +113,7 @@ class TaggingScore(Metric):
                 "no sentence with tags was scored: give validation and evaluation data with tags, and leave 'labelled' "
                 "out of the reader of that data (validation_dataset_reader)."
             )
-        metrics = {"accuracy": _percent(*totals)}
+        metrics = {"accuracy": _percent(*totals[:2]), "exact_match": _percent(*totals[2:])}
         if self._spans:
             counts = [sum(counter.values()) for counter in by_label]
             metrics["precision"] = _percent(counts[0], counts[1])

@@ -137,3 +137,22 @@ def check_loss_net_parts(
             f"model.energy_loss: {type(energy_loss).__name__} is for the model 'seal_partly_labelled_tagging', whose "
             "candidates have rewards; take 'contrastive_divergence'."
         )
+
+
+def check_structure(model, structure) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if the model cannot have a structure, or predicts by other means.
+    """
+    if structure is None:
+        return
+    if model.structure_kind is None:
+        raise ConfigurationError(
+            f"model.structure: {type(model).__name__} has no structure of whole outputs; leave it out."
+        )
+    if model.inference is not None:
+        raise ConfigurationError(
+            "model.structure: it chooses among the task-net's outputs, and 'inference' predicts without these; leave one "
+            "of the two out."
+        )

@@ -9,13 +9,16 @@ from allennlp.models import Model
 
 from seal.common.setting_checks import check_choice
 from seal.losses import EnergyLoss, TaskLoss
-from seal.metrics import MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
+from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
+from seal.structure.label_set_structure import LabelSetStructure
+from seal.structure.scores import LABEL_SET_SCORES
+from seal.structure.structure import Structure
 
 #: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")
@@ -40,9 +43,13 @@ class MultilabelModel(SealModel):
         the label's own tuned threshold (`"per_label"`).
     empty_f1 : `float`, optional (default = `1.0`)
         The F1, 0 to 1, of a row without labels for which none is predicted.
+    score : `str`, optional (default = `"f1"`)
+        With a structure: the score for which labels are predicted, `"f1"`, `"micro_f1"` or `"subset_accuracy"`. All
+        three are reported, each by its own decision.
     """
 
     default_predictor = "seal_multilabel"
+    structure_kind = LabelSetStructure
 
     def __init__(
         self,
@@ -57,13 +64,28 @@ class MultilabelModel(SealModel):
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         decision: str = "half",
         empty_f1: float = 1.0,
+        structure: Optional[Lazy[Structure]] = None,
+        score: str = "f1",
     ) -> None:
         if not isinstance(output_space, LabelSet):
             raise ConfigurationError("model.output_space.type: 'seal_multilabel' predicts a 'label_set'.")
         check_choice("model.decision", decision, DECISIONS)
         super().__init__(
-            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
+            vocab,
+            output_space,
+            task_net,
+            loss_net,
+            sampler,
+            energy_loss,
+            task_loss,
+            inference,
+            cost_augmented_net,
+            structure,
         )
+        check_choice("model.score", score, tuple(LABEL_SET_SCORES))
+        #: As the parameter; may be changed later.
+        self.score = score
+        self._structured = {name: LabelSetScore(name) for name in LABEL_SET_SCORES}
         #: As the parameter; may be changed later.
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
@@ -132,7 +154,13 @@ class MultilabelModel(SealModel):
         else:
             output["probabilities"] = self.infer(state)
         if not self.training:
-            output["predicted"] = output["probabilities"] >= self.threshold
+            decided = {}
+            if self.structure is not None and self.structure.is_fitted:
+                scores = [self.score] if labels is None else list(self._structured)
+                decided = self.structure.decide_all(state.logits, scores)
+            output["predicted"] = (
+                decided[self.score] if decided else output["probabilities"] >= self.threshold
+            )
             if self.with_energy and self.loss_net is not None:
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)
                 output["energy"] = self.energy(state, outputs).squeeze(1)
@@ -140,6 +168,8 @@ class MultilabelModel(SealModel):
                 # An infinite logit has a probability, but no number stands behind it.
                 check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
                 self._score(output["probabilities"], labels)
+                for name, predicted in decided.items():
+                    self._structured[name](predicted, labels)
         return output
 
     @property
@@ -183,8 +213,9 @@ class MultilabelModel(SealModel):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         In percent: `f1` (example F1), `micro_f1` and `macro_f1` at 0.5; `mean_average_precision`; and the same F1
-        scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. Also the means of the training
-        losses.
+        scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. With a structure that has been learned
+        also `f1_structured`, `micro_f1_structured` and `subset_accuracy_structured`, each by the decision that was chosen
+        for it. Also the means of the training losses.
 
         While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
         have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
@@ -192,7 +223,25 @@ class MultilabelModel(SealModel):
         metrics = super().get_metrics(reset)
         if not self.training:
             metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
+            if self.structure is not None and self.structure.is_fitted:
+                for name, score in self._structured.items():
+                    metrics[f"{name}_structured"] = score.get_metric(reset)
         return metrics
+
+    def structure_settings(self) -> Dict[str, Any]:
+        return {"num_labels": self.output_space.num_labels}
+
+    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        state = self.task_state(**batch)
+        return {"logits": state.logits.float().cpu(), "gold": state.gold.to("cpu", torch.bool)}
+
+    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+        tensors = [
+            torch.cat([record[name] for record in records])
+            for records in (training, validation)
+            for name in ("logits", "gold")
+        ]
+        return self.structure.fit(*tensors)
 
     def _tuned_thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
         """The thresholds to score beside 0.5; they are tuned on the given rows first while `tuned_metric` is set."""

@@ -1,5 +1,5 @@
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
 
 import torch
 from allennlp.common import Lazy
@@ -17,6 +17,7 @@ from seal.models.model_checks import (
     check_cost_augmented,
     check_loss_net_parts,
     check_no_loss_net_parts,
+    check_structure,
     check_trained,
     check_who_predicts,
 )
@@ -25,6 +26,7 @@ from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
+from seal.structure.structure import Structure
 
 
 class SealModel(Model):
@@ -55,6 +57,9 @@ class SealModel(Model):
     cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
         A second network for the loss-net to learn from; no prediction needs it. The task loss `inference_network`
         trains it with the task-net.
+    structure : `Structure`, optional (default = `None`)
+        Chooses among whole outputs in prediction (see `seal.structure`). The trainer learns it after the task-net, from
+        scores of nets that have not seen the instance (its setting `folds`).
 
     # Raises
 
@@ -70,6 +75,8 @@ class SealModel(Model):
     gives_rewards = False
     #: Whether `inference` can predict in the place of the task-net.
     takes_inference = True
+    #: The kind of `Structure` that can choose among the task's outputs.
+    structure_kind: Optional[Type[Structure]] = None
 
     def __init__(
         self,
@@ -82,6 +89,7 @@ class SealModel(Model):
         task_loss: Optional[TaskLoss] = None,
         inference: Optional[Sampler] = None,
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
+        structure: Optional[Lazy[Structure]] = None,
     ) -> None:
         super().__init__(vocab)
         check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
@@ -95,6 +103,10 @@ class SealModel(Model):
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
+        check_structure(self, structure)
+        self.structure: Optional[Structure] = None
+        if structure is not None:
+            self.structure = structure.construct(**self.structure_settings())
         if loss_net is None:
             check_no_loss_net_parts(sampler, energy_loss, task_loss)
         else:
@@ -123,6 +135,24 @@ class SealModel(Model):
 
     def task_state(self, **batch: Any) -> TaskState:
         """Runs the task-net on a batch, with its graph."""
+        raise NotImplementedError
+
+    def structure_settings(self) -> Dict[str, Any]:
+        """What a `Structure` for the task's outputs is constructed with, beside its own settings."""
+        raise NotImplementedError
+
+    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        """
+        What the structure is learned from: the task-net's scores of a batch and its gold, as tensors on the CPU and plain
+        values. The model is in evaluation mode.
+        """
+        raise NotImplementedError
+
+    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+        """
+        Learns the structure from what `held_out` has returned for the batches of the training data, each by a net that
+        has not seen it, and of the validation data. Returns what was learned and chosen, plain values.
+        """
         raise NotImplementedError
 
     def _task_net_output(self, inputs: Dict[str, Any], *shape: int) -> TaskNetOutput:

@@ -19,6 +19,8 @@ from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
+from seal.structure.structure import Structure
+from seal.structure.tag_structure import TagPaths, TagStructure
 
 
 @Model.register("seal_srl")
@@ -40,6 +42,7 @@ class SrlModel(SealModel):
 
     auxiliary_name = "predicate_loss"
     takes_inference = False
+    structure_kind = TagStructure
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class SrlModel(SealModel):
         task_loss: Optional[TaskLoss] = None,
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         by_role: bool = False,
+        structure: Optional[Lazy[Structure]] = None,
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
@@ -66,6 +70,7 @@ class SrlModel(SealModel):
             energy_loss,
             task_loss,
             cost_augmented_net=cost_augmented_net,
+            structure=structure,
         )
         self._predicate_head = torch.nn.Linear(self.task_net.get_output_dim(), 1)
         self._labels = output_space.labels
@@ -152,7 +157,7 @@ class SrlModel(SealModel):
             finder_loss = _finder_loss(predicate_logits, is_predicate, mask)
             output["loss"] = mean_of(cross_entropy, frames) + mean_of(finder_loss, ~frames)
         if not self.training:
-            output["tags"] = self.output_space.decode(logits, mask)
+            output["tags"] = self._decode(logits, mask, frames, predicate, metadata)
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
                 state = TaskState(inputs, logits, hidden, mask)
@@ -162,6 +167,35 @@ class SrlModel(SealModel):
                 check_scored((output["log_prob"] + finder).unsqueeze(1), metadata)
                 self._update_metrics(output, frames, is_predicate, mask, metadata)
         return output
+
+    def _decode(self, logits, mask, frames, predicate, metadata) -> torch.Tensor:
+        if self.structure is None or not self.structure.uses_candidates() or not bool(frames.any()):
+            return self.output_space.decode(logits, mask)
+        rows = frames.nonzero().squeeze(1)
+        paths = self._paths(logits, mask, rows, predicate, metadata)
+        tags = torch.zeros_like(mask, dtype=torch.long)
+        tags[rows] = self.structure.decide(paths)
+        return tags
+
+    def _paths(self, logits, mask, rows, predicate, metadata) -> TagPaths:
+        tags, log_prob = self.output_space.k_best(logits[rows], self.structure.num_candidates, mask[rows])
+        places = predicate[rows].argmax(dim=1).tolist()
+        keys = [metadata[row]["words"][place].lower() for row, place in zip(rows.tolist(), places)]
+        return TagPaths(tags, log_prob, mask[rows], keys=keys)
+
+    def structure_settings(self) -> Dict[str, Any]:
+        return {"labels": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
+
+    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        state = self.task_state(**batch)
+        frames = batch["predicate"].any(dim=1).nonzero().squeeze(1)
+        kept = {"predicate": batch["predicate"][frames], "metadata": [batch["metadata"][i] for i in frames.tolist()]}
+        rows = torch.arange(len(frames), device=frames.device)
+        paths = self._paths(state.logits, state.mask, rows, **kept)
+        return paths.record(state.gold)
+
+    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+        return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
     def _update_metrics(self, output, frames, is_predicate, mask, metadata) -> None:
         decoded = output["tags"].tolist()

@@ -16,6 +16,8 @@ from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
+from seal.structure.structure import Structure
+from seal.structure.tag_structure import TagPaths, TagStructure
 
 
 @Model.register("seal_tagging")
@@ -33,6 +35,7 @@ class TaggingModel(SealModel):
     """
 
     default_predictor = "seal_tagging"
+    structure_kind = TagStructure
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class TaggingModel(SealModel):
         inference: Optional[Sampler] = None,
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         by_label: bool = False,
+        structure: Optional[Lazy[Structure]] = None,
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
@@ -56,7 +60,16 @@ class TaggingModel(SealModel):
                 "model.by_label: tags without an encoding have no entities; drop it, or set output_space.encoding."
             )
         super().__init__(
-            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference, cost_augmented_net
+            vocab,
+            output_space,
+            task_net,
+            loss_net,
+            sampler,
+            energy_loss,
+            task_loss,
+            inference,
+            cost_augmented_net,
+            structure,
         )
         #: Whether the tags encode entities.
         self.has_spans = output_space.encoding is not None
@@ -126,7 +139,10 @@ class TaggingModel(SealModel):
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
-            output["tags"] = space.decode(logits, mask)
+            if self.structure is not None and self.structure.uses_candidates():
+                output["tags"] = self.structure.decide(self._paths(logits, mask))
+            else:
+                output["tags"] = space.decode(logits, mask)
             outputs = output["tags"].unsqueeze(1)
             output["log_prob"] = space.log_prob(logits, outputs, mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
@@ -140,6 +156,19 @@ class TaggingModel(SealModel):
                     output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
                     self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
         return output
+
+    def _paths(self, logits: torch.Tensor, mask: torch.Tensor) -> TagPaths:
+        return TagPaths(*self.output_space.k_best(logits, self.structure.num_candidates, mask), mask)
+
+    def structure_settings(self) -> Dict[str, Any]:
+        return {"labels": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": False}
+
+    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        state = self.task_state(**batch)
+        return self._paths(state.logits, state.mask).record(state.gold)
+
+    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+        return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
     def _strings(self, output: Dict[str, Any], name: str = "tags") -> List[List[str]]:
         lengths = output["num_words"].tolist()

@@ -62,9 +62,20 @@ class CrfTagSequence(TagSequence):
         return torch.stack(joint, dim=1) - log_z.unsqueeze(1)
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        return viterbi(logits, *self._scores_of_pairs(), mask)
+
+    def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
+        return logits
+
+    def _scores_of_pairs(self):
         crf = self.crf
         transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
         if self._transitions is not None:
             transitions, starts = transitions + self._transitions, starts + self._starts
             ends = ends + self._ends
-        return viterbi(logits, transitions, starts, ends, mask)
+        return transitions, starts, ends
+
+    def _log_partition(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
+        if mask is None:
+            mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
+        return self.crf._input_likelihood(logits, self.crf.transitions, mask).unsqueeze(1)

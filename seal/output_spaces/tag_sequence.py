@@ -10,8 +10,11 @@ from seal.common.setting_checks import check_choice
 from seal.common.tag_transitions import DECODED, tag_transitions
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
+from seal.output_spaces.k_best_paths import k_best_paths
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
+
+ILLEGAL = -1e4
 
 
 @OutputSpace.register("tag_sequence")
@@ -70,6 +73,7 @@ class TagSequence(OutputSpace):
         self.register_buffer("_transitions", transitions, persistent=False)
         self.register_buffer("_starts", starts, persistent=False)
         self.register_buffer("_ends", ends, persistent=False)
+        self.register_buffer("_no_pairs", torch.zeros(self.num_labels, self.num_labels), persistent=False)
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         probabilities = at_least_float(logits).softmax(dim=-1)
@@ -145,6 +149,32 @@ class TagSequence(OutputSpace):
         scores = at_least_float(logits).log_softmax(dim=-1)
         return viterbi(scores, self._transitions, self._starts, self._ends, mask)
 
+    @torch.no_grad()
+    def k_best(
+        self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """
+        The `k` most probable sequences, legal ones where decoding is constrained: `(batch, k, tokens)`, the best first,
+        and `log P(y | x)` of each, `(batch, k)`, which is `-inf` for a filler.
+        """
+        transitions, starts, ends = self._scores_of_pairs()
+        scores = self._scores_of_tags(logits)
+        paths, values = k_best_paths(scores, transitions, k, starts, ends, mask)
+        return paths, values.masked_fill(values < ILLEGAL / 2, -torch.inf) - self._log_partition(logits, mask)
+
+    def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
+        return at_least_float(logits).log_softmax(dim=-1)
+
+    def _scores_of_pairs(self):
+        """What is added to a path for two tags in a row, for its first tag and for its last."""
+        if self._transitions is not None:
+            return self._transitions, self._starts, self._ends
+        return self._no_pairs, None, None
+
+    def _log_partition(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
+        """The logarithm of the sum over all paths, `(batch, 1)`; scores of tags are log-probabilities here."""
+        return at_least_float(logits).new_zeros(len(logits), 1)
+
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
         relaxed = [candidates for candidates in outputs if candidates.is_floating_point()]
         if relaxed and len(relaxed) < len(outputs):
@@ -199,5 +229,5 @@ class TagSequence(OutputSpace):
 
 
 def penalty(allowed: torch.Tensor) -> torch.Tensor:
-    """0 where allowed, -10,000 where not: added to log-probabilities it rules a path out and stays finite."""
-    return torch.zeros(allowed.shape).masked_fill(~allowed, -1e4)
+    """0 where allowed, `ILLEGAL` where not: added to log-probabilities it rules a path out and stays finite."""
+    return torch.zeros(allowed.shape).masked_fill(~allowed, ILLEGAL)

@@ -93,8 +93,8 @@ def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:
     # Returns
 
     `Dict[str, Any]`
-        `tokens` (`TextFieldTensors`) and `predicate` (`torch.LongTensor`, `(rows, words)`, 1 at the predicate and 0
-        elsewhere).
+        `tokens` (`TextFieldTensors`), `predicate` (`torch.LongTensor`, `(rows, words)`, 1 at the predicate and 0
+        elsewhere) and `metadata` with the words.
     """
     places: Dict[int, int] = {}
     sentences: List[IndexedSentence] = []
@@ -115,4 +115,5 @@ def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:
     for index, row in enumerate(rows):
         if row.predicate is not None:
             predicate[index, row.predicate] = 1
-    return move_to_device({"tokens": tokens, "predicate": predicate}, device)
+    metadata = [{"words": row.sentence.sequence.words} for row in rows]
+    return {**move_to_device({"tokens": tokens, "predicate": predicate}, device), "metadata": metadata}

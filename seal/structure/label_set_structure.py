@@ -1,24 +1,21 @@
-from collections.abc import Sequence
+from typing import Any, List, Optional, Sequence
 
 import torch
 
 from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
-from seal.structure.energies.label_pairs import LabelPairs
-from seal.structure.energies.label_scores import LabelScores
-from seal.structure.energies.set_count import SetCount
-from seal.structure.energies.set_size import SetSize
+from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.gate import gate
-from seal.structure.joint_score import CandidateEnergy
 from seal.structure.label_sets import CompetingLabelSets, index_of, known_sets
 from seal.structure.scores import LABEL_SET_SCORES
-from seal.structure.structure import Structure, logger
+from seal.structure.structure import Structure, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
 # Joint scores held at a time, which bounds memory: rows times candidates.
 _CELLS = 2**22
 # Energies with so few parameters need no more rows than these, chosen at random; and fewer where many sets compete.
 MOST_ROWS, LEAST_ROWS = 6000, 1500
+ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
 BLENDS = (0.25, 0.5, 0.75, 1.0)
 
 
@@ -38,8 +35,8 @@ class LabelSetStructure(Structure):
     # Parameters
 
     num_labels : `int`
-    energies : `Sequence[CandidateEnergy]`, optional
-        By default `label_scores`, `set_count`, `set_size` and `label_pairs`.
+    energies : `List[Union[str, dict]]`, optional (default = `["label_scores", "set_count", "set_size", "label_pairs"]`)
+        The terms of the energy by their registered names, alone or with settings.
     most_sets : `int`, optional (default = `20000`)
         Only so many label sets compete, the most frequent ones.
     penalties, margin : as for `Structure`
@@ -48,15 +45,13 @@ class LabelSetStructure(Structure):
     def __init__(
         self,
         num_labels: int,
-        energies: Sequence[CandidateEnergy] | None = None,
+        energies: Optional[List[Any]] = None,
         most_sets: int = 20000,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
     ) -> None:
-        if energies is None:
-            kinds = (LabelScores, SetCount, SetSize, LabelPairs)
-            energies = [kind(num_labels) for kind in kinds]
-        super().__init__(energies, penalties, margin)
+        named = ENERGIES if energies is None else energies
+        super().__init__(make_energies(named, num_labels), penalties, margin)
         self.most_sets = most_sets
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))

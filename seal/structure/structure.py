@@ -1,4 +1,5 @@
 import copy
+import inspect
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -6,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from seal.registry import Registrable
+from seal.registry import ConfigurationError, Registrable
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore
 
 logger = logging.getLogger(__name__)
@@ -75,6 +76,40 @@ class Structure(nn.Module, Registrable):
         self.joint.eval()
         say(f"The energy is learned: scale of the log-probability {best[2]['scale']:.2f}, L2 {best[2]['l2']:g}.")
         return {"penalties": found, "scale": best[2]["scale"], "l2": best[2]["l2"]}
+
+
+def make_energies(settings: Sequence[str | dict], size: int) -> list[CandidateEnergy]:
+    """
+    The energies of a config, such as `["set_count", {"type": "label_pairs", "rank": 4}]`.
+
+    # Parameters
+
+    settings : `Sequence[str | dict]`
+        For each energy its registered name, alone or as `type` beside its settings.
+    size : `int`
+        The number of labels or roles.
+
+    # Raises
+
+    `ConfigurationError` if a name or a setting is not known.
+    """
+    made = []
+    for number, setting in enumerate(settings):
+        options = {"type": setting} if isinstance(setting, str) else dict(setting)
+        name = options.pop("type", None)
+        if name not in CandidateEnergy.list_available():
+            known = ", ".join(sorted(CandidateEnergy.list_available()))
+            raise ConfigurationError(f"structure.energies[{number}]: '{name}' is none of {known}.")
+        kind = CandidateEnergy.by_name(name)
+        taken = list(inspect.signature(kind.__init__).parameters)[2:]
+        for option in options:
+            if option not in taken:
+                known = ", ".join(taken) or "none"
+                raise ConfigurationError(
+                    f"structure.energies[{number}]: '{name}' has no setting '{option}'; it has {known}."
+                )
+        made.append(kind(size, **options))
+    return made
 
 
 @torch.no_grad()

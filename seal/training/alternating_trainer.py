@@ -1,4 +1,5 @@
 import math
+from functools import partial
 from typing import Any, Dict, List, Optional, Union
 
 import torch
@@ -16,6 +17,7 @@ from seal.models import SealModel, TaskState
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
+from seal.training.held_out import DEFAULT_FOLDS, HeldOut, check_folds, learn_structure
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
@@ -74,6 +76,10 @@ class AlternatingTrainer(PhasedTrainer):
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
         true}]`.
+    folds : `int`, optional (default = 3 for a model with a `structure`)
+        The structure is learned on held-out scores: before the task-net, as many nets are trained, each on all folds of
+        the data but one, which it then scores (`folds/` in the run's folder). With 0 the structure is learned on the
+        task-net's scores of what it has seen.
     use_amp : `bool`, optional (default = `False`)
         Mixed precision. On a GPU it is AllenNLP's; on a CPU, matrix products and convolutions run in bfloat16, which
         is faster if the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses, at least the
@@ -95,6 +101,7 @@ class AlternatingTrainer(PhasedTrainer):
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         reuse_features: bool = False,
+        held_out: Optional[HeldOut] = None,
         **settings: Any,
     ) -> None:
         if num_gradient_accumulation_steps > 1:
@@ -106,6 +113,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._reuse_features = reuse_features
         self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
         self._streams["loss_net"] = self._loss_net_stream
+        self._held_out = held_out
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     def train(self) -> Dict[str, Any]:
@@ -122,7 +130,12 @@ class AlternatingTrainer(PhasedTrainer):
                     f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
                     "validation_data_path; give one, or leave the scheduler out."
                 )
-        return super().train()
+        if self._held_out is None:
+            return super().train()
+        self._held_out.train(self.model)
+        metrics = super().train()
+        metrics.update(learn_structure(self, self._held_out))
+        return metrics
 
     # The step.
 
@@ -332,6 +345,7 @@ class AlternatingTrainer(PhasedTrainer):
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
+        folds: Optional[int] = None,
         grad_clipping: float = None,
         distributed: bool = False,
         use_amp: bool = False,
@@ -362,6 +376,28 @@ class AlternatingTrainer(PhasedTrainer):
             check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
             check_for_scores(validation_data_loader)
             check_validation_metric(model, validation_metric)
+        held_out = None
+        if check_folds(model, folds, validation_data_loader, distributed):
+            make = partial(
+                # Not `cls.from_partial_objects`: a subclass has made its own arguments of the settings by now.
+                AlternatingTrainer.from_partial_objects.__func__,
+                cls,
+                validation_data_loader=validation_data_loader,
+                task_net=task_net,
+                loss_net=loss_net,
+                first=first,
+                reuse_features=reuse_features,
+                phases=phases,
+                validation_metric=validation_metric,
+                num_epochs=num_epochs,
+                cuda_device=cuda_device,
+                grad_clipping=grad_clipping,
+                use_amp=use_amp,
+                no_grad=no_grad,
+                checkpointer=checkpointer,
+                **settings,
+            )
+            held_out = HeldOut(DEFAULT_FOLDS if folds is None else folds, make, data_loader, serialization_dir)
         phases_of_run = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
         if reuse_features:
@@ -395,5 +431,6 @@ class AlternatingTrainer(PhasedTrainer):
             phases=phases_of_run,
             cpu_autocast=cpu_autocast,
             reuse_features=reuse_features,
+            held_out=held_out,
             **settings,
         )

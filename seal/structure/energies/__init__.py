@@ -1,1 +1,23 @@
 """Energies of whole outputs, each with few parameters and in a file of its own."""
+
+from seal.structure.energies.key_roles import KeyRoles
+from seal.structure.energies.label_pairs import LabelPairs
+from seal.structure.energies.label_scores import LabelScores
+from seal.structure.energies.role_counts import RoleCounts
+from seal.structure.energies.role_ngrams import RoleNgrams
+from seal.structure.energies.role_sets import RoleSets
+from seal.structure.energies.role_trigrams import RoleTrigrams
+from seal.structure.energies.set_count import SetCount
+from seal.structure.energies.set_size import SetSize
+
+__all__ = [
+    "KeyRoles",
+    "LabelPairs",
+    "LabelScores",
+    "RoleCounts",
+    "RoleNgrams",
+    "RoleSets",
+    "RoleTrigrams",
+    "SetCount",
+    "SetSize",
+]

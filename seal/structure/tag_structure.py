@@ -1,0 +1,265 @@
+from dataclasses import dataclass, field
+from typing import Any, List, Optional, Sequence
+
+import torch
+from torch.nn import functional as F
+
+from seal.registry import ConfigurationError
+from seal.structure import energies as _registered  # noqa: F401
+from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.gate import gate
+from seal.structure.scores import Ratio
+from seal.structure.structure import Structure, logger, make_energies
+from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
+
+#: The predicate itself is no argument: it is in every output, right or wrong.
+NOT_SCORED = ("V", "C-V")
+OWN = "own"
+
+
+@dataclass
+class TagPaths:
+    """
+    The k best tag sequences of some instances, as a run keeps them of its training data.
+
+    # Parameters
+
+    tags : `torch.Tensor`, `(batch, candidates, tokens)`
+        The best first, of any integer type.
+    log_prob : `torch.Tensor`, `(batch, candidates)`
+        In nats; `-inf` for a filler.
+    mask : `torch.BoolTensor`, `(batch, tokens)`
+    gold : `torch.Tensor`, `(batch, tokens)`, optional
+    keys : `List[str]`, optional
+        What each instance is about: the predicate of a frame.
+    """
+
+    tags: torch.Tensor
+    log_prob: torch.Tensor
+    mask: torch.Tensor
+    gold: Optional[torch.Tensor] = None
+    keys: List[str] = field(default_factory=list)
+
+    def competing(self, scheme: TagScheme, own: bool = False) -> CompetingTags:
+        tags = self.tags.long()
+        gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
+        return CompetingTags(tags, self.log_prob, self.mask, scheme, gold, self.keys, own)
+
+    def record(self, gold: torch.Tensor) -> dict:
+        """These paths with their gold as tensors on the CPU, small ones, and plain values: the arguments of `TagPaths`."""
+        return {
+            "tags": self.tags.to("cpu", torch.int16),
+            "log_prob": self.log_prob.float().cpu(),
+            "mask": self.mask.cpu(),
+            "gold": gold.to("cpu", torch.int16),
+            "keys": list(self.keys),
+        }
+
+    def gold_alone(self, scheme: TagScheme) -> CompetingTags:
+        """With gold as the only candidate."""
+        gold = self.gold.long().unsqueeze(1)
+        first = torch.zeros(len(gold), dtype=torch.long)
+        return CompetingTags(gold, torch.zeros(len(gold), 1), self.mask, scheme, first, self.keys)
+
+
+@Structure.register("tags")
+class TagStructure(Structure):
+    """
+    Chooses among the k best tag sequences of a chain: frames of roles, entities, parts of speech.
+
+    For each of the scores `f1` (of spans; `accuracy` of tokens where tags encode no spans) and `exact_match` the gate
+    chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and the one
+    of the best `expected_score`.
+
+    # Parameters
+
+    labels : `List[str]`
+        The tags by index. Given by the model, as are the next two.
+    encoding : `str`, optional
+        `"BIO"`, `"BIOES"`, or `None` where tags encode no spans.
+    keyed : `bool`
+        Whether each instance has a key, such as the predicate of a frame.
+    energies : `List[Union[str, dict]]`, optional
+        The terms of the energy by their registered names, alone or with settings. By default `role_counts`,
+        `role_ngrams`, `role_sets` and, where there are keys, `key_roles`; without an encoding `role_ngrams` and
+        `role_trigrams`.
+    num_candidates : `int`, optional (default = `20`)
+        So many sequences compete, the best ones of the chain.
+    penalties, margin : as for `Structure`
+    """
+
+    def __init__(
+        self,
+        labels: List[str],
+        encoding: Optional[str],
+        keyed: bool,
+        energies: Optional[List[Any]] = None,
+        num_candidates: int = 20,
+        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        margin: float = 0.5,
+    ) -> None:
+        if num_candidates < 2:
+            raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
+        self_scheme = TagScheme(labels, encoding)
+        if energies is None:
+            if encoding is None:
+                energies = ["role_ngrams", "role_trigrams"]
+            else:
+                energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
+        super().__init__(make_energies(energies, len(self_scheme.roles)), penalties, margin)
+        self.scheme = self_scheme
+        self.encoding = encoding
+        self.num_candidates = num_candidates
+        scored = [role not in NOT_SCORED for role in self.scheme.roles]
+        self.register_buffer("_scored", torch.tensor(scored + [False]), persistent=False)
+
+    @property
+    def main_score(self) -> str:
+        return "accuracy" if self.encoding is None else "f1"
+
+    # Learning.
+
+    def fit(self, training: Sequence[TagPaths], validation: Sequence[TagPaths]) -> dict:
+        """
+        Learns the energies, and lets the gate choose a decision for each score.
+
+        # Parameters
+
+        training : `Sequence[TagPaths]`
+            With gold; the paths of nets that have not seen the instance.
+        validation : `Sequence[TagPaths]`
+            With gold; the paths of the final task-net.
+
+        # Returns
+
+        `dict`
+            What was learned and chosen, plain values.
+        """
+        if sum(len(part.tags) for part in training) == 0:
+            raise ConfigurationError("The structure of tags is learned from instances, and there is none.")
+        gold = joined([part.gold_alone(self.scheme) for part in training])
+        report = self.learn(
+            [part.competing(self.scheme, own=True) for part in training],
+            gold,
+            [part.competing(self.scheme) for part in validation],
+        )
+        found = {option: [] for option in (OWN, "likeliest", "expected_score")}
+        golds, competes = [], []
+        with torch.no_grad():
+            for part in validation:
+                competing = part.competing(self.scheme)
+                competes.append(competing.gold >= 0)
+                golds.append(part.gold.long())
+                found[OWN].append(competing.tags[:, 0])
+                for decision in (Likeliest(), ExpectedScore()):
+                    found[decision.name].append(self._choose(competing, decision)[0])
+        masks = [part.mask for part in validation]
+        self.chosen, report["decisions"] = {}, {}
+        for name, score in ((self.main_score, self._score), ("exact_match", exact_match)):
+            options = {
+                option: _joined_ratios([score(*three) for three in zip(outputs, golds, masks)])
+                for option, outputs in found.items()
+            }
+            verdict = gate(options, self.margin)
+            logger.info("Decision for %s: %s", name, verdict)
+            self.chosen[name] = verdict.chosen
+            report["decisions"][name] = {
+                "option": verdict.chosen,
+                "values": verdict.values,
+                "gain": verdict.gain,
+                "standard_error": verdict.standard_error,
+            }
+        reached = torch.cat(competes)
+        right = torch.cat(
+            [exact_match(*three).numerators for three in zip(found["likeliest"], golds, masks)]
+        )
+        report["gold_competes"] = float(reached.float().mean())
+        report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
+        return report
+
+    def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
+        if self.encoding is None:
+            return Ratio(((tags == gold) & mask).sum(dim=1).double(), mask.sum(dim=1).double())
+        both = torch.stack([tags, gold], dim=1)
+        shared, sizes = self._overlaps(self.scheme.spans(both, mask), mask.shape[1])
+        return Ratio(2 * shared[:, 0, 1].double(), sizes.sum(dim=1).double())
+
+    def _overlaps(self, spans, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """How many scored spans each two candidates share, and how many each has."""
+        real = self._scored[spans.roles]  # The role -1 of fillers is the last entry, which is not scored.
+        codes = spans.codes(tokens, len(self.scheme.roles)).masked_fill(~real, -1)
+        # Equal spans of one candidate do not occur, so that matching pairs are shared spans.
+        shared = torch.stack(
+            [((one.unsqueeze(2).unsqueeze(1) == codes.unsqueeze(2)) & (one >= 0).unsqueeze(2).unsqueeze(1))
+             .any(dim=-1).sum(dim=-1) for one in codes.unbind(dim=1)],
+            dim=1,
+        )
+        return shared, real.sum(dim=-1)
+
+    # Prediction.
+
+    def _choose(self, competing: CompetingTags, decision: Decision) -> tuple[torch.Tensor, torch.Tensor]:
+        """The chosen tags `(batch, tokens)` and their index."""
+        q = self.joint.probabilities(competing)
+        index = decision.choose(q, lambda kept: self._similarity(competing, kept))
+        return competing.tags[torch.arange(len(index), device=index.device), index], index
+
+    def _similarity(self, competing: CompetingTags, kept: torch.Tensor) -> torch.Tensor:
+        mask = competing.mask
+        if self.encoding is None:
+            tags = competing.tags.gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))
+            equal = (tags.unsqueeze(2) == tags.unsqueeze(1)) & mask[:, None, None]
+            return equal.sum(dim=-1) / mask.sum(dim=1).clamp(min=1)[:, None, None]
+        shared, sizes = self._overlaps(competing.spans, mask.shape[1])
+        rows = torch.arange(len(kept), device=kept.device)[:, None, None]
+        shared = shared[rows, kept.unsqueeze(2), kept.unsqueeze(1)]
+        sizes = sizes.gather(1, kept)
+        total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
+        return torch.where(total == 0, 1.0, 2 * shared / total.clamp(min=1))
+
+    @torch.no_grad()
+    def decide(self, paths: TagPaths, score: Optional[str] = None) -> torch.Tensor:
+        """
+        The tags by the decision that was chosen for `score` (by default the main one): `(batch, tokens)`, 0 at padding.
+        """
+        chosen = self.chosen[score or self.main_score]
+        if chosen == OWN:
+            return paths.tags[:, 0].long()
+        decision = Decision.by_name(chosen)()
+        return self._choose(paths.competing(self.scheme), decision)[0] * paths.mask
+
+    def uses_candidates(self, score: Optional[str] = None) -> bool:
+        """Whether the decision for `score` is not the task-net's own output."""
+        return self.is_fitted and self.chosen[score or self.main_score] != OWN
+
+
+def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
+    """One batch of several, padded to the longest."""
+    tokens = max(part.mask.shape[1] for part in parts)
+    candidates = max(part.tags.shape[1] for part in parts)
+
+    def padded(tensor: torch.Tensor, width: int, value: Any = 0) -> torch.Tensor:
+        return F.pad(tensor, (0, width - tensor.shape[-1]), value=value)
+
+    tags = [
+        F.pad(part.tags, (0, tokens - part.tags.shape[2], 0, candidates - part.tags.shape[1])) for part in parts
+    ]
+    return CompetingTags(
+        torch.cat(tags),
+        torch.cat([padded(part.log_prob, candidates, -torch.inf) for part in parts]),
+        torch.cat([padded(part.mask, tokens, False) for part in parts]),
+        parts[0].scheme,
+        torch.cat([part.gold for part in parts]),
+        [key for part in parts for key in part.keys],
+        parts[0].own,
+    )
+
+
+def exact_match(tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
+    """The share of instances all of whose tags are right."""
+    right = ((tags == gold) | ~mask).all(dim=1).double()
+    return Ratio(right, torch.ones_like(right))
+
+
+def _joined_ratios(parts: Sequence[Ratio]) -> Ratio:
+    return Ratio(torch.cat([part.numerators for part in parts]), torch.cat([part.denominators for part in parts]))

@@ -1,0 +1,211 @@
+import copy
+import json
+import logging
+import os
+import random
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from allennlp.data import DataLoader, TensorDict
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import TextField
+from allennlp.nn.util import move_to_device
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.util import evaluate
+
+from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.models import SealModel
+from seal.training.random_streams import random_state, set_random_state
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_FOLDS = 3
+
+Record = Dict[str, Any]
+#: Constructs a trainer from a model, a folder and the training data.
+MakeTrainer = Callable[[SealModel, str, DataLoader], GradientDescentTrainer]
+
+
+class HeldOut:
+    """
+    Held-out scores of the training data: each instance is scored by a net that has not seen it.
+
+    The data are parted into folds. For each fold a copy of the model, from the same start, is trained on the others by a
+    trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder, `folds/<fold>`, so
+    that a killed run goes on where it was: finished folds are not trained again, and the one in progress recovers from
+    its checkpoint.
+
+    # Parameters
+
+    folds : `int`
+        0: no net is trained, and the final task-net scores the data that it has seen.
+    make_trainer : `MakeTrainer`
+    data_loader : `DataLoader`
+        The training data.
+    serialization_dir : `str`
+        The run's folder.
+    """
+
+    def __init__(
+        self, folds: int, make_trainer: MakeTrainer, data_loader: DataLoader, serialization_dir: str
+    ) -> None:
+        self.folds = folds
+        self._make_trainer = make_trainer
+        self._data_loader = data_loader
+        self._folder = os.path.join(serialization_dir, "folds")
+
+    def train(self, model: SealModel) -> None:
+        """Trains and scores what no earlier run has. The random state outside is as before."""
+        if self.folds == 0:
+            logger.warning(
+                "trainer.folds is 0: the structure is learned on scores of data that the task-net has seen, of which it is "
+                "too sure; 3 folds cost about two more trainings and choose better."
+            )
+            return
+        before, seed = random_state(), torch.initial_seed()
+        parts = folds_of(self._data_loader, self.folds, seed)
+        for fold in range(self.folds):
+            path = self._path(fold)
+            if os.path.exists(path):
+                continue
+            logger.info("Fold %d of %d: training on the others, to score it", fold + 1, self.folds)
+            folder = os.path.dirname(path)
+            os.makedirs(folder, exist_ok=True)
+            _set_seed(seed + fold)
+            net = copy.deepcopy(model)
+            net.structure = None
+            others = [place for number, part in enumerate(parts) if number != fold for place in part]
+            trainer = self._make_trainer(net, folder, restricted(self._data_loader, others))
+            trainer.train()
+            net.structure = model.structure
+            records = score(net, restricted(self._data_loader, parts[fold]))
+            torch.save(records, path + ".part")
+            os.replace(path + ".part", path)
+            for name in os.listdir(folder):
+                if name.endswith(".th"):  # Weights and checkpoints are no longer needed.
+                    os.remove(os.path.join(folder, name))
+        set_random_state(before)
+
+    def records(self, model: SealModel) -> List[Record]:
+        """What `SealModel.held_out` gave for all batches, after `train`."""
+        if self.folds == 0:
+            return score(model, self._data_loader)
+        return [record for fold in range(self.folds) for record in torch.load(self._path(fold))]
+
+    def _path(self, fold: int) -> str:
+        return os.path.join(self._folder, str(fold), "held_out.pt")
+
+
+def check_folds(
+    model: SealModel, folds: Optional[int], validation_data_loader: Optional[DataLoader], distributed: bool
+) -> bool:
+    """
+    Whether the run has a structure to learn, for which folds are needed.
+
+    # Raises
+
+    `ConfigurationError` if there are folds without a structure, or a structure that cannot be learned.
+    """
+    if model.structure is None:
+        if folds is not None:
+            raise ConfigurationError(
+                "trainer.folds: folds are for a model with a 'structure', and this one has none; leave them out."
+            )
+        return False
+    if folds is not None and (folds < 0 or folds == 1):
+        raise ConfigurationError(f"trainer.folds: 0 or at least 2, not {folds}.")
+    if validation_data_loader is None:
+        raise ConfigurationError(
+            "model.structure: whether it is followed is decided on validation data; give validation_data_path."
+        )
+    if distributed:
+        raise ConfigurationError(
+            "model.structure: it is not learned in distributed runs; leave 'distributed' out."
+        )
+    return True
+
+
+def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[str, Any]:
+    """
+    Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why is
+    written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their names
+    in `metrics.json`.
+    """
+    model, folder = trainer.model, trainer._serialization_dir
+    report = model.fit_structure(held_out.records(model), score(model, trainer._validation_data_loader))
+    report["folds"] = held_out.folds
+    with open(os.path.join(folder, "structure.json"), "w", encoding="utf-8") as file:
+        json.dump(report, file, indent=2)
+    best = os.path.join(folder, "best.th")
+    torch.save(model.state_dict(), best + ".part")
+    os.replace(best + ".part", best)  # Not written over: it may be a hard link to a checkpoint.
+    metrics = evaluate(model, trainer._validation_data_loader, trainer.cuda_device)
+    return {f"best_validation_{name}": value for name, value in metrics.items()}
+
+
+@torch.no_grad()
+def score(model: SealModel, data_loader: DataLoader) -> List[Record]:
+    """`SealModel.held_out` of every batch."""
+    model.eval()
+    device = next(model.parameters()).device
+    before = random_state()
+    batches: List[TensorDict] = Tqdm.tqdm(data_loader, desc="scoring")
+    records = [model.held_out(move_to_device(batch, device)) for batch in batches]
+    set_random_state(before)
+    return records
+
+
+def folds_of(data_loader: DataLoader, folds: int, seed: int) -> List[List[int]]:
+    """
+    Parts the places of the data into folds, at random. Instances with the same words, such as the frames of a sentence,
+    are in the same fold.
+
+    # Raises
+
+    `ConfigurationError` if there are fewer different instances than folds, or the data are not in memory.
+    """
+    groups: Dict[Any, List[int]] = {}
+    for place, key in enumerate(_keys(data_loader)):
+        groups.setdefault(key, []).append(place)
+    if len(groups) < folds:
+        raise ConfigurationError(
+            f"trainer.folds: {len(groups)} different instances cannot make {folds} folds; set it to 0, or give more data."
+        )
+    order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed)).tolist()
+    keys = list(groups)
+    return [sorted(place for i in order[fold::folds] for place in groups[keys[i]]) for fold in range(folds)]
+
+
+def _keys(data_loader: DataLoader) -> List[Any]:
+    if isinstance(data_loader, TensorLoader):
+        return list(range(data_loader.num_rows))
+    instances = getattr(data_loader, "_instances", None)
+    if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
+        raise ConfigurationError(
+            "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
+            "the folds to 0."
+        )
+    keys: List[Any] = []
+    for place, instance in enumerate(instances):
+        tokens = instance.fields.get("tokens")
+        keys.append(tuple(token.text for token in tokens) if isinstance(tokens, TextField) else place)
+    return keys
+
+
+def restricted(data_loader: DataLoader, places: List[int]) -> DataLoader:
+    """A data loader of the same settings for some of its instances."""
+    if isinstance(data_loader, TensorLoader):
+        return data_loader.with_rows(torch.tensor(places))
+    some = copy.copy(data_loader)
+    some._instances = [data_loader._instances[place] for place in places]
+    some._batch_generator = None
+    return some
+
+
+def _set_seed(seed: int) -> None:
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
