@@ -46,6 +46,7 @@ def score_split(run: TrainedRun, path: str) -> Scores:
                 "nth": seen[frame],
                 **{name: sum(getattr(counts, name).values()) for name in ("correct", "predicted", "gold")},
                 "duplicate": int(counts.duplicates > 0),
+                "exact": int(counts.correct == counts.predicted == counts.gold),
                 "frame": 1,
             }
             seen[frame] += 1

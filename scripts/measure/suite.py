@@ -101,6 +101,8 @@ def f1_of_counts(suffix: str = "") -> Statistic:
 
 #: The share, in percent, of tokens in the column `tokens` that the column `right` counts.
 ACCURACY = Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"])
+#: The share, in percent, of sentences in the column `sentence` that the column `exact` counts.
+EXACT = Statistic(("exact", "sentence"), lambda sums: 100 * sums["exact"] / sums["sentence"])
 
 
 @dataclass

@@ -26,6 +26,8 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
                 "source": meta["source"],
                 "right": sum(one == other for one, other in zip(ours, gold)),
                 "tokens": len(gold),
+                "exact": int(list(ours) == list(gold)),
+                "sentence": 1,
             }
             if run.model.has_spans:
                 found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(gold))

@@ -86,6 +86,7 @@ class MultilabelModel(SealModel):
         #: As the parameter; may be changed later.
         self.score = score
         self._structured = {name: LabelSetScore(name) for name in LABEL_SET_SCORES}
+        self._own = {name: LabelSetScore(name) for name in LABEL_SET_SCORES}
         #: As the parameter; may be changed later.
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
@@ -170,6 +171,7 @@ class MultilabelModel(SealModel):
                 self._score(output["probabilities"], labels)
                 for name, predicted in decided.items():
                     self._structured[name](predicted, labels)
+                    self._own[name](self.structure.own(state.logits, name), labels)
         return output
 
     @property
@@ -215,7 +217,8 @@ class MultilabelModel(SealModel):
         In percent: `f1` (example F1), `micro_f1` and `macro_f1` at 0.5; `mean_average_precision`; and the same F1
         scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. With a structure that has been learned
         also `f1_structured`, `micro_f1_structured` and `subset_accuracy_structured`, each by the decision that was chosen
-        for it. Also the means of the training losses.
+        for it, and `f1_own` and so on, by the threshold on the task-net's probabilities that is best for it on validation
+        data. Also the means of the training losses.
 
         While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
         have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
@@ -224,8 +227,8 @@ class MultilabelModel(SealModel):
         if not self.training:
             metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
             if self.structure is not None and self.structure.is_fitted:
-                for name, score in self._structured.items():
-                    metrics[f"{name}_structured"] = score.get_metric(reset)
+                for suffix, scores in (("own", self._own), ("structured", self._structured)):
+                    metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
         return metrics
 
     def structure_settings(self) -> Dict[str, Any]:

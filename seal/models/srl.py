@@ -75,6 +75,7 @@ class SrlModel(SealModel):
         self._predicate_head = torch.nn.Linear(self.task_net.get_output_dim(), 1)
         self._labels = output_space.labels
         self._score = SrlScore(by_role=by_role)
+        self._own_score = SrlScore()
         self._predicate_score = FBetaMeasure(average=None, labels=[1])
 
     def task_state(
@@ -135,7 +136,7 @@ class SrlModel(SealModel):
         # Returns
 
         tags : `torch.LongTensor`, `(rows, words)`
-            The most probable legal tags; without meaning in a row without a predicate.
+            The most probable legal tags, or those that the structure chose; without meaning in a row without a predicate.
         log_prob : `torch.FloatTensor`, `(rows,)`
             The log-probability of those tags, in nats.
         predicate_prob : `torch.FloatTensor`, `(rows, words)`
@@ -157,7 +158,11 @@ class SrlModel(SealModel):
             finder_loss = _finder_loss(predicate_logits, is_predicate, mask)
             output["loss"] = mean_of(cross_entropy, frames) + mean_of(finder_loss, ~frames)
         if not self.training:
-            output["tags"] = self._decode(logits, mask, frames, predicate, metadata)
+            output["tags"] = own = self.output_space.decode(logits, mask)
+            if self.structure is not None and self.structure.uses_candidates() and bool(frames.any()):
+                rows = frames.nonzero().squeeze(1)
+                paths = self._paths(logits, mask, rows, predicate, metadata)
+                output["tags"] = own.index_put((rows,), self.structure.decide(paths))
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
                 state = TaskState(inputs, logits, hidden, mask)
@@ -165,17 +170,8 @@ class SrlModel(SealModel):
             if tags is not None:
                 finder = (predicate_logits * mask).sum(dim=1)
                 check_scored((output["log_prob"] + finder).unsqueeze(1), metadata)
-                self._update_metrics(output, frames, is_predicate, mask, metadata)
+                self._update_metrics(output, own, frames, is_predicate, mask, metadata)
         return output
-
-    def _decode(self, logits, mask, frames, predicate, metadata) -> torch.Tensor:
-        if self.structure is None or not self.structure.uses_candidates() or not bool(frames.any()):
-            return self.output_space.decode(logits, mask)
-        rows = frames.nonzero().squeeze(1)
-        paths = self._paths(logits, mask, rows, predicate, metadata)
-        tags = torch.zeros_like(mask, dtype=torch.long)
-        tags[rows] = self.structure.decide(paths)
-        return tags
 
     def _paths(self, logits, mask, rows, predicate, metadata) -> TagPaths:
         tags, log_prob = self.output_space.k_best(logits[rows], self.structure.num_candidates, mask[rows])
@@ -197,14 +193,19 @@ class SrlModel(SealModel):
     def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def _update_metrics(self, output, frames, is_predicate, mask, metadata) -> None:
-        decoded = output["tags"].tolist()
+    def _update_metrics(self, output, own, frames, is_predicate, mask, metadata) -> None:
         rows = frames.nonzero().squeeze(1).tolist()
-        predicted = [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
-        self._score(predicted, [metadata[i]["tags"] for i in rows])
+        gold = [metadata[i]["tags"] for i in rows]
+        self._score(self._names(output["tags"], rows, metadata), gold)
+        if self.structure is not None and self.structure.is_fitted:
+            self._own_score(self._names(own, rows, metadata), gold)
         # Called for every batch: the metric exchanges counts, and workers that do not all call it equally often hang.
         found, rest = output["predicate_prob"], mask & ~frames.unsqueeze(1)
         self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate, rest)
+
+    def _names(self, tags: torch.Tensor, rows: List[int], metadata: List[Dict[str, Any]]) -> List[List[str]]:
+        decoded = tags.tolist()
+        return [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         output_dict["tags"] = [[self._labels[t] for t in row] for row in output_dict["tags"].tolist()]
@@ -213,13 +214,17 @@ class SrlModel(SealModel):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         `f1`, `precision`, `recall` (percent, as srl-eval.pl), `ucr` (percent of predicates with a core role more than
-        once), `duplicates` (the core roles that a predicate has more than once, summed over predicates),
-        `predicate_f1` (percent), with `by_role` an `f1-<role>` of each role (percent), and the means of the training
+        once), `duplicates` (the core roles that a predicate has more than once, summed over predicates), `exact_match`
+        (percent of predicates all of whose arguments are right), `predicate_f1` (percent), with a structure that has been
+        learned `f1_own`, `ucr_own` and `exact_match_own`, the same of the task-net's own output, with `by_role` an `f1-<role>` of each role (percent), and the means of the training
         losses.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
             metrics.update(self._score.get_metric(reset))
+            if self.structure is not None and self.structure.is_fitted:
+                own = self._own_score.get_metric(reset)
+                metrics.update({f"{name}_own": own[name] for name in ("f1", "ucr", "exact_match")})
             found = self._predicate_score
             if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]

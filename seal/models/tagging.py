@@ -75,6 +75,7 @@ class TaggingModel(SealModel):
         self.has_spans = output_space.encoding is not None
         self._labels = output_space.labels
         self._score = TaggingScore(spans=self.has_spans, by_label=by_label)
+        self._own_score = TaggingScore(spans=self.has_spans)
         self._cost_augmented_score = TaggingScore(spans=self.has_spans)
 
     def task_state(
@@ -139,10 +140,9 @@ class TaggingModel(SealModel):
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
+            output["tags"] = own = space.decode(logits, mask)
             if self.structure is not None and self.structure.uses_candidates():
                 output["tags"] = self.structure.decide(self._paths(logits, mask))
-            else:
-                output["tags"] = space.decode(logits, mask)
             outputs = output["tags"].unsqueeze(1)
             output["log_prob"] = space.log_prob(logits, outputs, mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
@@ -152,6 +152,8 @@ class TaggingModel(SealModel):
                 # Gold as strings, which have no padding: tags predicted there do not count.
                 gold = [sentence["tags"] for sentence in metadata]
                 self._score(self._strings(output), gold)
+                if self.structure is not None and self.structure.is_fitted:
+                    self._own_score(self._strings({**output, "tags": own}), gold)
                 if state.cost_augmented is not None:
                     output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
                     self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
@@ -188,13 +190,17 @@ class TaggingModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        In percent: `accuracy` of tokens; where tags encode entities, their `precision`, `recall` and `f1`, and with
+        In percent: `accuracy` of tokens and `exact_match` of sentences; with a structure that has been learned
+        `accuracy_own` and so on, the same of the task-net's own output; where tags encode entities, their `precision`, `recall` and `f1`, and with
         `by_label` an `f1-<label>` of each label. Also the means of the training losses. Metrics of a cost-augmented
         network begin with `cost_augmented_`; as it may see gold, they say something about training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
             metrics.update(self._score.get_metric(reset))
+            if self.structure is not None and self.structure.is_fitted:
+                own = self._own_score.get_metric(reset)
+                metrics.update({f"{name}_own": own[name] for name in ("accuracy", "exact_match", "f1") if name in own})
             if self.cost_augmented_net is not None:
                 theirs = self._cost_augmented_score.get_metric(reset)
                 metrics.update({f"cost_augmented_{name}": value for name, value in theirs.items()})

@@ -158,7 +158,8 @@ class LabelSetStructure(Structure):
                 options[option] = score(q[:, place].bool(), gold)
             verdict = gate(options, self.margin)
             logger.info("Decision for %s: %s", name, verdict)
-            self.chosen[name] = {"option": verdict.chosen, **settings[verdict.chosen]}
+            own_threshold = settings["own"]["threshold"]
+            self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
             report[name] = {
                 **self.chosen[name],
                 "values": verdict.values,
@@ -200,6 +201,10 @@ class LabelSetStructure(Structure):
     def decide(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
         """The labels by the decision that was chosen for `score`: `(rows, labels)`, boolean."""
         return self.decide_all(logits, [score])[score]
+
+    def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
+        """The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean."""
+        return logits.sigmoid() >= self.chosen[score]["own_threshold"]
 
     @torch.no_grad()
     def decide_all(self, logits: torch.Tensor, scores: Sequence[str] = tuple(LABEL_SET_SCORES)) -> dict:

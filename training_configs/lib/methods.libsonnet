@@ -19,6 +19,11 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   // A conditional random field over the task-net's logits.
   crf(): function(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
 
+  // Structure in prediction: a small energy chooses among the k best outputs of a net that the method `over` trains. It
+  // is learned on the scores of `folds` nets that have not seen the instance.
+  seal(over=$.crf(), structure={ type: 'tags' }, folds=3):
+    function(encoder, energies) over(encoder, energies) { structure: structure, trainer+:: { folds: folds } },
+
   // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9).
   nce(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false):
     dynamic(

@@ -122,6 +122,11 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
 
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
+  // Structure in prediction: a small energy chooses among the label sets of the training data.
+  seal: function(s, task_net, loss_net) {
+    model: { task_net: task_net, structure: { type: 'label_sets' } },
+    trainer: { folds: s.folds },
+  },
 
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has
   // trained: its authors pretrain it so, and the learning rates of SEAL's authors are too low for an untrained net.

@@ -48,6 +48,8 @@ local default = {
   // model its task-net.
   loss_net_from: null,
   task_net_from: null,
+  // Of seal: the number of nets whose scores of what they have not seen its energy is learned on.
+  folds: 3,
   grad_norm: 10.0,
   seed: 13,
 };

@@ -11,10 +11,14 @@ from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite, f1_o
 METHODS = {
     "cross_entropy": "cross-entropy",
     "crf": "CRF",
+    "seal": "SEAL: structure on the CRF",
+    "seal_cross_entropy": "structure on cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
 }
+# Methods that are not a call of the library's function of the same name.
+CALLS = {"seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())"}
 
 
 def data(name: str) -> Dict[str, Optional[str]]:
@@ -43,7 +47,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
         {
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
-            "method": f"srl.method.{method}()",
+            "method": CALLS.get(method, f"srl.method.{method}()"),
             "training": f"srl.training.{dataset} "
             f"{{ epochs: {settings.epochs}, fraction: {settings.fraction!r}, seed: {settings.seed} }}",
         },
@@ -110,6 +114,7 @@ COMMON = dict(
         "precision": "precision",
         "recall": "recall",
         "ucr": "UCR",
+        "exact_match": "exact frames",
         "duplicates": "duplicates",
         "predicate_f1": "predicate F1",
     },
@@ -117,6 +122,7 @@ COMMON = dict(
     statistics={
         "f1": f1_of_counts(),
         "ucr": Statistic(("duplicate", "frame"), lambda sums: 100 * sums["duplicate"] / sums["frame"]),
+        "exact_match": Statistic(("exact", "frame"), lambda sums: 100 * sums["exact"] / sums["frame"]),
     },
     score=score,
 )

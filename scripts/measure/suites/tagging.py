@@ -6,12 +6,13 @@ from typing import Any, Dict, List, Optional
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import ACCURACY, Family, Settings, Suite, f1_of_counts, grouped_methods
+from scripts.measure.suite import ACCURACY, EXACT, Family, Settings, Suite, f1_of_counts, grouped_methods
 from scripts.measure.tagging_scores import KEY, score
 
 # By the groups that are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy", "crf": "CRF"},
+    "Structure in prediction": {"seal": "SEAL: structure on the CRF"},
     "Energy only, gradient-based inference": {"spen": "SPEN", "dvn": "DVN"},
     "Inference networks": {
         "margin_rescaled": "margin-rescaled",
@@ -100,8 +101,8 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
 
 def suite(dataset: str) -> Suite:
     spans = library()[dataset]["data"]["encoding"] is not None
-    metrics = {"accuracy": "accuracy"}
-    statistics = {"accuracy": ACCURACY}
+    metrics = {"accuracy": "accuracy", "exact_match": "exact sentences"}
+    statistics = {"accuracy": ACCURACY, "exact_match": EXACT}
     if spans:
         metrics = {"f1": "F1", "precision": "precision", "recall": "recall", **metrics}
         statistics["f1"] = f1_of_counts()

@@ -1,0 +1,3 @@
+local multilabel = import 'lib/multilabel.libsonnet';
+
+multilabel.experiment('eurlexev', 'seal')
