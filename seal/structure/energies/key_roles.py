@@ -60,7 +60,7 @@ class KeyRoles(CandidateEnergy):
         if competing.own:
             known = (competing.gold >= 0).unsqueeze(1)
             gold = present[torch.arange(len(rows)), competing.gold.clamp(min=0)]
-            with_role = with_role - (gold & known)
+            with_role = with_role - (gold & known).to(with_role)
             outputs = outputs - known.to(outputs)
         # shape: (batch, 1, roles)
         p = ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).unsqueeze(1).clamp(1e-4, 1 - 1e-4)
