@@ -1,0 +1,56 @@
+from itertools import product
+
+import pytest
+import torch
+
+from seal.output_spaces.k_best_paths import k_best_paths
+
+
+def all_paths(scores, transitions, starts, ends):
+    """The score of every path of one sequence, the best first."""
+    tokens, tags = scores.shape
+    paths = []
+    for path in product(range(tags), repeat=tokens):
+        score = starts[path[0]] + ends[path[-1]]
+        score = score + sum(scores[t, tag] for t, tag in enumerate(path))
+        score = score + sum(transitions[a, b] for a, b in zip(path, path[1:]))
+        paths.append((float(score), path))
+    return sorted(paths, reverse=True)
+
+
+@pytest.mark.parametrize("tokens, tags, k", [(4, 3, 7), (1, 3, 2), (1, 2, 5), (3, 4, 100), (5, 2, 9)])
+def test_they_are_those_that_enumeration_finds(tokens, tags, k):
+    torch.manual_seed(tokens * tags)
+    scores = torch.randn(2, tokens, tags, dtype=torch.double)
+    pairs, starts, ends = (torch.randn(*shape, dtype=torch.double) for shape in ((tags, tags), (tags,), (tags,)))
+    mask = torch.ones(2, tokens, dtype=torch.bool)
+    mask[1, max(tokens - 2, 1) :] = False
+    paths, values = k_best_paths(scores, pairs, k, starts, ends, mask)
+    for row in range(2):
+        length = int(mask[row].sum())
+        wanted = all_paths(scores[row, :length], pairs, starts, ends)[:k]
+        found = [
+            (float(value), tuple(path[:length].tolist()))
+            for value, path in zip(values[row], paths[row])
+            if value > -torch.inf
+        ]
+        assert [path for _, path in found] == [path for _, path in wanted]
+        assert [value for value, _ in found] == pytest.approx([value for value, _ in wanted])
+        assert not paths[row, :, length:].any()
+
+
+def test_forbidden_pairs_are_in_no_path():
+    torch.manual_seed(0)
+    scores = torch.randn(1, 4, 3, dtype=torch.double)
+    pairs = torch.zeros(3, 3, dtype=torch.double)
+    pairs[0, 1] = -torch.inf
+    paths, values = k_best_paths(scores, pairs, 81)
+    legal = paths[0][values[0] > -torch.inf].tolist()
+    wanted = [list(path) for path in product(range(3), repeat=4) if (0, 1) not in zip(path, path[1:])]
+    assert sorted(legal) == sorted(wanted)
+
+
+def test_at_extreme_scores_the_order_is_right():
+    scores = torch.tensor([[[50.0, -50.0], [-50.0, 50.0]]], dtype=torch.double)
+    paths, values = k_best_paths(scores, torch.zeros(2, 2, dtype=torch.double), 4)
+    assert paths[0, 0].tolist() == [0, 1] and values[0].tolist() == [100, 0, 0, -100]

@@ -1,0 +1,61 @@
+"""The energies of label sets against their formulas, a set at a time."""
+
+import math
+
+import pytest
+import torch
+
+from seal.structure.energies import LabelPairs, LabelScores, SetCount, SetSize
+from seal.structure.label_sets import CompetingLabelSets, known_sets
+
+GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
+
+
+@pytest.fixture
+def competing():
+    torch.manual_seed(0)
+    return CompetingLabelSets(torch.randn(3, 4), *known_sets(GOLD))
+
+
+def filled(energy):
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in energy.parameters():
+            parameter.copy_(torch.randn(parameter.shape))
+    return energy
+
+
+def values(energy, competing):
+    return energy(competing).expand(len(competing.logits), len(competing.sets))
+
+
+@pytest.mark.parametrize("kind", [LabelScores, SetCount, SetSize, LabelPairs])
+def test_every_energy_is_0_at_first(kind, competing):
+    assert not values(kind(4), competing).any()
+
+
+def test_label_scores(competing):
+    energy = filled(LabelScores(4))
+    for row, z in enumerate(competing.logits):
+        for place, y in enumerate(competing.sets):
+            wanted = -sum(float(y[i] * (energy.scale[i] * z[i] + energy.bias[i])) for i in range(4))
+            assert float(values(energy, competing)[row, place]) == pytest.approx(wanted, rel=1e-4, abs=1e-6)
+
+
+def test_set_count(competing):
+    energy = filled(SetCount(4))
+    wanted = [-float(energy.weight) * math.log(count) for count in competing.counts]
+    assert values(energy, competing)[0].tolist() == pytest.approx(wanted)
+
+
+def test_set_size(competing):
+    energy = filled(SetSize(4, most=2))
+    wanted = [float(energy.of_size[min(int(y.sum()), 2)]) for y in competing.sets]
+    assert values(energy, competing)[0].tolist() == pytest.approx(wanted)
+
+
+def test_label_pairs(competing):
+    energy = filled(LabelPairs(4, rank=4))
+    pairs = energy.vectors @ torch.diag(torch.tensor([1.0, 1.0, -1.0, -1.0])) @ energy.vectors.T
+    wanted = [-sum(float(y[i] * y[j] * pairs[i, j]) for i in range(4) for j in range(i + 1, 4)) for y in competing.sets]
+    assert values(energy, competing)[0].tolist() == pytest.approx(wanted, rel=1e-4, abs=1e-5)

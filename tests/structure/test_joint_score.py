@@ -1,0 +1,77 @@
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import nn
+
+from seal.structure.joint_score import CandidateEnergy, JointScore
+
+
+@dataclass
+class Outputs:
+    log_prob: torch.Tensor
+    values: torch.Tensor
+    gold: torch.Tensor
+
+
+class Linear(CandidateEnergy):
+    """`E(y) = w v(y)`."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+
+    def forward(self, competing):
+        return self.weight * competing.values
+
+
+def outputs(rows=400, candidates=4, weight=-1.5, scale=0.6, seed=0):
+    """Gold is drawn from the joint score with the given weight and scale."""
+    generator = torch.Generator().manual_seed(seed)
+    log_prob = torch.randn(rows, candidates, generator=generator).mul(2).log_softmax(dim=1)
+    values = torch.randn(rows, candidates, generator=generator)
+    q = (scale * log_prob - weight * values).softmax(dim=1)
+    return Outputs(log_prob, values, torch.multinomial(q, 1, generator=generator).squeeze(1))
+
+
+def test_the_probabilities_are_a_softmax_over_those_that_are_there():
+    joint = JointScore([Linear()])
+    with torch.no_grad():
+        joint.scale.fill_(0.5)
+        joint.energies[0].weight.fill_(2.0)
+    part = Outputs(torch.tensor([[-1.0, -2.0, -torch.inf]]), torch.tensor([[0.3, -0.4, 100.0]]), torch.tensor([1]))
+    scores = torch.tensor([-0.5 - 0.6, -1.0 + 0.8]).exp()
+    assert joint.probabilities(part)[0].tolist() == pytest.approx([*(scores / scores.sum()).tolist(), 0.0])
+    assert float(joint.loss(part)) == pytest.approx(float(-(scores[1] / scores.sum()).log()))
+
+
+def test_gold_that_does_not_compete_adds_nothing():
+    joint, part = JointScore([Linear()]), outputs(rows=5)
+    whole = joint.loss(part)
+    part.gold[2] = -1
+    alone = Outputs(part.log_prob[2:3], part.values[2:3], outputs(rows=5).gold[2:3])
+    assert float(joint.loss(part)) == pytest.approx(float(whole - joint.loss(alone)), rel=1e-5)
+
+
+def test_learning_finds_the_scale_and_the_energy_that_gold_is_drawn_from():
+    joint = JointScore([Linear()])
+    parts = [outputs(rows=4000, seed=seed) for seed in range(3)]
+    joint.fit(parts, l2=1.0)
+    assert float(joint.scale) == pytest.approx(0.6, abs=0.05)
+    assert float(joint.energies[0].weight) == pytest.approx(-1.5, abs=0.05)
+
+
+def test_the_minimum_is_that_of_the_penalised_likelihood():
+    joint, part, l2 = JointScore([Linear()]), outputs(rows=60), 7.0
+    joint.fit([part], l2)
+    loss = joint.loss(part) + l2 / 2 * joint.energies[0].weight.square()
+    gradients = torch.autograd.grad(loss, [joint.scale, joint.energies[0].weight])
+    assert max(float(gradient.abs()) for gradient in gradients) < 0.02
+
+
+def test_candidates_that_are_not_there_give_finite_gradients():
+    joint, part = JointScore([Linear()]), outputs(rows=30)
+    part.log_prob[:, 3] = -torch.inf
+    part.gold = part.gold.masked_fill(part.gold == 3, -1)
+    joint.fit([part], l2=1.0)
+    assert torch.isfinite(joint.scale) and torch.isfinite(joint.energies[0].weight)

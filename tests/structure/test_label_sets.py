@@ -1,0 +1,39 @@
+import torch
+from torch.nn import functional as F
+
+from seal.structure.label_sets import CompetingLabelSets, index_of, known_sets
+
+GOLD = torch.tensor([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1]])
+
+
+def test_known_sets_have_their_counts_the_most_frequent_first():
+    sets, counts = known_sets(GOLD)
+    assert sets.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 0]] and counts.tolist() == [3, 2, 1]
+    assert known_sets(GOLD, limit=1)[0].tolist() == [[1, 0, 0]]
+
+
+def test_gold_is_found_by_its_labels():
+    sets, _ = known_sets(GOLD)
+    assert index_of(sets, torch.tensor([[0, 1, 1], [1, 1, 1], [0, 0, 0]])).tolist() == [1, -1, 2]
+
+
+def test_the_log_probability_is_that_of_independent_labels():
+    torch.manual_seed(0)
+    logits, (sets, counts) = torch.randn(4, 3) * 5, known_sets(GOLD)
+    found = CompetingLabelSets(logits, sets, counts).log_prob
+    wanted = -F.binary_cross_entropy_with_logits(
+        logits.unsqueeze(1).expand(4, 3, 3), sets.expand(4, 3, 3), reduction="none"
+    ).sum(dim=2)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_an_instances_own_occurrence_is_left_out():
+    sets, counts = known_sets(GOLD)
+    own = CompetingLabelSets(torch.zeros(len(GOLD), 3), sets, counts, index_of(sets, GOLD), own=True)
+    # The set that occurs once is not known to the instance that has it, as that of a new instance would not be.
+    assert own.gold.tolist() == [0, 0, 1, -1, 0, 1]
+    assert own.log_prob[3].isneginf().tolist() == [False, False, True]
+    log_counts = own.log_counts()
+    for row, gold in enumerate(own.gold.tolist()):
+        for place, count in enumerate(counts.tolist()):
+            assert log_counts[row, place].exp().round() == max(count - (place == gold), 1)

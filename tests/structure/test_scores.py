@@ -1,0 +1,62 @@
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, f1_score
+
+from seal.structure.gate import gate
+from seal.structure.scores import Ratio, example_f1, micro_f1, subset_accuracy
+from seal.structure.thresholds import best_subset_threshold
+
+
+@pytest.fixture
+def labels():
+    generator = torch.Generator().manual_seed(0)
+    gold = torch.rand(200, 5, generator=generator) < 0.4
+    predicted = gold ^ (torch.rand(200, 5, generator=generator) < 0.2)
+    return predicted, gold
+
+
+def test_the_scores_are_those_of_scikit_learn(labels):
+    predicted, gold = labels
+    arrays = gold.numpy(), predicted.numpy()
+    assert example_f1(*labels).value == pytest.approx(f1_score(*arrays, average="samples", zero_division=1.0))
+    assert micro_f1(*labels).value == pytest.approx(f1_score(*arrays, average="micro"))
+    assert subset_accuracy(*labels).value == pytest.approx(accuracy_score(*arrays))
+
+
+def test_the_standard_error_of_a_gain_is_that_of_resampled_data(labels):
+    predicted, gold = labels
+    better = predicted.clone()
+    better[::3] = gold[::3]
+    ours, theirs = micro_f1(better, gold), micro_f1(predicted, gold)
+    gain, error = ours.gain_over(theirs)
+    generator = torch.Generator().manual_seed(1)
+    gains = []
+    for _ in range(2000):
+        rows = torch.randint(200, (200,), generator=generator)
+        gains.append(micro_f1(better[rows], gold[rows]).value - micro_f1(predicted[rows], gold[rows]).value)
+    assert gain == pytest.approx(ours.value - theirs.value)
+    assert error == pytest.approx(float(torch.tensor(gains).std()), rel=0.1)
+
+
+def test_the_subset_threshold_is_the_best_of_all(labels):
+    generator = torch.Generator().manual_seed(2)
+    gold = labels[1]
+    probabilities = (torch.rand(200, 5, generator=generator) + 0.7 * gold) / 1.7
+    found = best_subset_threshold(probabilities, gold)
+    best = max(subset_accuracy(probabilities >= t, gold).value for t in probabilities.unique())
+    assert subset_accuracy(probabilities >= found, gold).value == best
+
+
+def ratio(*values):
+    numerators = torch.tensor(values, dtype=torch.double)
+    return Ratio(numerators, torch.ones_like(numerators))
+
+
+def test_the_gate_opens_for_a_gain_beyond_its_margin_alone():
+    own = ratio(*[0.0, 1.0] * 50)
+    clear, small = ratio(*[1.0, 1.0] * 50), ratio(*[0.0, 1.0] * 49, 1.0, 0.0, 1.0, 0.0)
+    assert gate({"own": own, "other": clear}).chosen == "other"
+    noise = ratio(*[1.0, 0.0] * 26, *[0.0, 1.0] * 24)
+    assert gate({"own": own, "other": noise}).chosen == "own"
+    assert gate({"own": own, "worse": ratio(*[0.0, 0.0] * 50)}).chosen == "own"
+    assert len(small.numerators) == 102  # Another number of instances is another data set.
