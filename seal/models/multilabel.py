@@ -44,6 +44,8 @@ class MultilabelModel(SealModel):
 
     default_predictor = "seal_multilabel"
 
+    gold_key = "labels"
+
     def __init__(
         self,
         vocab: Vocabulary,
@@ -82,9 +84,17 @@ class MultilabelModel(SealModel):
         labels: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> TaskState:
-        return self._task_state({"features": features}, len(features), labels)
+        return self._task_state({"features": features}, len(features), labels, metadata)
 
-    def _task_state(self, inputs: Dict[str, Any], rows: int, labels: Optional[torch.Tensor]) -> TaskState:
+    def _task_state(
+        self,
+        inputs: Dict[str, Any],
+        rows: int,
+        labels: Optional[torch.Tensor],
+        metadata: Optional[List[Dict[str, Any]]],
+    ) -> TaskState:
+        if self.training:
+            self.unknown_gold.refuse(metadata)
         if self.training and self.decision != "half" and not self.tuned_metric:
             raise ConfigurationError(
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
@@ -118,7 +128,7 @@ class MultilabelModel(SealModel):
             Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
             task-net predicts.
         """
-        return self._output(self.task_state(features, labels), labels, metadata)
+        return self._output(self.task_state(features, labels, metadata), labels, metadata)
 
     def _output(
         self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[List[Dict[str, Any]]]
@@ -139,7 +149,7 @@ class MultilabelModel(SealModel):
             if labels is not None:
                 # An infinite logit has a probability, but no number stands behind it.
                 check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
-                self._score(output["probabilities"], labels)
+                self._score(output["probabilities"], labels, self.unknown_gold.note(metadata))
         return output
 
     @property
@@ -182,9 +192,9 @@ class MultilabelModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        In percent: `f1` (example F1), `micro_f1` and `macro_f1` at 0.5; `mean_average_precision`; and the same F1
-        scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. Also the means of the training
-        losses.
+        In percent: `f1` (example F1), `micro_f1`, `macro_f1` and `macro_f1_all` at 0.5; `mean_average_precision`; and
+        the same F1 scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. Also the means of the
+        training losses.
 
         While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
         have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
@@ -194,13 +204,15 @@ class MultilabelModel(SealModel):
             metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
         return metrics
 
-    def _tuned_thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def _tuned_thresholds(
+        self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
+    ) -> Dict[str, torch.Tensor]:
         """The thresholds to score beside 0.5; they are tuned on the given rows first while `tuned_metric` is set."""
         if self.tuned_metric:
             if self.tuned_metric == "micro_f1":
-                self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold))
+                self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold, missed=missed))
             else:
-                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1))
+                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1, missed))
             # A label that the data lack gets the threshold for all labels.
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))
