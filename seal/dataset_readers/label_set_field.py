@@ -1,33 +1,29 @@
-from typing import Dict, List, Optional
+from typing import Dict, List
 
 import torch
 from allennlp.data import Vocabulary
 from allennlp.data.fields import MultiLabelField
 
-from seal.dataset_readers.known_labels import check_known
-
 
 class LabelSetField(MultiLabelField):
     """
-    A `MultiLabelField` of names, with a tensor in floating point, whose error names the file and line of a label that
-    the vocabulary lacks. Label namespaces have no unknown entry, and AllenNLP's error is a `KeyError` without the file.
+    A `MultiLabelField` of names, with a tensor in floating point, which leaves out labels that the vocabulary lacks.
+    Label namespaces have no unknown entry, and AllenNLP's field ends in a `KeyError`. Models find such labels in the
+    metadata: they count them as missed in evaluation and refuse to learn from them (`seal.metrics.UnknownGold`).
 
     # Parameters
 
     labels : `List[str]`
     label_namespace : `str`
-    source : `str`, optional
-        Where the labels are from, `file:line`.
     """
 
-    def __init__(self, labels: List[str], label_namespace: str, source: Optional[str] = None) -> None:
+    def __init__(self, labels: List[str], label_namespace: str) -> None:
         super().__init__(labels, label_namespace)
-        self._source = source
 
     def index(self, vocab: Vocabulary) -> None:
-        more = ", or with all labels named in dataset_reader.labels"
-        check_known(self.labels, vocab, self._label_namespace, self._source, more)
-        super().index(vocab)
+        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        self._label_ids = [known[label] for label in self.labels if label in known]
+        self._num_labels = len(known)
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
         """0 or 1: `(labels,)`."""

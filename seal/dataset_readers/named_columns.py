@@ -1,4 +1,4 @@
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -81,10 +81,10 @@ class NamedColumns:
 
 
 class NamesField(MetadataField):
-    """The source of a row, and the columns whose names the vocabulary counts from it."""
+    """The source of a row, anything `more` about it, and the columns whose names the vocabulary counts from it."""
 
-    def __init__(self, source: str, columns: Sequence[NamedColumns]) -> None:
-        super().__init__({"source": source})
+    def __init__(self, source: Optional[str], columns: Sequence[NamedColumns], **more: Any) -> None:
+        super().__init__({"source": source, **more})
         self._columns = columns
 
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:

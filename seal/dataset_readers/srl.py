@@ -146,7 +146,7 @@ class SrlReader(SentenceReader):
         if tags is not None:
             if len(tags) != len(words):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
-            fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags", source)
+            fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
         fields["metadata"] = MetadataField(
             {"words": words, "predicate": predicate, "tags": tags, "source": source}

@@ -34,8 +34,8 @@ class TaggingReader(SentenceReader):
       entries for padding (0) and for values that the training data lack (1).
     - `case`, where asked for: how each word begins, `upper`, `lower`, `digit` or `other`; namespace
       `case_features`.
-    - `metadata`: a dictionary of `words`, `tags` (the strings, or `None` without gold) and `source` (`file:line`,
-      or `None`).
+    - `metadata`: a dictionary of `words`, `tags` (the strings, or `None` without gold), `source` (`file:line`, or
+      `None`) and, for a sentence of a file, `lines` (the line of each word).
     - `labelled`, with the option of that name: 1 where `tags` are gold, 0 where they are placeholders.
 
     `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: the first sentence
@@ -217,12 +217,15 @@ class TaggingReader(SentenceReader):
         if tags is not None:
             if len(tags) != len(words):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
-            fields["tags"] = KnownLabelsField(tags, tokens, "tags", source, lines)
+            fields["tags"] = KnownLabelsField(tags, tokens, "tags")
         if self._labelled is not None:
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
             fields["labelled"] = LabelField(int(tags is not None), skip_indexing=True)
-        fields["metadata"] = MetadataField({"words": words, "tags": tags, "source": source})
+        metadata = {"words": words, "tags": tags, "source": source}
+        if lines is not None:
+            metadata["lines"] = lines
+        fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
 

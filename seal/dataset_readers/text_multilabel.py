@@ -36,7 +36,8 @@ class TextMultilabelReader(SentenceReader):
 
     - `tokens`: the text's words or wordpieces.
     - `labels`: 0 or 1 for each label of the vocabulary's namespace `labels`; absent without gold.
-    - `metadata`: a dictionary of `source`, `file:line` of the text or `None`.
+    - `metadata`: a dictionary of `labels` (the names, or `None` without gold) and `source` (`file:line` of the text, or
+      `None`).
 
     A path is a file, `.gz` or not, or a pattern with `*`. Where a data set has no validation split, `FILE#train` and
     `FILE#valid` are two parts of one file: the first text and then every `valid_every`th one, counted over all files
@@ -217,8 +218,8 @@ class TextMultilabelReader(SentenceReader):
     ) -> Instance:
         fields: Dict[str, Field] = {"tokens": TextField(tokens)}
         if labels is not None:
-            fields["labels"] = LabelSetField(labels, LABELS, source)
-        fields["metadata"] = NamesField(source, columns)
+            fields["labels"] = LabelSetField(labels, LABELS)
+        fields["metadata"] = NamesField(source, columns, labels=labels)
         return Instance(fields)
 
 

@@ -1,3 +1,5 @@
+from typing import Sequence
+
 import torch
 from allennlp.training.metrics import Metric
 
@@ -24,9 +26,25 @@ class LabelSetScore(Metric):
     def reset(self) -> None:
         self._numerator = self._denominator = 0.0
 
-    def __call__(self, predicted: torch.Tensor, gold: torch.Tensor) -> None:  # type: ignore[override]
-        """`predicted` and `gold`, `(rows, labels)`, 0 or 1 of any type."""
-        ratio = self._score(predicted.bool().cpu(), gold.bool().cpu())
+    def __call__(  # type: ignore[override]
+        self, predicted: torch.Tensor, gold: torch.Tensor, missed: Sequence[Sequence[str]] = ()
+    ) -> None:
+        """
+        # Parameters
+
+        predicted, gold : `torch.Tensor`, `(rows, labels)`
+            0 or 1 of any type.
+        missed : `Sequence[Sequence[str]]`, optional (default = `()`)
+            The gold labels of each row that no column stands for; `()`: no row has any.
+        """
+        predicted, gold = predicted.bool().cpu(), gold.bool().cpu()
+        if any(missed):
+            # Columns more, which nothing predicts.
+            numbers = torch.tensor([len(labels) for labels in missed])
+            further = torch.arange(int(numbers.max())) < numbers.unsqueeze(1)
+            predicted = torch.cat([predicted, torch.zeros_like(further)], dim=1)
+            gold = torch.cat([gold, further], dim=1)
+        ratio = self._score(predicted, gold)
         self._numerator += float(ratio.numerators.sum())
         self._denominator += float(ratio.denominators.sum())
 

@@ -2,7 +2,7 @@
 Thresholds for multi-label predictions, tuned on rows with gold: one for all labels, or one for each.
 """
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import numpy
 import torch
@@ -11,7 +11,12 @@ from seal.common.precision import at_least_float
 
 
 @torch.no_grad()
-def best_threshold(probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: float = 1.0) -> float:
+def best_threshold(
+    probabilities: torch.Tensor,
+    gold: torch.Tensor,
+    empty_f1: float = 1.0,
+    missed: Optional[torch.Tensor] = None,
+) -> float:
     """
     The threshold `t` for which the labels `p >= t` have the best example F1,
 
@@ -30,6 +35,8 @@ def best_threshold(probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: fl
         `(rows, labels)`, 0 or 1 of any type.
     empty_f1 : `float`, optional (default = `1.0`)
         The F1, 0 to 1, of a row that has no label while none is predicted for it.
+    missed : `torch.Tensor`, optional
+        `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted.
 
     # Returns
 
@@ -49,6 +56,8 @@ def best_threshold(probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: fl
     # shape: (rows, labels), how many of the row's most probable 1, 2, ... labels are in gold
     hits = gold.gather(1, order).cumsum(dim=1)
     num_gold = gold.sum(dim=1, keepdim=True)
+    if missed is not None:
+        num_gold = num_gold + missed.unsqueeze(1)
     f1 = hits.double().mul_(2).div_(num_gold + torch.arange(1, gold.shape[1] + 1))
     # shape: (rows, 1)
     f1_of_none = (num_gold == 0).double() * empty_f1
@@ -63,7 +72,12 @@ def best_threshold(probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: fl
     return threshold.item()
 
 
-def best_micro_threshold(probabilities: torch.Tensor, gold: torch.Tensor, default: float = 0.5) -> float:
+def best_micro_threshold(
+    probabilities: torch.Tensor,
+    gold: torch.Tensor,
+    default: float = 0.5,
+    missed: Optional[torch.Tensor] = None,
+) -> float:
     """
     The threshold `t` for which the labels `p >= t` have the best micro F1,
 
@@ -71,15 +85,22 @@ def best_micro_threshold(probabilities: torch.Tensor, gold: torch.Tensor, defaul
 
     # Parameters, Returns, Raises
 
-    As for `best_label_thresholds`, of which this is the case of one label.
+    As for `best_label_thresholds`, of which this is the case of one label, and
+
+    missed : `torch.Tensor`, optional
+        `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted.
     """
     _checked(probabilities, gold, "best_micro_threshold")
-    return best_label_thresholds(probabilities.reshape(-1, 1), gold.reshape(-1, 1), default).item()
+    total = None if missed is None else missed.sum().reshape(1)
+    return best_label_thresholds(probabilities.reshape(-1, 1), gold.reshape(-1, 1), default, total).item()
 
 
 @torch.no_grad()
 def best_label_thresholds(
-    probabilities: torch.Tensor, gold: torch.Tensor, default: float = 0.5
+    probabilities: torch.Tensor,
+    gold: torch.Tensor,
+    default: float = 0.5,
+    missed: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """
     The threshold of each label `l` for which the rows `p_l >= t_l` have the label's best F1,
@@ -98,6 +119,8 @@ def best_label_thresholds(
     default : `float`, optional (default = `0.5`)
         The threshold of a label whose F1 is 0 at every threshold: no row has the label, or those that have it are
         given the probability 0.
+    missed : `torch.Tensor`, optional
+        `(labels,)`, the number of further rows that have each label in gold, but no probability.
 
     # Returns
 
@@ -116,6 +139,8 @@ def best_label_thresholds(
     order = _descending(probabilities)
     hits = gold.gather(1, order).cumsum(dim=1)
     num_gold = gold.sum(dim=1, keepdim=True)
+    if missed is not None:
+        num_gold = num_gold + missed.unsqueeze(1)
     f1 = hits.double().mul_(2).div_(num_gold + torch.arange(1, gold.shape[1] + 1))
     # Nothing is correct where nothing is predicted.
     f1 = torch.cat([f1.new_zeros(len(f1), 1), f1], dim=1)

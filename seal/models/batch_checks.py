@@ -2,7 +2,7 @@
 Checks of a batch, and of the model's output for it. Each mistake is a `ConfigurationError`.
 """
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -40,6 +40,19 @@ def check_scored(scored: torch.Tensor, metadata: Optional[List[Dict[str, Any]]])
     if not finite.all():
         row = int((~finite).flatten(1).any(dim=1).nonzero()[0])
         raise NonFiniteOutput(metadata[row].get("source") if metadata else None)
+
+
+def known_rows(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.Tensor:
+    """
+    The rows, of `losses (rows,)`, that have no gold the vocabulary lacks, which has no loss: `(rows,)`, boolean.
+    `unknown` is what `UnknownGold.note` returns; if it is empty, all rows.
+    """
+    return torch.tensor([not names for names in unknown] or [True] * len(losses), device=losses.device)
+
+
+def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """The mean of `values` over the rows marked True; 0 where there is none."""
+    return (values * rows).sum() / rows.sum().clamp(min=1)
 
 
 def check_gold(gold: Optional[torch.Tensor]) -> None:

@@ -51,6 +51,8 @@ class MultilabelModel(SealModel):
     default_predictor = "seal_multilabel"
     structure_kind = LabelSetStructure
 
+    gold_key = "labels"
+
     def __init__(
         self,
         vocab: Vocabulary,
@@ -105,9 +107,17 @@ class MultilabelModel(SealModel):
         labels: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> TaskState:
-        return self._task_state({"features": features}, len(features), labels)
+        return self._task_state({"features": features}, len(features), labels, metadata)
 
-    def _task_state(self, inputs: Dict[str, Any], rows: int, labels: Optional[torch.Tensor]) -> TaskState:
+    def _task_state(
+        self,
+        inputs: Dict[str, Any],
+        rows: int,
+        labels: Optional[torch.Tensor],
+        metadata: Optional[List[Dict[str, Any]]],
+    ) -> TaskState:
+        if self.training:
+            self.unknown_gold.refuse(metadata)
         if self.training and self.decision != "half" and not self.tuned_metric:
             raise ConfigurationError(
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
@@ -141,7 +151,7 @@ class MultilabelModel(SealModel):
             Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
             task-net predicts.
         """
-        return self._output(self.task_state(features, labels), labels, metadata)
+        return self._output(self.task_state(features, labels, metadata), labels, metadata)
 
     def _output(
         self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[List[Dict[str, Any]]]
@@ -168,10 +178,11 @@ class MultilabelModel(SealModel):
             if labels is not None:
                 # An infinite logit has a probability, but no number stands behind it.
                 check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
-                self._score(output["probabilities"], labels)
+                missed = self.unknown_gold.note(metadata)
+                self._score(output["probabilities"], labels, missed)
                 for name, predicted in decided.items():
-                    self._structured[name](predicted, labels)
-                    self._own[name](self.structure.own(state.logits, name), labels)
+                    self._structured[name](predicted, labels, missed)
+                    self._own[name](self.structure.own(state.logits, name), labels, missed)
         return output
 
     @property
@@ -214,7 +225,7 @@ class MultilabelModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        In percent: `f1` (example F1), `micro_f1` and `macro_f1` at 0.5; `mean_average_precision`; and the same F1
+        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` at 0.5; `mean_average_precision`; and the same F1
         scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. With a structure that has been learned
         also `f1_structured`, `micro_f1_structured` and `subset_accuracy_structured`, each by the decision that was chosen
         for it, and `f1_own` and so on, by the threshold on the task-net's probabilities that is best for it on validation
@@ -246,13 +257,15 @@ class MultilabelModel(SealModel):
         ]
         return self.structure.fit(*tensors)
 
-    def _tuned_thresholds(self, probabilities: torch.Tensor, gold: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def _tuned_thresholds(
+        self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
+    ) -> Dict[str, torch.Tensor]:
         """The thresholds to score beside 0.5; they are tuned on the given rows first while `tuned_metric` is set."""
         if self.tuned_metric:
             if self.tuned_metric == "micro_f1":
-                self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold))
+                self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold, missed=missed))
             else:
-                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1))
+                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1, missed))
             # A label that the data lack gets the threshold for all labels.
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))

@@ -9,7 +9,7 @@ from allennlp.models import Model
 
 from seal.common.module_modes import constant, without_dropout
 from seal.losses import EnergyLoss, NetTerms, TaskLoss
-from seal.metrics import Monitors
+from seal.metrics import Monitors, UnknownGold
 from seal.models.batch_checks import check_gold
 from seal.models.consistency import warn_of_differing_settings
 from seal.models.loss_terms import LossTerms
@@ -77,6 +77,8 @@ class SealModel(Model):
     takes_inference = True
     #: The kind of `Structure` that can choose among the task's outputs.
     structure_kind: Optional[Type[Structure]] = None
+    #: The key of gold in the metadata of an instance: a list of names.
+    gold_key = "tags"
 
     def __init__(
         self,
@@ -128,6 +130,8 @@ class SealModel(Model):
                 load_pretrained(net, name, net.pretrained_file, output_space, vocab)
         #: Whether `forward` also returns the energy of what is predicted, outside training.
         self.with_energy = False
+        #: Gold that the vocabulary lacks: a subclass refuses it in training and counts it in evaluation.
+        self.unknown_gold = UnknownGold(output_space.labels, output_space.namespace, self.gold_key)
         #: The training losses that `get_metrics` reports.
         self.monitors = Monitors()
 
@@ -387,6 +391,8 @@ class SealModel(Model):
         self.monitors.add(name, float(value.detach()))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        if reset:
+            self.unknown_gold.warn()
         return self.monitors.means(reset)
 
 

@@ -13,7 +13,7 @@ from seal.common.batches import select_rows
 from seal.common.precision import in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
-from seal.models.batch_checks import check_scored
+from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -89,6 +89,8 @@ class SrlModel(SealModel):
         """
         The state of the rows with a predicate. The other rows enter only its `auxiliary_loss`.
         """
+        if self.training:
+            self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
         logits, hidden = self.task_net(inputs)
@@ -145,8 +147,14 @@ class SrlModel(SealModel):
             The energy of those tags, if `with_energy` is set and there is a loss-net.
         loss : `torch.Tensor`, a scalar
             If gold is given: the cross-entropy of the tags, summed over words and averaged over the rows with a
-            predicate, plus that of the predicate finder, summed over words and averaged over the other rows.
+            predicate, plus that of the predicate finder, summed over words and averaged over the other rows. Rows
+            with a tag that the vocabulary lacks do not count.
         """
+        unknown: List[List[str]] = []
+        if self.training:
+            self.unknown_gold.refuse(metadata)
+        elif tags is not None:
+            unknown = self.unknown_gold.note(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
         logits, hidden = self.task_net(inputs)
@@ -156,7 +164,8 @@ class SrlModel(SealModel):
         if tags is not None:
             cross_entropy = self.output_space.cross_entropy(logits, tags, mask)
             finder_loss = _finder_loss(predicate_logits, is_predicate, mask)
-            output["loss"] = mean_of(cross_entropy, frames) + mean_of(finder_loss, ~frames)
+            scored = frames & known_rows(unknown, cross_entropy)
+            output["loss"] = mean_of(cross_entropy, scored) + mean_of(finder_loss, ~frames)
         if not self.training:
             output["tags"] = own = self.output_space.decode(logits, mask)
             if self.structure is not None and self.structure.uses_candidates() and bool(frames.any()):
@@ -235,8 +244,3 @@ def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.T
     """The cross-entropy of the predicate finder, summed over the words of each row: `(rows,)`."""
     loss = F.binary_cross_entropy_with_logits(logits, is_predicate.float(), reduction="none")
     return (loss * mask).sum(dim=1)
-
-
-def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The mean of `values` over the rows marked True; 0 where there is none."""
-    return (values * rows).sum() / rows.sum().clamp(min=1)

@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from seal.common.tag_encodings import tags_to_spans
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
-from seal.models.batch_checks import check_scored
+from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
 from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
@@ -90,6 +90,8 @@ class TaggingModel(SealModel):
                 "dataset_reader.labelled: the model 'seal_tagging' has no use for sentences without tags; take "
                 "'seal_partly_labelled_tagging', or max_instances in its place."
             )
+        if self.training:
+            self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, **features}
         logits, hidden = self._task_net_output(inputs, *mask.shape, len(self._labels))
@@ -126,17 +128,19 @@ class TaggingModel(SealModel):
             The length of each sentence.
         loss : `torch.Tensor`, a scalar
             Cross-entropy of the task-net, summed over words, averaged over rows, where gold is given and the task-net
-            predicts.
+            predicts. Rows with a tag that the vocabulary lacks do not count.
         """
         # In training nothing here needs the cost-augmented network.
         make = self.task_state if self.training else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
         mask, space = state.mask, self.output_space
         output: Dict[str, Any] = {"num_words": mask.sum(dim=1)}
+        unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
         logits = state.logits
         if self.inference is None:
             if tags is not None:
-                output["loss"] = space.cross_entropy(logits, tags, mask).mean()
+                losses = space.cross_entropy(logits, tags, mask)
+                output["loss"] = mean_of(losses, known_rows(unknown, losses))
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:

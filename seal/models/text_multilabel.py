@@ -38,7 +38,7 @@ class TextMultilabelModel(MultilabelModel):
                 raise
             # Finding the text synchronises with the GPU, so it is done only for the error.
             self.check_length(mask.shape[1], metadata[int(mask.sum(dim=1).argmax())]["source"])
-        return self._task_state({"tokens": tokens}, len(mask), labels)
+        return self._task_state({"tokens": tokens}, len(mask), labels, metadata)
 
     @property
     def positions(self) -> Optional[int]:

@@ -9,6 +9,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
 
 from seal.dataset_readers.tagging import TaggingReader, first_letter
+from seal.metrics import UnknownGold
 from tests.dataset_readers.test_tag_columns import CONLL2003, NAMES, write
 
 NER_PLUS = {
@@ -46,7 +47,7 @@ def test_conll2003_with_features_in_bioes(tmp_path):
     assert first["pos"].labels == ["NNP", "NNP", "VBZ"] and first["chunk"].labels == ["I-NP", "I-NP", "I-VP"]
     assert first["case"].labels == ["upper", "upper", "lower"]
     assert first["metadata"].metadata == {
-        "words": ["Anna", "Meyer", "sails"], "tags": ["B-PER", "E-PER", "O"], "source": f"{path}:3"
+        "words": ["Anna", "Meyer", "sails"], "tags": ["B-PER", "E-PER", "O"], "source": f"{path}:3", "lines": [3, 4, 5]
     }  # fmt: skip
     assert second["tags"].labels == ["S-LOC", "S-LOC", "O"]
     assert second["case"].labels == ["upper", "upper", "other"]
@@ -76,9 +77,11 @@ def test_vocabulary_and_tensors(tmp_path, caplog):
 def test_an_unknown_tag_names_its_line(tmp_path):
     train = list(reader_of().read(write(tmp_path / "train", "a X\n")))
     path = write(tmp_path / "dev", "a X\n\na X\nb Y\n")
+    vocab, (known, unknown) = Vocabulary.from_instances(train), reader_of().read(path)
+    unknown.index_fields(vocab)
+    gold = UnknownGold(vocab.get_token_to_index_vocabulary("tags"), "tags", "tags")
     with pytest.raises(ConfigurationError, match=f"^{path}:4: the label 'Y' is not in the model's vocabulary"):
-        for instance in reader_of().read(path):
-            instance.index_fields(Vocabulary.from_instances(train))
+        gold.refuse([instance["metadata"].metadata for instance in (known, unknown)])
 
 
 def test_instances_to_predict(tmp_path):

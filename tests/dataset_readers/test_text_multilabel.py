@@ -13,6 +13,7 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from transformers import AutoTokenizer
 
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.metrics import UnknownGold
 from tests.tiny_bert import save_tiny_bert
 
 ROOT = Path(__file__).parents[2]
@@ -139,8 +140,12 @@ def test_one_text_with_an_unknown_label_is_told_of_the_label(path, tmp_path):
     vocab = Vocabulary.from_instances(reader.read(path))
     other = write(tmp_path, "b.jsonl", json.dumps({"text": "a", "labels": ["toi"]}) + "\n")
     (instance,) = reader.read(other)
+    instance.index_fields(vocab)
+    assert instance.as_tensor_dict()["labels"].sum() == 0
     with pytest.raises(ConfigurationError, match="b.jsonl:1: the label 'toi' is not in the model's vocabulary"):
-        instance.index_fields(vocab)
+        UnknownGold(vocab.get_token_to_index_vocabulary("labels"), "labels", "labels").refuse(
+            [instance["metadata"].metadata]
+        )
 
 
 def test_parts_of_a_file_are_apart_and_make_it_whole(tmp_path):

@@ -41,6 +41,7 @@ def reference(probabilities, gold, empty_f1=1.0, thresholds=()):
         scores[f"f1{suffix}"] = f1_score(gold, predicted, average="samples", zero_division=empty_f1)
         scores[f"micro_f1{suffix}"] = f1_score(gold, predicted, average="micro", zero_division=0.0)
         scores[f"macro_f1{suffix}"] = f1_score(gold, predicted, average="macro", zero_division=numpy.nan)
+        scores[f"macro_f1_all{suffix}"] = f1_score(gold, predicted, average="macro", zero_division=0.0)
     labelled = gold.any(dim=1)
     scores["mean_average_precision"] = average_precision_score(
         gold[labelled].numpy(), probabilities[labelled].float().numpy(), average="samples"
@@ -69,7 +70,8 @@ def test_agrees_with_sklearn(dtype, empty_f1):
     thresholds = {"low": 0.1875, "labels": torch.linspace(0.1, 0.9, 9)}
     found = score(probabilities, gold, thresholds, empty_f1=empty_f1)
     assert found == pytest.approx(reference(probabilities, gold, empty_f1, thresholds), abs=1e-9)
-    assert len(found) == 10 and len({round(value, 6) for value in found.values()}) == 10
+    assert len(found) == 13 and len({round(value, 6) for value in found.values()}) >= 11
+    assert found["macro_f1_all"] < found["macro_f1"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -142,10 +144,43 @@ def test_batches_and_chunks_score_as_one(monkeypatch, chunk):
     assert torch.equal(kept, probabilities) and torch.equal(kept_gold, gold)
 
 
+@pytest.mark.parametrize("empty_f1", [0.0, 1.0])
+def test_labels_without_a_column_are_missed(empty_f1):
+    """As sklearn scores a table that has columns for them, where nothing is ever predicted."""
+    probabilities, gold = rows_of(7)
+    names = ["x", "y", "z"]
+    extra = torch.rand(60, 3, generator=torch.Generator().manual_seed(8)) < 0.1
+    extra[0], extra[1:3] = torch.tensor([True, False, True]), False
+    missed = [[name for name, flag in zip(names, row) if flag] for row in extra.tolist()]
+    thresholds = {"low": 0.1875}
+    metric = MultilabelScore(empty_f1)
+    for start in range(0, 60, 13):
+        metric(probabilities[start : start + 13], gold[start : start + 13], missed[start : start + 13])
+    running = metric.get_metric()
+    found = metric.get_metric(reset=True, thresholds=thresholds)
+    wide, wide_gold = torch.cat([probabilities, torch.full((60, 3), -1.0)], dim=1), torch.cat([gold, extra], dim=1)
+    expected = reference(wide, wide_gold, empty_f1, thresholds)
+    # sklearn has no label that is nowhere in a ranking: there its precision would be above 0.
+    with_gold = wide_gold.any(dim=1)
+    precisions = [
+        average_precision_score(row_gold, row) * row_gold.sum() / (row_gold.sum() + lost) if row_gold.any() else 0.0
+        for row, row_gold, lost in zip(
+            probabilities[with_gold].numpy(), gold[with_gold].numpy(), extra[with_gold].sum(dim=1).numpy()
+        )
+    ]
+    expected["mean_average_precision"] = 100 * sum(precisions) / len(precisions)
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert running == {name: pytest.approx(expected[name]) for name in ("f1", "micro_f1")}
+    assert found["micro_f1"] < score(probabilities, gold)["micro_f1"]
+    # And the next pass begins without them.
+    metric(probabilities, gold)
+    assert metric.get_metric(reset=True) == pytest.approx(score(probabilities, gold, empty_f1=empty_f1))
+
+
 def test_passes():
     metric = MultilabelScore()
     thresholds = {"tuned": 0.25}
-    names = ("f1", "micro_f1", "macro_f1")
+    names = ("f1", "micro_f1", "macro_f1", "macro_f1_all")
     nothing = {name: 0.0 for name in [*names, *[f"{n}_tuned" for n in names], "mean_average_precision"]}
     assert metric.get_metric() == {"f1": 0.0, "micro_f1": 0.0}
     assert metric.get_metric(reset=True, thresholds=thresholds) == nothing
@@ -211,7 +246,7 @@ def test_a_function_tunes_on_the_pass_that_it_scores():
 
     def tune(*rows):
         seen.append(rows)
-        return {"tuned": best_threshold(*rows)}
+        return {"tuned": best_threshold(*rows[:2])}
 
     metric = MultilabelScore()
     assert "f1_tuned" not in metric.get_metric(reset=True, thresholds=tune) and not seen
@@ -221,6 +256,7 @@ def test_a_function_tunes_on_the_pass_that_it_scores():
     found = metric.get_metric(reset=True, thresholds=tune)
     assert found == pytest.approx(score(probabilities, gold, {"tuned": best_threshold(probabilities, gold)}))
     assert torch.equal(seen[0][0], probabilities) and torch.equal(seen[0][1], gold)
+    assert torch.equal(seen[0][2], torch.zeros(len(gold), dtype=torch.long))
 
 
 def test_refuses_sizes_that_do_not_agree():

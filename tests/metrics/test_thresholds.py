@@ -172,3 +172,21 @@ def test_leaves_the_arguments_alone():
 def test_refuses_what_it_cannot_tune_on(function, probabilities, gold, message):
     with pytest.raises(ValueError, match=message):
         function(probabilities, gold)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gold_that_cannot_be_predicted_is_part_of_what_is_maximised(seed):
+    generator = torch.Generator().manual_seed(seed)
+    probabilities = torch.rand(6, 4, generator=generator)
+    gold = torch.rand(6, 4, generator=generator) < 0.4
+    missed = torch.randint(0, 6, (6,), generator=generator)
+
+    def scores(threshold):
+        predicted = probabilities >= threshold
+        correct, total = (predicted & gold).sum(dim=1), predicted.sum(dim=1) + gold.sum(dim=1) + missed
+        example = torch.where(total > 0, 2 * correct.double() / total.clamp(min=1), 1.0).mean()
+        return example.item(), (2 * correct.sum() / total.sum()).item()
+
+    every = [scores(t) for t in torch.linspace(0.0005, 0.9995, 2000)]
+    assert scores(best_threshold(probabilities, gold, missed=missed))[0] >= max(one for one, _ in every) - 1e-9
+    assert scores(best_micro_threshold(probabilities, gold, missed=missed))[1] >= max(one for _, one in every) - 1e-6

@@ -1,7 +1,9 @@
 import math
+import re
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from seal.models.batch_checks import NonFiniteOutput
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, seal_model, srl_batch, srl_model
@@ -189,3 +191,43 @@ def test_training_fits_the_data():
     model.eval()(**batch)
     metrics = model.get_metrics(reset=True)
     assert metrics["f1"] == pytest.approx(100) and metrics["predicate_f1"] == pytest.approx(100)
+
+
+def test_roles_that_training_never_had_are_missed(caplog):
+    """As srl-eval.pl, which compares arguments and knows no vocabulary."""
+    model = srl_model(seed=3, by_role=True).eval()
+    batch = srl_batch(FRAMES)
+    known = model(**batch)["loss"]
+    model.get_metrics(reset=True)
+    gold = [list(item["tags"]) for item in batch["metadata"]]
+    # "it boiled the old cook": its ARG1 becomes a role that the vocabulary lacks, and of unknown tags the field makes 0.
+    gold[2][2:5] = ["B-ARG7", "I-ARG7", "I-ARG7"]
+    batch["metadata"][2].update(tags=gold[2], source="test.conll:9")
+    batch["tags"][2, 2:5] = 0
+    output = model.make_output_human_readable(model(**batch))
+    correct = predicted = wanted = 0
+    for tags, gold_tags in zip(output["tags"], gold):
+        found, right = (
+            {span for span in arguments(words) if span[0] != "V"} for words in (tags[: len(gold_tags)], gold_tags)
+        )
+        correct, predicted, wanted = correct + len(found & right), predicted + len(found), wanted + len(right)
+    metrics = model.get_metrics(reset=True)
+    assert metrics["recall"] == pytest.approx(100 * correct / wanted) and wanted == 5
+    assert metrics["precision"] == pytest.approx(100 * correct / predicted)
+    assert metrics["f1-ARG7"] == 0.0
+    assert "3 of 13 gold tags, in 1 instances" in caplog.text and "test.conll:9: 'B-ARG7'" in caplog.text
+    # The row has no loss.
+    assert output["loss"].item() == pytest.approx(model(**srl_batch(FRAMES[:2]))["loss"].item())
+    assert output["loss"].item() != pytest.approx(known.item())
+    with pytest.raises(ConfigurationError, match="test.conll:9: the label 'B-ARG7' is not in the model's vocabulary"):
+        model.train()(**batch)
+    with pytest.raises(ConfigurationError, match="test.conll:9"):
+        model.task_state(**batch)
+
+
+def arguments(tags):
+    """The spans of BIO tags, by a regular expression."""
+    text = " ".join(tags) + " "
+    for match in re.finditer(r"(?<!\S)B-(\S+) (?:I-\1 )*", text):
+        first = text[: match.start()].count(" ")
+        yield match[1], first, first + match[0].count(" ") - 1

@@ -190,3 +190,25 @@ def test_mistakes_in_the_config():
     with pytest.raises(ConfigurationError, match="model.output_space.type"):
         params = {"type": "seal_tagging", "output_space": {"type": "label_set", "namespace": "tags"}}
         Model.from_params(Params({**params, "task_net": {"encoder": copy.deepcopy(ENCODER)}}), vocab=VOCAB)
+
+
+@pytest.mark.parametrize("output_space", ["tag_sequence", "crf_tag_sequence"])
+def test_tags_that_training_never_had_are_missed(output_space, caplog):
+    model, batch = model_of(output_space=output_space).eval(), batch_of()
+    output = model.make_output_human_readable(model(**batch))
+    before = model.get_metrics(reset=True)
+    batch["metadata"][1].update(tags=["S-PLANT", "O", "S-LOC"], source="test.txt:1", lines=[1, 2, 3])
+    batch["tags"][1, 0] = 0
+    loss = model(**batch)["loss"].item()
+    metrics = model.get_metrics(reset=True)
+    right = output["tags"][1][0] == "S-ITM"
+    assert metrics["accuracy"] == pytest.approx(before["accuracy"] - 100 * right / 12)
+    found = model.make_output_human_readable(dict(model(**batch)))["spans"]
+    gold = [{("SEL", 0, 0), ("ITM", 2, 3), ("LOC", 5, 5)}, {("PLANT", 0, 0), ("LOC", 2, 2)}, {("LOC", 0, 1)}]
+    correct = sum(len(set(ours) & theirs) for ours, theirs in zip(found, gold))
+    assert metrics["recall"] == pytest.approx(100 * correct / 6)
+    model.get_metrics(reset=True)
+    assert "1 of 12 gold tags" in caplog.text and "test.txt:1: 'S-PLANT'" in caplog.text
+    assert loss == pytest.approx(model(**batch_of([0, 2]))["loss"].item())
+    with pytest.raises(ConfigurationError, match="test.txt:1: the label 'S-PLANT' is not in"):
+        model.train().task_state(**batch)

@@ -84,3 +84,23 @@ def test_the_output_is_a_set_of_labels():
     with pytest.raises(ConfigurationError, match="model.output_space.type"):
         tags = {"type": "tag_sequence", "namespace": "labels", "encoding": None}
         model(vocab, task_net={"encoder": ENCODER}, output_space=tags)
+
+
+def test_labels_that_training_never_had_are_missed(caplog):
+    vocab, data = batch()
+    net = model(vocab, task_net={"encoder": ENCODER}).eval()
+    torch.nn.init.ones_(net.task_net._head.bias)
+    output = net(**data)
+    before = net.get_metrics(reset=True)
+    data["metadata"][0].update(labels=["toy", "red"], source="test.jsonl:1")
+    data["metadata"][2].update(labels=["water", "red"])
+    loss = net(**data)["loss"]
+    metrics = net.get_metrics(reset=True)
+    predicted = output["predicted"]
+    correct, total = (predicted & data["labels"].bool()).sum().item(), predicted.sum().item() + 5
+    assert before["micro_f1"] == pytest.approx(200 * correct / total) and correct
+    assert metrics["micro_f1"] == pytest.approx(200 * correct / (total + 2))
+    assert "2 of 7 gold labels, in 2 instances" in caplog.text and "test.jsonl:1: 'red'" in caplog.text
+    assert torch.equal(loss, output["loss"])
+    with pytest.raises(ConfigurationError, match="test.jsonl:1: the label 'red' is not in"):
+        net.train().task_state(**data)

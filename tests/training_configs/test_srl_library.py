@@ -39,5 +39,10 @@ def test_a_tag_of_dev_alone_is_scored_where_the_data_name_it(tmp_path):
 
 
 def test_a_tag_of_dev_alone_that_nobody_names(tmp_path):
+    model = train(tmp_path, "")
+    assert "I-ARG0" not in model.vocab.get_token_to_index_vocabulary("srl_tags")
+    log = (tmp_path / "run" / "out.log").read_text()
+    assert "dev.jsonl:1: 'I-ARG0'" in log and "count as missed" in log
+    # Nothing is learned from it.
     with pytest.raises(ConfigurationError, match=r"dev.jsonl:1.*'I-ARG0' is not in the model's vocabulary"):
-        train(tmp_path, "")
+        model.train().task_state(tokens={}, predicate=None, metadata=[{"tags": ["I-ARG0"], "source": "dev.jsonl:1"}])

@@ -1,0 +1,102 @@
+"""
+Gold that a model has no output for.
+"""
+
+import logging
+from collections import Counter
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+
+class UnknownGold:
+    """
+    Labels, tags or roles of gold that a model's vocabulary lacks, since its training data had none. No output can be
+    right there. Evaluation counts them as missed, as the programs of the shared tasks do, and a warning tells their
+    number; nothing can be learned from them.
+
+    # Parameters
+
+    known : `Iterable[str]`
+        The names in the vocabulary.
+    namespace : `str`
+        The vocabulary's namespace, for messages.
+    key : `str`
+        The key of gold in an instance's metadata: a list of names, or `None` for an instance without gold. The key
+        `source` there is `file:line` of the instance or, with `lines`, of its first name; `lines` has the line of each.
+    """
+
+    def __init__(self, known: Iterable[str], namespace: str, key: str) -> None:
+        self._known, self._namespace, self._key = frozenset(known), namespace, key
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets what `note` has counted."""
+        self._counts: Counter = Counter()
+        self._instances = self._names = 0
+        self._first: Optional[str] = None
+
+    def refuse(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> None:
+        """
+        For what learns from gold, or looks into it.
+
+        # Raises
+
+        `ConfigurationError` at the first name of a batch that is unknown.
+        """
+        for item in metadata or ():
+            for place, name in self._unknown(item):
+                raise ConfigurationError(
+                    f"{_where(item, place)}the label '{name}' is not in the model's vocabulary ('{self._namespace}'), "
+                    "which comes from its training data: correct the label, or train with data that has it (the "
+                    "config's datasets_for_vocab_creation says which files count, vocabulary.tokens_to_add adds labels)."
+                )
+
+    def note(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> List[List[str]]:
+        """
+        For evaluation: counts the unknown names of a batch.
+
+        # Returns
+
+        `List[List[str]]`
+            Those of each instance.
+        """
+        unknown = []
+        for item in metadata or ():
+            found = list(self._unknown(item))
+            self._names += len(item.get(self._key) or ())
+            self._instances += bool(found)
+            self._counts.update(name for _, name in found)
+            if found and self._first is None:
+                place, name = found[0]
+                self._first = f"{_where(item, place)}'{name}'"
+            unknown.append([name for _, name in found])
+        return unknown
+
+    def warn(self) -> None:
+        """Logs what was counted since the last call, if anything, and forgets it."""
+        if self._counts:
+            logger.warning(
+                "%d of %d gold %s, in %d instances, are not in the model's vocabulary ('%s'), since its training data "
+                "lacked them, and count as missed; %d different ones, the first at %s",
+                self._counts.total(), self._names, self._key, self._instances, self._namespace, len(self._counts),
+                self._first,
+            )
+        self.reset()
+
+    def _unknown(self, item: Dict[str, Any]) -> Iterable[Tuple[int, str]]:
+        """The place and the name of each unknown name of an instance."""
+        names = item.get(self._key) or ()
+        if self._known.issuperset(names):
+            return ()
+        return ((place, name) for place, name in enumerate(names) if name not in self._known)
+
+
+def _where(item: Dict[str, Any], place: int) -> str:
+    """`file:line: ` of the name at a place; empty if that is not known."""
+    source, lines = item.get("source"), item.get("lines")
+    if source and lines:
+        source = f"{source.rpartition(':')[0]}:{lines[place]}"
+    return f"{source}: " if source else ""
