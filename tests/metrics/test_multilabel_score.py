@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, f1_score
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 
 from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold, example_f1
 from seal.metrics import multilabel_score
@@ -42,6 +42,7 @@ def reference(probabilities, gold, empty_f1=1.0, thresholds=()):
         scores[f"micro_f1{suffix}"] = f1_score(gold, predicted, average="micro", zero_division=0.0)
         scores[f"macro_f1{suffix}"] = f1_score(gold, predicted, average="macro", zero_division=numpy.nan)
         scores[f"macro_f1_all{suffix}"] = f1_score(gold, predicted, average="macro", zero_division=0.0)
+        scores[f"subset_accuracy{suffix}"] = accuracy_score(gold, predicted)
     labelled = gold.any(dim=1)
     scores["mean_average_precision"] = average_precision_score(
         gold[labelled].numpy(), probabilities[labelled].float().numpy(), average="samples"
@@ -70,7 +71,7 @@ def test_agrees_with_sklearn(dtype, empty_f1):
     thresholds = {"low": 0.1875, "labels": torch.linspace(0.1, 0.9, 9)}
     found = score(probabilities, gold, thresholds, empty_f1=empty_f1)
     assert found == pytest.approx(reference(probabilities, gold, empty_f1, thresholds), abs=1e-9)
-    assert len(found) == 13 and len({round(value, 6) for value in found.values()}) >= 11
+    assert len(found) == 16 and len({round(value, 6) for value in found.values()}) >= 11
     assert found["macro_f1_all"] < found["macro_f1"]
 
 
@@ -112,6 +113,7 @@ def test_rows_without_any_label():
     probabilities, gold = torch.full((2, 3), 0.25), torch.zeros(2, 3)
     found = score(probabilities, gold, {"low": 0.125}, empty_f1=0.75)
     assert found.pop("f1") == 75.0
+    assert found.pop("subset_accuracy") == 100.0
     assert set(found.values()) == {0.0}
 
 
@@ -180,7 +182,7 @@ def test_labels_without_a_column_are_missed(empty_f1):
 def test_passes():
     metric = MultilabelScore()
     thresholds = {"tuned": 0.25}
-    names = ("f1", "micro_f1", "macro_f1", "macro_f1_all")
+    names = ("f1", "micro_f1", "macro_f1", "macro_f1_all", "subset_accuracy")
     nothing = {name: 0.0 for name in [*names, *[f"{n}_tuned" for n in names], "mean_average_precision"]}
     assert metric.get_metric() == {"f1": 0.0, "micro_f1": 0.0}
     assert metric.get_metric(reset=True, thresholds=thresholds) == nothing

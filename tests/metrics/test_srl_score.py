@@ -117,7 +117,7 @@ def test_counts_by_hand():
     assert scores["f1"] == pytest.approx(40.0)
     assert scores["f1-ARG0"] == 100.0 and scores["f1-ARG1"] == 0.0 and scores["f1-ARGM-TMP"] == 0.0
     assert "f1-V" not in scores
-    assert set(score(predicted, gold)) == {"precision", "recall", "f1", "ucr", "duplicates"}
+    assert set(score(predicted, gold)) == {"precision", "recall", "f1", "ucr", "duplicates", "exact_match"}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_entries_without_a_predicate_are_not_counted():
 def test_reset():
     metric = SrlScore(by_role=True)
     nothing = metric.get_metric()
-    assert nothing == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "ucr": 0.0, "duplicates": 0.0}
+    assert nothing == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "ucr": 0.0, "duplicates": 0.0, "exact_match": 0.0}
     metric([["B-ARG0", "B-ARG0"]], [["B-ARG0", "O"]])
     once = metric.get_metric()
     assert once["f1"] > 0 and metric.get_metric(reset=True) == once
@@ -243,3 +243,21 @@ def test_two_processes_score_as_one(tmp_path):
     for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
         assert running == alone[rank] != expected and found == expected
         assert after_reset["f1"] == 0.0 and after_reset["duplicates"] == 0.0
+
+
+def test_exact_match_counts_frames_all_of_whose_arguments_are_right():
+    gold = ["B-ARG0", "B-V", "B-ARG1", "I-ARG1"]
+    frames = {
+        "right": (gold, True),
+        "its predicate's tag does not count": (["B-ARG0", "O", "B-ARG1", "I-ARG1"], True),
+        "one missing": (["O", "B-V", "B-ARG1", "I-ARG1"], False),
+        "another border": (["B-ARG0", "B-V", "B-ARG1", "O"], False),
+        "another role": (["B-ARG0", "B-V", "B-ARG2", "I-ARG2"], False),
+    }
+    metric = SrlScore()
+    for predicted, exact in frames.values():
+        metric([predicted], [gold])
+        alone = SrlScore()
+        alone([predicted], [gold])
+        assert alone.get_metric()["exact_match"] == 100 * exact
+    assert metric.get_metric()["exact_match"] == 40

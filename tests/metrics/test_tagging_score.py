@@ -119,15 +119,18 @@ def test_by_hand():
     metric([["B-A", "I-A", "O", "B-B"], ["S-C"]], [["B-A", "I-A", "B-B", "I-B"], ["O"]])
     scores = metric.get_metric(reset=True)
     assert scores == pytest.approx(
-        {"accuracy": 40, "precision": 100 / 3, "recall": 50, "f1": 40, "f1-A": 100, "f1-B": 0, "f1-C": 0}
+        {
+            **{"accuracy": 40, "exact_match": 0, "precision": 100 / 3, "recall": 50, "f1": 40},
+            **{"f1-A": 100, "f1-B": 0, "f1-C": 0},
+        }
     )
     assert metric.get_metric()["f1"] == 0
 
 
-def test_parts_of_speech_have_an_accuracy_alone():
+def test_parts_of_speech_have_accuracies_alone():
     metric = TaggingScore(spans=False)
-    metric([["N", "V", "~"]], [["N", "N", "~"]])
-    assert metric.get_metric() == {"accuracy": pytest.approx(200 / 3)}
+    metric([["N", "V", "~"], ["V"]], [["N", "N", "~"], ["V"]])
+    assert metric.get_metric() == {"accuracy": 75, "exact_match": 50}
 
 
 @pytest.mark.parametrize("arguments", [([["O"]], []), ([["O", "O"]], [["O"]])])

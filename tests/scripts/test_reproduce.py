@@ -218,7 +218,7 @@ def test_results_of_a_suite(whole):
     table = pandas.read_csv(whole / "results.csv")
     assert list(table.columns) == results.COLUMNS
     assert set(table["method"]) == {"cross_entropy", "crf"}
-    metrics = {"f1", "precision", "recall", "ucr", "duplicates", "predicate_f1"}
+    metrics = {"f1", "precision", "recall", "ucr", "exact_match", "duplicates", "predicate_f1"}
     for split in ("dev", "test"):
         assert set(table.loc[table["split"] == split, "metric"]) == metrics
     train = table[table["split"] == "train"]
