@@ -6,25 +6,30 @@ Importing `seal` patches AllenNLP for current libraries (`seal.compat`), reports
 functions of PyTorch run at their full speed (`seal.fast_log1p`) and imports every module of the package, so that
 configs can name everything that is registered here. All this happens here because a plugins file imports `seal` and
 none of its submodules; new modules are found automatically.
+
+Where AllenNLP is not installed, nothing of this happens: `seal.structure` needs PyTorch and NumPy alone.
 """
 
 import importlib
+import importlib.util
 import pkgutil
 
-from seal import compat
 from seal.version import VERSION as __version__
 
 __all__ = ["__version__"]
 
-# Before anything else imports AllenNLP.
-compat.apply()
+if importlib.util.find_spec("allennlp") is not None:
+    from seal import compat
 
-from seal import command_line, config_keys, fast_log1p, unusable_files, user_errors, whole_configs  # noqa: E402
+    # Before anything else imports AllenNLP.
+    compat.apply()
 
-for _patching in (config_keys, whole_configs, unusable_files, command_line):
-    compat.apply(_patching.PATCHES)
-user_errors.install()
-fast_log1p.load_special_values()
+    from seal import command_line, config_keys, fast_log1p, unusable_files, user_errors, whole_configs
 
-for _module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):
-    importlib.import_module(_module.name)
+    for _patching in (config_keys, whole_configs, unusable_files, command_line):
+        compat.apply(_patching.PATCHES)
+    user_errors.install()
+    fast_log1p.load_special_values()
+
+    for _module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):
+        importlib.import_module(_module.name)

@@ -20,8 +20,8 @@ Tuner = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Thresholds]
 
 class Counts(NamedTuple):
     """
-    The sum of the rows' example F1, the number of rows with exactly their gold labels and, `(labels,)` each, how many rows have a label both in the prediction and in
-    gold, in the prediction, and in gold.
+    The sum of the rows' example F1, the number of rows with exactly their gold labels and, `(labels,)` each, how many
+    rows have a label both in the prediction and in gold, in the prediction, and in gold.
     """
 
     example_f1: float
@@ -219,8 +219,8 @@ def average_precision(
 ) -> torch.Tensor:
     """
     The average precision, 0 to 1, of each row that has a label: `(rows with a label,)`. `probabilities`,
-    floating, and `gold`, boolean, are `(rows, labels)`, on the CPU; `missed`, `(rows,)`, is the number of further labels
-    that each row has in gold and that are nowhere among the ranks.
+    floating, and `gold`, boolean, are `(rows, labels)`, on the CPU; `missed`, `(rows,)`, is the number of further
+    labels that each row has in gold and that are nowhere among the ranks.
 
     `sklearn.metrics.average_precision_score(average="samples")` is its mean, but loops over rows in Python: on one
     core it takes about 250 times as long for 159 labels, and 50 times as long for 983.

@@ -153,7 +153,8 @@ class SrlScore(Metric):
 
             A ratio with nothing in its denominator is 0.
         """
-        mine = (self._frames, self._violations, self._duplicates, self._exact), (self._correct, self._predicted, self._gold)
+        counts = self._frames, self._violations, self._duplicates, self._exact
+        mine = counts, (self._correct, self._predicted, self._gold)
         workers = gathered(mine) if reset else [mine]
         totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
         by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))

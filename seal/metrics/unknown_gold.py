@@ -51,7 +51,8 @@ class UnknownGold:
                 raise ConfigurationError(
                     f"{_where(item, place)}the label '{name}' is not in the model's vocabulary ('{self._namespace}'), "
                     "which comes from its training data: correct the label, or train with data that has it (the "
-                    "config's datasets_for_vocab_creation says which files count, vocabulary.tokens_to_add adds labels)."
+                    "config's datasets_for_vocab_creation says which files count, vocabulary.tokens_to_add adds "
+                    "labels)."
                 )
 
     def note(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> List[List[str]]:

@@ -153,6 +153,6 @@ def check_structure(model, structure) -> None:
         )
     if model.inference is not None:
         raise ConfigurationError(
-            "model.structure: it chooses among the task-net's outputs, and 'inference' predicts without these; leave one "
-            "of the two out."
+            "model.structure: it chooses among the task-net's outputs, and 'inference' predicts without these; leave "
+            "one of the two out."
         )

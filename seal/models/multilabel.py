@@ -225,11 +225,12 @@ class MultilabelModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
-        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` at 0.5; `mean_average_precision`; and the same F1
-        scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on. With a structure that has been learned
-        also `f1_structured`, `micro_f1_structured` and `subset_accuracy_structured`, each by the decision that was chosen
-        for it, and `f1_own` and so on, by the threshold on the task-net's probabilities that is best for it on validation
-        data. Also the means of the training losses.
+        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` at 0.5;
+        `mean_average_precision`; and the same F1 scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so
+        on. With a structure that has been learned also `f1_structured`, `micro_f1_structured` and
+        `subset_accuracy_structured`, each by the decision that was chosen for it, and `f1_own` and so on, by the
+        threshold on the task-net's probabilities that is best for it on validation data. Also the means of the training
+        losses.
 
         While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
         have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.

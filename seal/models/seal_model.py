@@ -147,8 +147,8 @@ class SealModel(Model):
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         """
-        What the structure is learned from: the task-net's scores of a batch and its gold, as tensors on the CPU and plain
-        values. The model is in evaluation mode.
+        What the structure is learned from: the task-net's scores of a batch and its gold, as tensors on the CPU and
+        plain values. The model is in evaluation mode.
         """
         raise NotImplementedError
 

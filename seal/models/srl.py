@@ -138,7 +138,8 @@ class SrlModel(SealModel):
         # Returns
 
         tags : `torch.LongTensor`, `(rows, words)`
-            The most probable legal tags, or those that the structure chose; without meaning in a row without a predicate.
+            The most probable legal tags, or those that the structure chose; without meaning in a row without a
+            predicate.
         log_prob : `torch.FloatTensor`, `(rows,)`
             The log-probability of those tags, in nats.
         predicate_prob : `torch.FloatTensor`, `(rows, words)`
@@ -224,9 +225,9 @@ class SrlModel(SealModel):
         """
         `f1`, `precision`, `recall` (percent, as srl-eval.pl), `ucr` (percent of predicates with a core role more than
         once), `duplicates` (the core roles that a predicate has more than once, summed over predicates), `exact_match`
-        (percent of predicates all of whose arguments are right), `predicate_f1` (percent), with a structure that has been
-        learned `f1_own`, `ucr_own` and `exact_match_own`, the same of the task-net's own output, with `by_role` an `f1-<role>` of each role (percent), and the means of the training
-        losses.
+        (percent of predicates all of whose arguments are right), `predicate_f1` (percent), with a structure that has
+        been learned `f1_own`, `ucr_own` and `exact_match_own`, the same of the task-net's own output, with `by_role` an
+        `f1-<role>` of each role (percent), and the means of the training losses.
         """
         metrics = super().get_metrics(reset)
         if not self.training:

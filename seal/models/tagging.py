@@ -195,9 +195,10 @@ class TaggingModel(SealModel):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         In percent: `accuracy` of tokens and `exact_match` of sentences; with a structure that has been learned
-        `accuracy_own` and so on, the same of the task-net's own output; where tags encode entities, their `precision`, `recall` and `f1`, and with
-        `by_label` an `f1-<label>` of each label. Also the means of the training losses. Metrics of a cost-augmented
-        network begin with `cost_augmented_`; as it may see gold, they say something about training only.
+        `accuracy_own` and so on, the same of the task-net's own output; where tags encode entities, their `precision`,
+        `recall` and `f1`, and with `by_label` an `f1-<label>` of each label. Also the means of the training losses.
+        Metrics of a cost-augmented network begin with `cost_augmented_`; as it may see gold, they say something about
+        training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:

@@ -21,8 +21,8 @@ class Competing(Protocol):
 
 class CandidateEnergy(nn.Module, Registrable):
     """
-    A term of the energy of whole, discrete outputs: low is good. It has few parameters, all 0 at first, where the energy
-    is 0 everywhere.
+    A term of the energy of whole, discrete outputs: low is good. It has few parameters, all 0 at first, where the
+    energy is 0 everywhere.
     """
 
     def prepare(self, gold: "Competing") -> None:

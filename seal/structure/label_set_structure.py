@@ -24,8 +24,8 @@ class LabelSetStructure(Structure):
     """
     Chooses among the label sets that the training data have, on top of any scores of labels.
 
-    For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out data
-    between
+    For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out
+    data between
 
     - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score;
     - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
@@ -97,15 +97,18 @@ class LabelSetStructure(Structure):
             raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
         gold = gold.bool()
         if valid_logits is None:
-            parts = torch.arange(len(gold)) % max(folds, 2)
+            parts = torch.arange(len(gold)) % max(min(folds, len(gold)), 2)
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
             reached = torch.zeros(len(gold), dtype=torch.bool)
+            losses = [0.0] * len(self.penalties)
             for part in parts.unique():
                 held = parts == part
-                self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)
+                found = self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)["penalties"]
+                losses = [loss + penalty["validation_loss"] for loss, penalty in zip(losses, found)]
                 q[held] = self._outputs(logits[held])
                 reached[held] = index_of(self.sets, gold[held]) >= 0
-            report = self._learn(logits, gold, logits, gold)
+            penalty = self.penalties[losses.index(min(losses))]
+            report = self._learn(logits, gold, logits, gold, penalties=[penalty])
             valid_logits, valid_gold = logits, gold
         else:
             valid_gold = valid_gold.bool()
@@ -120,7 +123,7 @@ class LabelSetStructure(Structure):
         report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
         return report
 
-    def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False) -> dict:
+    def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
         self.sets, self.counts = known_sets(gold, self.most_sets)
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(logits) > most:
@@ -130,7 +133,8 @@ class LabelSetStructure(Structure):
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_logits is logits
         validation = training if same else self._parts(valid_logits, valid_gold, own=False)
-        return self.learn(training, training[0], validation, say=(lambda text: None) if quiet else logger.info)
+        say = (lambda text: None) if quiet else logger.info
+        return self.learn(training, training[0], validation, say, penalties)
 
     def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
         index = index_of(self.sets, gold)

@@ -42,7 +42,7 @@ class CompetingLabelSets:
             self.log_prob[rows, self._dropped[rows]] = -torch.inf
 
     def product(self, weights: torch.Tensor) -> torch.Tensor:
-        """`sum_l w_l y_l` of each candidate: `(labels,)` to `(candidates,)`, `(batch, labels)` to `(batch, candidates)`."""
+        """`sum_l w_l y_l`: `(labels,)` to `(candidates,)`, `(batch, labels)` to `(batch, candidates)`."""
         return weights @ self.sets.T
 
     def sizes(self) -> torch.Tensor:

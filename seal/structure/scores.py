@@ -8,8 +8,8 @@ import torch
 @dataclass
 class Ratio:
     """
-    A score `sum_i n_i / sum_i d_i` of some predictions, 0 to 1: micro F1 has `n = 2 correct` and `d = predicted + gold`;
-    a mean over instances has `d = 1`.
+    A score `sum_i n_i / sum_i d_i` of some predictions, 0 to 1: micro F1 has `n = 2 correct` and `d = predicted +
+    gold`; a mean over instances has `d = 1`.
 
     # Parameters
 

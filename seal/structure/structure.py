@@ -56,16 +56,17 @@ class Structure(nn.Module, Registrable):
         gold: Competing,
         validation: Sequence[Competing],
         say: Callable[[str], None] = logger.info,
+        penalties: Sequence[float] | None = None,
     ) -> dict:
         """
-        Learns the joint score on `training` with each penalty, and keeps the one of the best likelihood on `validation`.
-        `gold` has the training data's gold outputs as its only candidates.
+        Learns the joint score on `training` with each penalty (of `penalties`, where these are given), and keeps the
+        one of the best likelihood on `validation`. `gold` has the training data's gold outputs as its only candidates.
         """
         self.joint.requires_grad_(True)
         best, found = None, []
         for energy in self.joint.energies:
             energy.prepare(gold)
-        for l2 in self.penalties:
+        for l2 in self.penalties if penalties is None else penalties:
             trained = self.joint.fit(training, l2)
             heldout = mean_loss(self.joint, validation)
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": float(self.joint.scale)})

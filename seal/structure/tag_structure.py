@@ -46,7 +46,7 @@ class TagPaths:
         return CompetingTags(tags, self.log_prob, self.mask, scheme, gold, self.keys, own)
 
     def record(self, gold: torch.Tensor) -> dict:
-        """These paths with their gold as tensors on the CPU, small ones, and plain values: the arguments of `TagPaths`."""
+        """These paths with their gold as small tensors on the CPU and plain values: the arguments of `TagPaths`."""
         return {
             "tags": self.tags.to("cpu", torch.int16),
             "log_prob": self.log_prob.float().cpu(),
@@ -68,8 +68,8 @@ class TagStructure(Structure):
     Chooses among the k best tag sequences of a chain: frames of roles, entities, parts of speech.
 
     For each of the scores `f1` (of spans; `accuracy` of tokens where tags encode no spans) and `exact_match` the gate
-    chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and the one
-    of the best `expected_score`.
+    chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and the
+    one of the best `expected_score`.
 
     # Parameters
 

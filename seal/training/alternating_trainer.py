@@ -30,6 +30,7 @@ from seal.training.trainer_checks import (
     check_device,
     check_for_scores,
     check_max_tokens,
+    check_mixed_precision,
     check_no_grad,
     check_reused_features,
     check_validation_metric,
@@ -369,6 +370,8 @@ class AlternatingTrainer(PhasedTrainer):
             )
         check_device(cuda_device)
         cpu_autocast = use_amp and trains_on_cpu(cuda_device)
+        if cpu_autocast:
+            check_mixed_precision(model)
         check_range("trainer.grad_clipping", grad_clipping, above=0)
         check_no_grad(model, no_grad)
         check_max_tokens(model, data_loader, "dataset_reader")

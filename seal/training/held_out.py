@@ -33,10 +33,10 @@ class HeldOut:
     """
     Held-out scores of the training data: each instance is scored by a net that has not seen it.
 
-    The data are parted into folds. For each fold a copy of the model, from the same start, is trained on the others by a
-    trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder, `folds/<fold>`, so
-    that a killed run goes on where it was: finished folds are not trained again, and the one in progress recovers from
-    its checkpoint.
+    The data are parted into folds. For each fold a copy of the model, from the same start, is trained on the others by
+    a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder, `folds/<fold>`,
+    so that a killed run goes on where it was: finished folds are not trained again, and the one in progress recovers
+    from its checkpoint.
 
     # Parameters
 
@@ -61,8 +61,8 @@ class HeldOut:
         """Trains and scores what no earlier run has. The random state outside is as before."""
         if self.folds == 0:
             logger.warning(
-                "trainer.folds is 0: the structure is learned on scores of data that the task-net has seen, of which it is "
-                "too sure; 3 folds cost about two more trainings and choose better."
+                "trainer.folds is 0: the structure is learned on scores of data that the task-net has seen, of which "
+                "it is too sure; 3 folds cost about two more trainings and choose better."
             )
             return
         before, seed = random_state(), torch.initial_seed()
@@ -130,9 +130,9 @@ def check_folds(
 
 def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[str, Any]:
     """
-    Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why is
-    written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their names
-    in `metrics.json`.
+    Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why
+    is written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their
+    names in `metrics.json`.
     """
     model, folder = trainer.model, trainer._serialization_dir
     report = model.fit_structure(held_out.records(model), score(model, trainer._validation_data_loader))
@@ -172,7 +172,8 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> List[List[int]]:
         groups.setdefault(key, []).append(place)
     if len(groups) < folds:
         raise ConfigurationError(
-            f"trainer.folds: {len(groups)} different instances cannot make {folds} folds; set it to 0, or give more data."
+            f"trainer.folds: {len(groups)} different instances cannot make {folds} folds; set it to 0, or give more "
+            "data."
         )
     order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed)).tolist()
     keys = list(groups)
@@ -185,8 +186,8 @@ def _keys(data_loader: DataLoader) -> List[Any]:
     instances = getattr(data_loader, "_instances", None)
     if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
         raise ConfigurationError(
-            "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
-            "the folds to 0."
+            "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or "
+            "set the folds to 0."
         )
     keys: List[Any] = []
     for place, instance in enumerate(instances):

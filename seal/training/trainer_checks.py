@@ -37,6 +37,25 @@ def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
     return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
 
 
+def check_mixed_precision(model: torch.nn.Module) -> None:
+    """`ConfigurationError` if the model has an LSTM and this processor none in bfloat16, which oneDNN may lack."""
+    if any(isinstance(module, torch.nn.LSTM) for module in model.modules()) and not has_bfloat16_lstms():
+        raise ConfigurationError(
+            "trainer.use_amp: this processor has no LSTM in bfloat16 (PyTorch needs avx512 for one); leave use_amp out, "
+            "train on a GPU, or take an encoder without an LSTM."
+        )
+
+
+def has_bfloat16_lstms() -> bool:
+    """Whether PyTorch can run an LSTM in mixed precision on this processor."""
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
+    except RuntimeError:
+        return False
+    return True
+
+
 def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> None:
     metrics = [metric] if isinstance(metric, str) else metric
     for name in metrics:

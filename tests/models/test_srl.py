@@ -200,7 +200,8 @@ def test_roles_that_training_never_had_are_missed(caplog):
     known = model(**batch)["loss"]
     model.get_metrics(reset=True)
     gold = [list(item["tags"]) for item in batch["metadata"]]
-    # "it boiled the old cook": its ARG1 becomes a role that the vocabulary lacks, and of unknown tags the field makes 0.
+    # "it boiled the old cook": its ARG1 becomes a role that the vocabulary lacks, and of unknown tags the field makes
+    # 0.
     gold[2][2:5] = ["B-ARG7", "I-ARG7", "I-ARG7"]
     batch["metadata"][2].update(tags=gold[2], source="test.conll:9")
     batch["tags"][2, 2:5] = 0

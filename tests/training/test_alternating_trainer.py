@@ -12,7 +12,8 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from seal import user_errors
-from seal.training import AlternatingTrainer
+from seal.training import AlternatingTrainer, trainer_checks
+from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
@@ -669,6 +670,7 @@ class Products(TorchDispatchMode):
         return found
 
 
+@needs_bfloat16_lstms
 @pytest.mark.parametrize(
     "n_e, n_f, group, first, reuse",
     [
@@ -709,6 +711,7 @@ def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group, first,
         assert metrics[True][name] == pytest.approx(metrics[False][name], rel=0.03), name
 
 
+@needs_bfloat16_lstms
 def test_no_turn_has_a_backward_pass_under_autocast(tmp_path):
     settings = config(
         trainer__use_amp=True, trainer__cuda_device=-1, trainer__loss_net__steps=2, trainer__task_net__steps=2
@@ -719,6 +722,12 @@ def test_no_turn_has_a_backward_pass_under_autocast(tmp_path):
         parameter.register_hook(lambda gradient: mixed[trainer.optimizer.turn].append(torch.is_autocast_enabled("cpu")))
     trainer._train_epoch(0)
     assert all(mixed.values()) and not any(mixed["task_net"] + mixed["loss_net"])
+
+
+def test_mixed_precision_on_a_processor_without_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer_checks, "has_bfloat16_lstms", lambda: False)
+    with pytest.raises(ConfigurationError, match="trainer.use_amp: this processor has no LSTM in bfloat16"):
+        build(config(trainer__use_amp=True, trainer__cuda_device=-1), tmp_path)
 
 
 # Schedulers.

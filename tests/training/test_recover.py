@@ -15,6 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
 from seal import user_errors
+from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
@@ -163,7 +164,7 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
         {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
         {"data_loader": {"batch_size": 2, "shuffle": True}},
-        {"trainer__use_amp": True, "trainer__cuda_device": -1},
+        pytest.param({"trainer__use_amp": True, "trainer__cuda_device": -1}, marks=needs_bfloat16_lstms),
         {"trainer__reuse_features": True},
     ],
     ids=[

@@ -16,7 +16,8 @@ local encoders = import 'text_encoders.libsonnet';
     regression_discrete: methods.regression_discrete,
     implicit_cd: methods.implicit_cd,
     // A small energy chooses among the label sets of the training data.
-    seal(over=methods.cross_entropy(), folds=3): methods.seal(over, { type: 'label_sets' }, folds),
+    seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3):
+      methods.seal(over, structure, folds),
   },
 
   // The energy of a set of labels: each label with the text, and all labels together. `patterns` is the number of rows

@@ -10,12 +10,14 @@ from seal.structure.tag_sequences import CompetingTags
 @CandidateEnergy.register("key_roles")
 class KeyRoles(CandidateEnergy):
     """
-    Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr` of
-    which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all outputs,
+    Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr`
+    of which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all
+    outputs,
 
     `p_kr = (n_kr + c p_r) / (n_k + c)`,
 
-    and `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]`. An instance's own gold is left out of the counts.
+    and `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]`. An instance's own gold is left out of the
+    counts.
 
     # Parameters
 

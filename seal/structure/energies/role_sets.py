@@ -8,8 +8,8 @@ from seal.structure.tag_sequences import CompetingTags
 @CandidateEnergy.register("role_sets")
 class RoleSets(CandidateEnergy):
     """
-    `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how many
-    training outputs have the same; an instance's own gold is left out.
+    `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
+    many training outputs have the same; an instance's own gold is left out.
 
     # Parameters
 

@@ -7,7 +7,13 @@ from seal.structure.label_sets import CompetingLabelSets
 
 @CandidateEnergy.register("set_count")
 class SetCount(CandidateEnergy):
-    """`E(y) = -w log n(y)`, where `n(y)` is how often the set `y` occurs in the training data."""
+    """
+    `E(y) = -w log n(y)`, where `n(y)` is how often the set `y` occurs in the training data.
+
+    # Parameters
+
+    num_labels : `int`
+    """
 
     def __init__(self, num_labels: int) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ def test_label_scores(competing):
     energy = filled(LabelScores(4))
     for row, z in enumerate(competing.logits):
         for place, y in enumerate(competing.sets):
-            wanted = -sum(float(y[i] * (energy.scale[i] * z[i] + energy.bias[i])) for i in range(4))
+            wanted = -sum(float((y[i] * (energy.scale[i] * z[i] + energy.bias[i])).detach()) for i in range(4))
             assert float(values(energy, competing)[row, place]) == pytest.approx(wanted, rel=1e-4, abs=1e-6)
 
 
