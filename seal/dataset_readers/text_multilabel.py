@@ -159,6 +159,11 @@ class TextMultilabelReader(SentenceReader):
             if cut:
                 logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self.max_tokens)
 
+    def texts(self, file_path: str) -> Iterator[Tuple[str, List[str]]]:
+        """The texts of a file or a part of one, as they are, each with its labels as `_read` completes them."""
+        for text in self._texts(file_path):
+            yield text.text, self._scheme.complete(text.labels, text.source)
+
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
         options = TextOptions(self._scheme.names(), self._text_keys, self._topics)

@@ -17,6 +17,8 @@ _CELLS = 2**22
 MOST_ROWS, LEAST_ROWS = 6000, 1500
 ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
 BLENDS = (0.25, 0.5, 0.75, 1.0)
+# Where `_outputs` has the label set of a decision; the marginals come first.
+_PLACES = {"likeliest": 1, "expected_score": 2}
 
 
 @Structure.register("label_sets")
@@ -52,6 +54,7 @@ class LabelSetStructure(Structure):
     ) -> None:
         named = ENERGIES if energies is None else energies
         super().__init__(make_energies(named, num_labels), penalties, margin)
+        self.num_labels = num_labels
         self.most_sets = most_sets
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
@@ -157,7 +160,7 @@ class LabelSetStructure(Structure):
                 option = f"blend {blend:g}" if blend else "own"
                 settings[option] = {"blend": blend, "threshold": threshold}
                 options[option] = score(mixed >= threshold, gold)
-            for place, option in ((1, "likeliest"), (2, "expected_score")):
+            for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
             verdict = gate(options, self.margin)
@@ -205,6 +208,11 @@ class LabelSetStructure(Structure):
     def decide(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
         """The labels by the decision that was chosen for `score`: `(rows, labels)`, boolean."""
         return self.decide_all(logits, [score])[score]
+
+    @torch.no_grad()
+    def decide_by(self, logits: torch.Tensor, decision: str) -> torch.Tensor:
+        """The labels by the decision `likeliest` or `expected_score`, whatever the gate chose; as of `decide`."""
+        return self._outputs(logits)[:, _PLACES[decision]].bool()
 
     def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
         """The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean."""

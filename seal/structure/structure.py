@@ -69,7 +69,7 @@ class Structure(nn.Module, Registrable):
         for l2 in self.penalties if penalties is None else penalties:
             trained = self.joint.fit(training, l2)
             heldout = mean_loss(self.joint, validation)
-            found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": float(self.joint.scale)})
+            found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if best is None or heldout < best[0]:
                 best = (heldout, copy.deepcopy(self.joint.state_dict()), found[-1])
         self.joint.load_state_dict(best[1])

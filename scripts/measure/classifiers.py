@@ -1,0 +1,160 @@
+"""Label sets by scikit-learn's classifiers, alone and under `seal.sklearn`: what `scripts/structure.py` measures."""
+
+import time
+from functools import partial
+from typing import Any, Callable, Dict, NamedTuple
+
+import numpy
+import torch
+from allennlp.data import DatasetReader
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain
+
+from scripts.measure.configs import library_value
+from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.sklearn import StructuredClassifier, log_odds
+from seal.structure.label_sets import index_of
+from seal.structure.scores import LABEL_SET_SCORES
+from seal.structure.thresholds import best_threshold_for
+
+MOST_CLASSES = 500
+"""A powerset has a class for each label set of the training data; with more it is left out."""
+
+
+class Data(NamedTuple):
+    """Rows and their labels, as booleans; `train` has the validation data, too."""
+
+    train: Any
+    train_gold: numpy.ndarray
+    test: Any
+    test_gold: numpy.ndarray
+
+
+def read(name: str) -> Data:
+    """A data set of `multilabel_data.libsonnet` (features) or, as `text:NAME`, of `text_data.libsonnet` (TF-IDF)."""
+    kind, _, dataset = name.rpartition(":")
+    if kind == "text":
+        return _texts(library_value("text_data.libsonnet", f"lib.{dataset}"))
+    found = library_value("multilabel_data.libsonnet", f"lib['{dataset}']")
+    reader = MultilabelReader(**found["reader"])
+    tables = [reader.read_table(found[split]) for split in ("train", "valid", "test")]
+    features, gold = [], []
+    for table in tables:
+        batch = table.batch(numpy.arange(len(table)))
+        features.append(batch["features"].numpy())
+        gold.append(batch["labels"].numpy().astype(bool))
+    return Data(numpy.concatenate(features[:2]), numpy.concatenate(gold[:2]), features[2], gold[2])
+
+
+def _texts(found: Dict[str, Any]) -> Data:
+    reader = DatasetReader.by_name("seal_text_multilabel")(**found["reader"])
+    assert isinstance(reader, TextMultilabelReader)
+    splits = {split: list(reader.texts(found[split])) for split in ("train", "dev", "test")}
+    train = splits["train"] + splits["dev"]
+    names = sorted({name for _, labels in train for name in labels})
+    column = {name: i for i, name in enumerate(names)}
+
+    def gold(rows: Any) -> numpy.ndarray:
+        result = numpy.zeros((len(rows), len(names)), dtype=bool)
+        for row, (_, labels) in zip(result, rows):
+            row[[column[name] for name in labels if name in column]] = True
+        return result
+
+    words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2), max_features=50000)
+    vectors = words.fit_transform([text for text, _ in train])
+    return Data(vectors, gold(train), words.transform([text for text, _ in splits["test"]]), gold(splits["test"]))
+
+
+def logistic_regression(c: float, seed: int) -> OneVsRestClassifier:
+    return OneVsRestClassifier(LogisticRegression(C=c, solver="liblinear", random_state=seed))
+
+
+def forest(leaf: int, seed: int) -> RandomForestClassifier:
+    return RandomForestClassifier(200, min_samples_leaf=leaf, max_features="sqrt", random_state=seed)
+
+
+TASK_NETS: Dict[str, tuple[Callable[..., Any], tuple]] = {
+    "logistic regression": (logistic_regression, (0.3, 1.0, 3.0, 10.0)),
+    "random forest": (forest, (1, 3)),
+}
+
+
+def maker(name: str, setting: float) -> Callable[[int], Any]:
+    """Makes the task-net of a seed."""
+    return partial(TASK_NETS[name][0], setting)
+
+
+def chosen_setting(name: str, data: Data) -> float:
+    """The task-net's setting of its grid of the best example F1 on a fifth of the training data, threshold tuned."""
+    make, grid = TASK_NETS[name]
+    seen, unseen = next(KFold(5, shuffle=True, random_state=13).split(data.train_gold))
+    gold = torch.from_numpy(data.train_gold[unseen])
+    best = None
+    for setting in grid:
+        fitted = make(setting, 0).fit(data.train[seen], data.train_gold[seen].astype(int))
+        probabilities = log_odds(fitted, data.train[unseen], data.train_gold.shape[1]).sigmoid()
+        threshold = best_threshold_for("f1", probabilities, gold)
+        score = LABEL_SET_SCORES["f1"](probabilities >= threshold, gold).value
+        if best is None or score > best[0]:
+            best = (score, setting)
+    assert best is not None
+    return best[1]
+
+
+def measure(data: Data, make: Callable[[int], Any], seed: int) -> Dict[str, Any]:
+    """
+    What a task-net has on the test data by thresholds tuned on held-out scores (`own`), and with structure: by row and
+    score the numerators and denominators of `seal.structure.scores`, what was learned, and the seconds it took.
+    """
+    began = time.perf_counter()
+    alone = make(seed).fit(data.train, data.train_gold.astype(int))
+    alone_seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    scores = log_odds(alone, data.test, data.test_gold.shape[1])
+    predicting = time.perf_counter() - began
+    began = time.perf_counter()
+    fitted = StructuredClassifier(make(seed), random_state=seed).fit(data.train, data.train_gold.astype(int))
+    seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    structured = fitted.structure_.decide_all(scores)
+    deciding = time.perf_counter() - began
+    gold = torch.from_numpy(data.test_gold)
+    rows = {}
+    for score, ratio in LABEL_SET_SCORES.items():
+        for name, labels in (("own", fitted.structure_.own(scores, score)), ("structured", structured[score])):
+            found = ratio(labels, gold)
+            rows[f"{name} {score}"] = torch.stack([found.numerators, found.denominators], dim=1).numpy()
+    competes = index_of(fitted.structure_.sets, gold) >= 0
+    report = {
+        **fitted.report_,
+        "test_gold_competes": competes.float().mean().item(),
+        "seconds": {
+            "estimator": alone_seconds,
+            "with structure": seconds,
+            "predict": predicting,
+            "decide": deciding,
+        },
+    }
+    return {"rows": rows, "report": report}
+
+
+def others(data: Data, make: Callable[[int], Any], seed: int) -> Dict[str, Dict[str, float]]:
+    """The scores on test of what scikit-learn has for dependent labels, over logistic regression."""
+    single = make(seed).estimator
+    chain = ClassifierChain(clone(single), order="random", random_state=seed)
+    found = {"classifier chain": chain.fit(data.train, data.train_gold.astype(int)).predict(data.test) > 0.5}
+    sets, classes = numpy.unique(data.train_gold, axis=0, return_inverse=True)
+    if len(sets) <= MOST_CLASSES:
+        powerset = OneVsRestClassifier(clone(single)).fit(data.train, classes.reshape(-1))
+        found["label powerset"] = sets[powerset.predict(data.test)]
+    gold = torch.from_numpy(data.test_gold)
+    return {
+        name: {score: ratio(torch.from_numpy(labels), gold).value for score, ratio in LABEL_SET_SCORES.items()}
+        for name, labels in found.items()
+    }

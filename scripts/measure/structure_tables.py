@@ -1,0 +1,151 @@
+"""The page of `scripts/structure.py`."""
+
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy
+import pandas
+
+from scripts.measure import machine
+from scripts.measure.cells import LEVEL, MARK, markdown_table, mean_and_deviation
+from scripts.measure.files import read_json
+from scripts.measure.significance import paired_bootstrap
+from scripts.measure.suite import Statistic
+
+SCORES = {"f1": "F1", "micro_f1": "micro F1", "subset_accuracy": "exact match"}
+RATIO = Statistic(("numerator", "denominator"), lambda sums: 100 * sums["numerator"] / sums["denominator"])
+
+
+class Page(NamedTuple):
+    text: str
+    table: pandas.DataFrame
+
+
+def page(runs: Sequence[Tuple[str, str, Path]], seeds: int, command: str) -> Page:
+    """`runs` has the data, the classifier and the folder of each pair."""
+    table = pandas.concat([_pair(*run, seeds) for run in runs], ignore_index=True)
+    for (net, score), group in table.groupby(["classifier", "score"]):
+        table.loc[group.index, "p_holm"] = holm(group["p"].to_numpy())
+    reports = [read_json(folder / f"{seed}.json")["report"] for _, _, folder in runs for seed in range(1, seeds + 1)]
+    head = [
+        "# Label sets with structure, on top of scikit-learn's classifiers",
+        "- commits of the runs: " + ", ".join(sorted({report["commit"] for report in reports})),
+        "- machines of the runs: " + ", ".join(sorted({report["machine"] for report in reports})),
+        f"- this page: commit {machine.commit()}",
+        f"- command of this page: `{command}`",
+        f"- test data, mean ± sample deviation over {seeds} seeds (of the folds and of the forest), in percent; {MARK}: "
+        f"the difference has p < {LEVEL} (paired bootstrap over test rows, seeds pooled, Holm over the data sets)",
+    ]
+    parts = ["\n".join([head[0], "", *head[1:]])]
+    for net in dict.fromkeys(net for _, net, _ in runs):
+        parts += [f"## {net}", _scores(table[table["classifier"] == net]), _means(table[table["classifier"] == net])]
+    parts += ["## What competes", _competing(runs, seeds)]
+    others = _others(runs)
+    if others:
+        parts += ["## Against classifier chains and the label powerset", others]
+    return Page("\n\n".join(parts) + "\n", table)
+
+
+def _pair(data: str, net: str, folder: Path, seeds: int) -> pandas.DataFrame:
+    found = [read_json(folder / f"{seed}.json") for seed in range(1, seeds + 1)]
+    rows = []
+    for score in SCORES:
+        counts = {
+            kind: [numpy.asarray(run["rows"][f"{kind} {score}"]) for run in found] for kind in ("own", "structured")
+        }
+        frames = {kind: _frame(sum(arrays)) for kind, arrays in counts.items()}
+        tested = paired_bootstrap(frames["own"], frames["structured"], ["row"], RATIO)
+        values = {
+            kind: [100 * array[:, 0].sum() / array[:, 1].sum() for array in arrays] for kind, arrays in counts.items()
+        }
+        options = [run["report"]["decisions"][score]["option"] for run in found]
+        rows.append(
+            {
+                "data": data,
+                "classifier": net,
+                "score": score,
+                **{kind: mean_and_deviation(of_seeds) for kind, of_seeds in values.items()},
+                "gain": float(numpy.mean(values["structured"]) - numpy.mean(values["own"])),
+                "p": tested.p_value,
+                "decision": ", ".join(dict.fromkeys(options)),
+            }
+        )
+    return pandas.DataFrame(rows)
+
+
+def _frame(counts: numpy.ndarray) -> pandas.DataFrame:
+    return pandas.DataFrame(
+        {"row": numpy.arange(len(counts)), "numerator": counts[:, 0], "denominator": counts[:, 1]}
+    )
+
+
+def holm(p: numpy.ndarray) -> numpy.ndarray:
+    """Holm's correction: the i-th least of `n` values times `n - i + 1`, none below a lesser one's."""
+    order = numpy.argsort(p)
+    corrected = numpy.maximum.accumulate(p[order] * numpy.arange(len(p), 0, -1)).clip(max=1)
+    result = numpy.empty_like(corrected)
+    result[order] = corrected
+    return result
+
+
+def _scores(table: pandas.DataFrame) -> str:
+    header = ["data"]
+    for title in SCORES.values():
+        header += [f"{title}, own", "with structure", "gain"]
+    rows = []
+    for data, group in table.groupby("data", sort=False):
+        row = [str(data)]
+        for score in SCORES:
+            (found,) = group[group["score"] == score].to_dict("records")
+            mark = f" {MARK}" if found["p_holm"] < LEVEL else ""
+            row += [found["own"], found["structured"], f"{found['gain']:+.2f}{mark}"]
+        rows.append(row)
+    return markdown_table(header, rows)
+
+
+def _means(table: pandas.DataFrame) -> str:
+    gains = table.groupby("score", sort=False)["gain"]
+    worse = table[(table["gain"] < 0) & (table["p_holm"] < LEVEL)]
+    told = ", ".join(f"{SCORES[score]} {gain:+.2f} (least {gains.min()[score]:+.2f})" for score, gain in gains.mean().items())
+    lost = ", ".join(f"{SCORES[row['score']]} of {row['data']}" for row in worse.to_dict("records")) or "none"
+    return f"Mean gain over the data sets: {told}. Significantly worse: {lost}."
+
+
+def _competing(runs: Sequence[Tuple[str, str, Path]], seeds: int) -> str:
+    header = ["data", "classifier", "setting", "rows of train, test", "labels", "label sets", "gold competes, test"]
+    header += ["first where it competes", "scale of log P", "decisions: " + ", ".join(SCORES.values())]
+    header += ["training, times its own", "prediction, times its own"]
+    rows: List[List[str]] = []
+    for data, net, folder in runs:
+        reports = [read_json(folder / f"{seed}.json")["report"] for seed in range(1, seeds + 1)]
+        train, test, labels = reports[0]["size"]
+
+        def mean(name: str, scale: float = 1.0) -> float:
+            return scale * float(numpy.mean([report[name] for report in reports]))
+
+        seconds = [report["seconds"] for report in reports]
+        training = numpy.median([one["with structure"] / one["estimator"] for one in seconds])
+        predicting = numpy.median([1 + one["decide"] / one["predict"] for one in seconds])
+        options = [
+            " or ".join(dict.fromkeys(report["decisions"][score]["option"] for report in reports)) for score in SCORES
+        ]
+        rows.append(
+            [
+                *(data, net, f"{read_json(folder / 'setting.json'):g}", f"{train}, {test}", str(labels)),
+                *(f"{mean('sets'):.0f}", f"{mean('test_gold_competes', 100):.1f} %"),
+                *(f"{mean('gold_first_where_it_competes', 100):.1f} %", f"{mean('scale'):.2f}", "; ".join(options)),
+                *(f"{training:.1f}", f"{predicting:.2f}"),
+            ]
+        )
+    return markdown_table(header, rows)
+
+
+def _others(runs: Sequence[Tuple[str, str, Path]]) -> str:
+    rows = []
+    for data, _, folder in runs:
+        path = folder / "others.json"
+        if path.exists():
+            found: Dict[str, Dict[str, float]] = read_json(path)
+            for name, scores in found.items():
+                rows.append([data, name, *(f"{100 * scores[score]:.2f}" for score in SCORES)])
+    return markdown_table(["data", "method", *SCORES.values()], rows) if rows else ""
