@@ -1,0 +1,203 @@
+"""Folds and the learning of a structure: nets that have not seen what they score, kills, gates."""
+
+import json
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.data import DatasetReader
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
+from allennlp.training import TrainerCallback
+
+from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.models import SrlModel
+from seal.training import held_out
+from tests.training.runs import DATA, ROOT, Killed, build, comparable, config, elsewhere, same, weights
+
+
+def settings(**more):
+    """Ten epochs of the fixture's 5 frames and 3 sentences; 30 paths compete."""
+    return config(
+        method="cross_entropy",
+        epochs=10,
+        **{
+            "model__structure": {"type": "tags", "num_candidates": 30},
+            "trainer__task_net__optimizer__lr": 0.03,
+            "trainer__folds": 3,
+            "data_loader": {"batch_size": 2, "shuffle": True},
+            **more,
+        },
+    )
+
+
+def words(batch):
+    return {tuple(entry["words"]) for entry in batch["metadata"]}
+
+
+def loader(batch_size=2):
+    reader = DatasetReader.from_params(Params(settings()["dataset_reader"]))
+    return MultiProcessDataLoader(reader, str(DATA), batch_size=batch_size)
+
+
+def test_folds_part_the_data_and_keep_the_frames_of_a_sentence_together():
+    data = loader()
+    instances = list(data.iter_instances())
+    parts = held_out.folds_of(data, 3, seed=0)
+    assert sorted(place for part in parts for place in part) == list(range(len(instances)))
+    sentences = [{tuple(token.text for token in instances[place]["tokens"]) for place in part} for part in parts]
+    assert all(sentences) and sum(map(len, sentences)) == len(set.union(*sentences)) < len(instances)
+    assert held_out.folds_of(data, 3, seed=0) == parts
+    assert any(held_out.folds_of(data, 3, seed=seed) != parts for seed in range(1, 5))
+    with pytest.raises(ConfigurationError, match="trainer.folds: 3 different instances cannot make 7 folds"):
+        held_out.folds_of(data, 7, seed=0)
+
+
+def test_rows_of_tables_are_parted():
+    sample = ROOT / "data" / "multilabel_sample"
+    data = TensorLoader(MultilabelReader(label_xml=str(sample / "labels.xml")), str(sample / "valid.arff"))
+    parts = held_out.folds_of(data, 4, seed=3)
+    assert sorted(row for part in parts for row in part) == list(range(data.num_rows))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    first = held_out.restricted(data, parts[0])
+    assert first.num_rows == len(parts[0]) and data.num_rows == sum(map(len, parts))
+
+
+def test_no_net_scores_what_it_has_seen(tmp_path, monkeypatch):
+    seen, scored = {}, {}
+    original = SrlModel.held_out
+
+    def watched(self, batch):
+        scored.setdefault(id(self), (self, set()))[1].update(words(batch))
+        return original(self, batch)
+
+    trainer = build(settings(), tmp_path)
+    loss = type(trainer).training_loss
+
+    def training_loss(self, batch, *args, **kwargs):
+        seen.setdefault(id(self.model), (self.model, set()))[1].update(words(batch))
+        return loss(self, batch, *args, **kwargs)
+
+    monkeypatch.setattr(type(trainer), "training_loss", training_loss)
+    monkeypatch.setattr(SrlModel, "held_out", watched)
+    trainer.train()
+    whole = words({"metadata": [instance["metadata"].metadata for instance in loader().iter_instances()]})
+    final = id(trainer.model)
+    folds = [name for name in scored if name != final]
+    assert len(folds) == 3 and seen[final][1] == whole
+    for fold in folds:
+        assert seen[fold][1] and seen[fold][1] | scored[fold][1] == whole
+        assert not seen[fold][1] & scored[fold][1]
+    assert set.union(*(scored[fold][1] for fold in folds)) == whole
+
+
+@TrainerCallback.register("kill_in_fold")
+class KillInFold(TrainerCallback):
+    """Ends the run in the fold `at[0]` after the update `at[1]`; in fold 3 the final task-net is trained."""
+
+    at = None
+
+    def on_batch(self, trainer, *args, is_training=True, **kwargs):
+        *_, parent, name = trainer._serialization_dir.rstrip("/").split("/")
+        fold = int(name) if parent == "folds" else 3
+        if is_training and (fold, trainer._total_batches_completed) == KillInFold.at:
+            KillInFold.at = None
+            raise Killed()
+
+
+KILLED = {
+    "trainer__callbacks": [{"type": "kill_in_fold"}],
+    "trainer__checkpointer": {"save_every_num_batches": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that was not killed."""
+    folder = tmp_path_factory.mktemp("whole")
+    trainer = build(settings(**KILLED), folder)
+    metrics = comparable(trainer.train())
+    return metrics, torch.load(folder / "best.th"), weights(trainer.model), (folder / "structure.json").read_text()
+
+
+@pytest.mark.parametrize("at", [(0, 1), (1, 7), (3, 5)])
+def test_a_killed_run_ends_as_one_that_was_not(tmp_path, whole, at):
+    trainer = build(settings(**KILLED), tmp_path)
+    KillInFold.at = at
+    with pytest.raises(Killed):
+        trainer.train()
+    finished = {fold: (tmp_path / "folds" / str(fold) / "held_out.pt") for fold in range(3)}
+    times = {fold: path.stat().st_mtime_ns for fold, path in finished.items() if path.exists()}
+    assert len(times) == at[0]
+    trainer = build(settings(**KILLED), tmp_path)
+    if trainer._checkpointer.find_latest_checkpoint() is not None:
+        elsewhere()
+    metrics = comparable(trainer.train())
+    assert (metrics, (tmp_path / "structure.json").read_text()) == (whole[0], whole[3])
+    assert same(weights(trainer.model), whole[2]) and same(torch.load(tmp_path / "best.th"), whole[1])
+    assert all(finished[fold].stat().st_mtime_ns == time for fold, time in times.items())
+
+
+def test_what_a_run_leaves(tmp_path, whole):
+    metrics, best, _, report = whole
+    report = json.loads(report)
+    assert report["folds"] == 3 and set(report["decisions"]) == {"f1", "exact_match"}
+    assert 0 < report["gold_competes"] <= 1 and report["decisions"]["f1"]["option"] != "own"
+    assert metrics["best_validation_f1"] > metrics["best_validation_f1_own"]
+    assert {f"best_validation_{name}" for name in ("f1", "f1_own", "ucr_own", "exact_match_own")} <= metrics.keys()
+    assert any(name.startswith("structure.") for name in best)
+
+
+def test_without_folds_the_net_scores_what_it_has_seen(tmp_path, caplog):
+    trainer = build(settings(trainer__folds=0), tmp_path)
+    trainer.train()
+    assert "trainer.folds is 0: the structure is learned on scores of data that the task-net has seen" in caplog.text
+    assert not (tmp_path / "folds").exists()
+    assert json.loads((tmp_path / "structure.json").read_text())["folds"] == 0
+
+
+def test_where_the_gate_is_closed_predictions_are_the_task_nets_own(tmp_path):
+    alone = build(settings(model__structure=..., trainer__folds=...), tmp_path / "alone")
+    alone.train()
+    # No gain is a million standard errors.
+    closed = settings(model__structure__margin=1e6)
+    trainer = build(closed, tmp_path / "closed")
+    trainer.train()
+    report = json.loads((tmp_path / "closed" / "structure.json").read_text())
+    assert {decision["option"] for decision in report["decisions"].values()} == {"own"}
+    model, own = trainer.model.eval(), alone.model.eval()
+    # The folds have not moved the final net's random numbers.
+    assert same(weights(own), {k: v for k, v in weights(model).items() if not k.startswith("structure.")})
+    for batch in trainer._validation_data_loader:
+        first, second = (net.make_output_human_readable(net(**batch)) for net in (model, own))
+        assert first.keys() == second.keys()
+        assert first["tags"] == second["tags"]
+
+
+def test_an_archive_predicts_with_its_structure(tmp_path):
+    from allennlp.commands.train import train_model
+
+    folder = tmp_path / "run"
+    model = train_model(Params(settings(trainer__cuda_device=-1)), str(folder))
+    archive = load_archive(str(folder / "model.tar.gz"))
+    assert archive.model.structure.chosen == model.structure.chosen != {}
+    assert same(weights(archive.model.structure), weights(model.structure))
+    record = Predictor.from_archive(archive).predict_json({"words": ["The", "cook", "cut", "bread", "."]})
+    assert record["words"] == ["The", "cook", "cut", "bread", "."]
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"model__structure": ...}, "trainer.folds: folds are for a model with a 'structure'"),
+        ({"trainer__folds": 1}, "trainer.folds: 0 or at least 2, not 1"),
+        ({"validation_data_path": ...}, "model.structure: whether it is followed is decided on validation data"),
+        ({"model__structure": {"type": "label_sets"}}, "structure"),
+    ],
+)
+def test_settings_that_cannot_work(tmp_path, more, message):
+    with pytest.raises(ConfigurationError, match=message):
+        build(settings(**more), tmp_path)
