@@ -192,7 +192,8 @@ class _OutputFile:
     @contextmanager
     def _opened(self) -> Iterator[TextIO]:
         try:
-            self._file = self._file or open(self._path, "w")
+            # By lines, so that what is predicted survives a kill.
+            self._file = self._file or open(self._path, "w", buffering=1)
             yield self._file
         except OSError as error:
             raise ConfigurationError(

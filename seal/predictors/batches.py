@@ -2,18 +2,15 @@
 Batches of tensors of sentences and frames. Each sentence is indexed once, however many frames it has.
 """
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.nn.util import move_to_device
 
 from seal.common.batches import select_rows
+from seal.common.length_groups import size_of
 from seal.predictors.words import WordSequence
-
-# The most characters of a batch, padding included (64 sentences of 128 words of 64 characters). Without this limit a
-# sentence of thousands of words, or a word of thousands of characters, would pad 63 other sentences to its length.
-_MOST_CHARACTERS = 2**19
 
 
 class IndexedSentence:
@@ -31,7 +28,8 @@ class IndexedSentence:
     def __init__(self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary) -> None:
         self.sequence = sequence
         self.num_words = len(sequence.words)
-        self.longest_word = max(map(len, sequence.words))
+        #: For `length_groups`.
+        self.size = size_of(sequence.words)
         instance = reader.text_to_instance(words=sequence.words)
         reader.apply_token_indexers(instance)
         self.field = instance["tokens"]
@@ -46,38 +44,6 @@ class Row(NamedTuple):
 
     sentence: IndexedSentence
     predicate: Optional[int] = None
-
-
-def batches(rows: List[Row], most_rows: int) -> Iterator[List[int]]:
-    """
-    Divides rows into batches of sentences of similar length.
-
-    # Parameters
-
-    rows : `List[Row]`
-    most_rows : `int`
-        The most rows of a batch.
-
-    # Returns
-
-    `Iterator[List[int]]`
-        Indices into `rows` for each batch; every row is in one batch.
-    """
-    order = sorted(range(len(rows)), key=lambda place: rows[place].sentence.num_words)
-    batch: List[int] = []
-    longest_word = 0
-    for place in order:
-        sentence = rows[place].sentence
-        longest_word = max(longest_word, sentence.longest_word)
-        # Rows are in order of length, so this sentence is the longest so far.
-        padded = (len(batch) + 1) * sentence.num_words * longest_word
-        if batch and (len(batch) == most_rows or padded > _MOST_CHARACTERS):
-            yield batch
-            batch = []
-            longest_word = sentence.longest_word
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:

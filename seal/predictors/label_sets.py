@@ -3,7 +3,7 @@ The base of the predictors of label sets.
 """
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Type
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
 
 import numpy
 import torch
@@ -41,6 +41,8 @@ class LabelSetPredictor(LinePredictor):
     #: The name under which both predictor and model are registered, for messages; and the class of the model.
     registered_name: str
     model_class: Type[MultilabelModel] = MultilabelModel
+    #: The arguments of a subclass's constructor beyond those here.
+    more_arguments: Tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class LabelSetPredictor(LinePredictor):
         probabilities: bool = False,
         **unknown: Any,
     ) -> None:
-        known = "top_k, energy, decision, probabilities"
+        known = ", ".join(("top_k, energy, decision, probabilities", *self.more_arguments))
         check_arguments(self.registered_name, model, self.model_class, unknown, known, energy)
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")

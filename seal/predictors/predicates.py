@@ -10,7 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from spacy.tokens import Doc
 
 from seal.models import SrlModel
-from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
+from seal.predictors.batches import IndexedSentence, Row, as_tensors
+from seal.predictors.limits import noted_groups
 
 
 class PredicateFinder:
@@ -56,7 +57,7 @@ class ModelPredicateFinder(PredicateFinder):
     def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
         rows = [Row(sentence) for sentence in sentences]
         found: List[List[int]] = [[] for _ in rows]
-        for places in batches(rows, self._batch_size):
+        for places in noted_groups([sentence.size for sentence in sentences], self._batch_size, "sentences' predicates"):
             inputs = as_tensors([rows[place] for place in places], self._device)
             # Not the model's `forward`, which also decodes tags: without a predicate these have no meaning.
             logits = self._model.predicate_logits(self._model.task_net(inputs).hidden)

@@ -4,7 +4,7 @@ Foreground masks of images.
 
 import os
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 import numpy
 import torch
@@ -42,6 +42,9 @@ class Picture(NamedTuple):
     name: str
     pixels: numpy.ndarray
     image: torch.Tensor
+
+# The most pixels of the images that go through the model together; a single image may have more.
+_MOST_PIXELS = 2**20
 
 
 @Predictor.register("seal_segmentation")
@@ -166,7 +169,7 @@ class SegmentationPredictor(LinePredictor):
     # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
     @torch.no_grad()
     def records(self, prepared: List[Picture]) -> List[JsonDict]:
-        """The records of images. Those of one size go through the model together."""
+        """The records of images. Those of one size go through the model together, large ones a few at a time."""
         self._set_model()
         by_size: Dict[torch.Size, List[int]] = {}
         for place, picture in enumerate(prepared):
@@ -174,7 +177,7 @@ class SegmentationPredictor(LinePredictor):
         records: List[JsonDict] = [{} for _ in prepared]
         masks: Dict[int, numpy.ndarray] = {}
         some = next(self._model.parameters())
-        for places in by_size.values():
+        for places in _bounded(by_size):
             output = self._model(torch.stack([prepared[place].image for place in places]).to(some))
             searched = self._model.inference is not None
             for number, place in enumerate(places):
@@ -206,6 +209,14 @@ class SegmentationPredictor(LinePredictor):
                 f"to {bottom}"
             )
         return record
+
+
+def _bounded(by_size: Dict[torch.Size, List[int]]) -> Iterator[List[int]]:
+    """The places of pictures of one size, a bounded number of pixels at a time."""
+    for size, places in by_size.items():
+        rows = max(1, _MOST_PIXELS // (size[-1] * size[-2]))
+        for start in range(0, len(places), rows):
+            yield places[start : start + rows]
 
 
 def _check_object(inputs: Any) -> None:

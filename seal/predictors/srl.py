@@ -13,7 +13,8 @@ from allennlp.predictors import Predictor
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
-from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
+from seal.predictors.batches import IndexedSentence, Row, as_tensors
+from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
 from seal.predictors.line_predictor import LinePredictor, check_arguments, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
@@ -65,7 +66,10 @@ class SrlPredictor(LinePredictor):
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
         For `"spacy"`: the name of a spaCy package, or a folder.
     frames_per_batch : `int`, optional (default = `32`)
-        The most frames in one pass of the model, or sentences whose predicates are found in one pass.
+        The most frames in one pass of the model, or sentences whose predicates are found in one pass. Long sentences
+        have fewer.
+    max_words : `int`, optional (default = `10000`)
+        Sentences with more words get an error in place of a prediction. Memory grows with their number.
     energy : `bool`, optional (default = `False`)
         Also give the energy of each frame.
 
@@ -86,10 +90,11 @@ class SrlPredictor(LinePredictor):
         predicate_threshold: float = 0.5,
         spacy_model: str = "en_core_web_sm",
         frames_per_batch: int = 32,
+        max_words: int = MAX_WORDS,
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        known = "predicate_finder, predicate_threshold, spacy_model, frames_per_batch, energy"
+        known = "predicate_finder, predicate_threshold, spacy_model, frames_per_batch, max_words, energy"
         check_arguments("seal_srl", model, SrlModel, unknown, known, energy)
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
@@ -97,7 +102,9 @@ class SrlPredictor(LinePredictor):
             raise ConfigurationError(
                 f"frames_per_batch must be a whole number above 0, found {frames_per_batch!r}."
             )
+        check_max_words(max_words)
         super().__init__(model, dataset_reader, frozen, energy)
+        self._max_words = max_words
         self._finder: PredicateFinder
         if predicate_finder == "model":
             self._finder = ModelPredicateFinder(
@@ -131,9 +138,11 @@ class SrlPredictor(LinePredictor):
     def prepare(self, inputs: JsonDict) -> Tuple[IndexedSentence, Optional[List[int]]]:
         request = read_request(inputs)
         if request.words is None:
+            check_characters(request.sentence)
             sequence = self._splitter.split(request.sentence)
         else:
             sequence = join_words(request.words)
+        check_words(sequence.words, self._max_words)
         return IndexedSentence(sequence, self._dataset_reader, self._model.vocab), request.predicates
 
     def records(self, prepared: List[Tuple[IndexedSentence, Optional[List[int]]]]) -> List[JsonDict]:
@@ -175,7 +184,7 @@ class SrlPredictor(LinePredictor):
                 rows.append(Row(sentences[place], index))
                 owner.append(place)
         frames: List[JsonDict] = [{} for _ in rows]
-        for places in batches(rows, self._frames_per_batch):
+        for places in noted_groups([row.sentence.size for row in rows], self._frames_per_batch, "frames"):
             batch = [rows[place] for place in places]
             for place, frame in zip(places, self._decode(batch)):
                 frames[place] = frame

@@ -11,8 +11,10 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from seal.common.length_groups import size_of
 from seal.common.setting_checks import check_choice
 from seal.models.tagging import TaggingModel
+from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite, without
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.words import SPLITTERS, WordSequence, describe, join_words
@@ -55,6 +57,8 @@ class TaggingPredictor(LinePredictor):
     tokenizer : `str`, optional (default = `None`)
         How text is split into words: `"english"` (`EnglishSplitter`), `"tweets"` (`TweetSplitter`) or `"white_space"`,
         for text that is tokenized already. `None`: as the model's `dataset_reader.tokenizer` says.
+    max_words : `int`, optional (default = `10000`)
+        Sentences with more words get an error in place of a prediction. Memory grows with their number.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
 
@@ -72,14 +76,17 @@ class TaggingPredictor(LinePredictor):
         dataset_reader: DatasetReader,
         frozen: bool = True,
         tokenizer: Optional[str] = None,
+        max_words: int = MAX_WORDS,
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        check_arguments("seal_tagging", model, TaggingModel, unknown, "tokenizer, energy", energy)
+        check_arguments("seal_tagging", model, TaggingModel, unknown, "tokenizer, max_words, energy", energy)
         if tokenizer is None:
             tokenizer = getattr(dataset_reader, "tokenizer", "english")
         check_choice("tokenizer", tokenizer, tuple(SPLITTERS))
+        check_max_words(max_words)
         super().__init__(model, dataset_reader, frozen, energy)
+        self._max_words = max_words
         self._splitter = SPLITTERS[tokenizer]()
 
     def predict(self, sentence: str) -> JsonDict:
@@ -100,6 +107,7 @@ class TaggingPredictor(LinePredictor):
 
     def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
         sequence = self._sequence(inputs)
+        check_words(sequence.words, self._max_words)
         features = inputs.get("features")
         if features is not None:
             if not isinstance(features, dict):
@@ -118,11 +126,14 @@ class TaggingPredictor(LinePredictor):
         return sequence, instance
 
     def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
-        if not prepared:
-            return []
         self._set_model()
-        outputs = self._model.forward_on_instances([instance for _, instance in prepared])
-        return [self._record(sequence, output) for (sequence, _), output in zip(prepared, outputs)]
+        records: List[JsonDict] = [{} for _ in prepared]
+        sizes = [size_of(sequence.words) for sequence, _ in prepared]
+        for places in noted_groups(sizes, len(prepared), "sentences"):
+            outputs = self._model.forward_on_instances([prepared[place][1] for place in places])
+            for place, output in zip(places, outputs):
+                records[place] = self._record(prepared[place][0], output)
+        return records
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold tags are ignored."""
@@ -140,6 +151,7 @@ class TaggingPredictor(LinePredictor):
         request = read_request(inputs)
         if request.words is not None:
             return join_words(request.words)
+        check_characters(request.sentence)
         return self._splitter.split(request.sentence)
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:

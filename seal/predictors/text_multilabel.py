@@ -2,18 +2,21 @@
 Labels of raw text.
 """
 
-from typing import List
+from typing import Any, List
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import Batch, Instance
+from allennlp.data import Batch, DatasetReader, Instance
+from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from seal.common.length_groups import size_of
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
 from seal.predictors.label_sets import LabelSetPredictor
+from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
 from seal.predictors.line_predictor import without
 from seal.predictors.lines import decodable
 
@@ -50,6 +53,8 @@ class TextMultilabelPredictor(LabelSetPredictor):
         As for `Predictor`; predicting always puts the model in evaluation mode.
     top_k : `int`, optional (default = `None`)
         Also give the `top_k` likeliest labels.
+    max_words : `int`, optional (default = `10000`)
+        Texts with more tokens, after the reader has cut them, get an error in place of a prediction. Memory grows with their number.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
     decision : `str`, optional (default = `None`)
@@ -65,6 +70,19 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     registered_name = "seal_text_multilabel"
     model_class = TextMultilabelModel
+    more_arguments = ("max_words",)
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        max_words: int = MAX_WORDS,
+        **arguments: Any,
+    ) -> None:
+        check_max_words(max_words)
+        super().__init__(model, dataset_reader, frozen, **arguments)
+        self._max_words = max_words
 
     def predict(self, text: str) -> JsonDict:
         """
@@ -92,8 +110,10 @@ class TextMultilabelPredictor(LabelSetPredictor):
         text = inputs.get("text")
         if not isinstance(text, _Whole):
             text = self._dataset_reader.text_of(inputs)
+        check_characters(text)
         instance = self._dataset_reader.text_to_instance(text)
         self._model.check_length(len(instance["tokens"]))
+        check_words([token.text for token in instance["tokens"]], self._max_words)
         self._dataset_reader.apply_token_indexers(instance)
         return instance
 
@@ -118,12 +138,15 @@ class TextMultilabelPredictor(LabelSetPredictor):
         return records
 
     def _labelled(self, instances: List[Instance]) -> List[JsonDict]:
-        if not instances:
-            return []
-        batch = Batch(instances)
-        batch.index_instances(self._model.vocab)
-        tokens = batch.as_tensor_dict()["tokens"]
-        return self._predict({"tokens": move_to_device(tokens, self._model.tuned_threshold.device)})
+        records: List[JsonDict] = [{} for _ in instances]
+        sizes = [size_of([token.text for token in instance["tokens"]]) for instance in instances]
+        for places in noted_groups(sizes, len(instances), "texts"):
+            batch = Batch([instances[place] for place in places])
+            batch.index_instances(self._model.vocab)
+            tokens = move_to_device(batch.as_tensor_dict()["tokens"], self._model.tuned_threshold.device)
+            for place, record in zip(places, self._predict({"tokens": tokens})):
+                records[place] = record
+        return records
 
 
 class _Whole(str):

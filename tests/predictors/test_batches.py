@@ -1,40 +1,8 @@
-import pytest
 import torch
 from allennlp.data import Batch
 
-from seal.predictors import batches as batches_module
-from seal.predictors.batches import IndexedSentence, Row, as_tensors, batches
+from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.words import join_words
-
-
-class Sized:
-    def __init__(self, num_words, longest_word=5):
-        self.num_words = num_words
-        self.longest_word = longest_word
-
-
-@pytest.mark.parametrize("most_rows", [1, 3, 7, 100])
-def test_each_row_is_in_one_batch_with_rows_of_like_length(most_rows):
-    lengths = [int(n) for n in torch.randint(1, 40, (29,), generator=torch.Generator().manual_seed(0))]
-    made = list(batches([Row(Sized(n)) for n in lengths], most_rows))
-    assert sorted(place for batch in made for place in batch) == list(range(29))
-    assert len(made) == -(-29 // most_rows)
-    assert [lengths[place] for batch in made for place in batch] == sorted(lengths)
-
-
-def test_a_batch_is_bounded_in_characters(monkeypatch):
-    monkeypatch.setattr(batches_module, "_MOST_CHARACTERS", 100)
-    sizes = [(2, 5), (2, 5), (2, 5), (10, 5), (10, 5), (10, 6), (50, 9), (3, 90)]
-    made = list(batches([Row(Sized(*size)) for size in sizes], 64))
-    assert sorted(place for batch in made for place in batch) == list(range(len(sizes)))
-    for batch in made:
-        words, characters = zip(*(sizes[place] for place in batch))
-        assert len(batch) == 1 or len(batch) * max(words) * max(characters) <= 100
-    assert [3, 4] in made
-
-
-def test_no_rows_make_no_batch():
-    assert list(batches([], 64)) == []
 
 
 def test_tensors_are_those_of_the_readers_instances(predictor):

@@ -59,7 +59,7 @@
       batch_sampler: { type: 'bucket', batch_size: training.batch_size, sorting_keys: ['tokens'] },
     },
     validation_data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 64, sorting_keys: ['tokens'], shuffle: false },
+      batch_sampler: { type: 'by_length', batch_size: 64 },
     },
     trainer: {
       type: 'alternating',

@@ -1,0 +1,37 @@
+from typing import List, Sequence
+
+from allennlp.data import BatchSampler, Instance
+
+from seal.common.length_groups import length_groups, size_of
+from seal.common.setting_checks import check_range
+
+
+@BatchSampler.register("by_length")
+class BatchesByLength(BatchSampler):
+    """
+    Batches of sentences of similar length, by their field `tokens`, shortest first and bounded in padded size
+    (`seal.common.length_groups`): for evaluation, where one long text would pad all others of its batch to its length.
+
+    # Parameters
+
+    batch_size : `int`
+        The most sentences of a batch.
+
+    # Raises
+
+    `ConfigurationError` if it is less than 1.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        check_range("batch_sampler.batch_size", batch_size, least=1)
+        self._batch_size = batch_size
+
+    def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:
+        sizes = [size_of([token.text for token in instance["tokens"]]) for instance in instances]
+        return list(length_groups(sizes, self._batch_size))
+
+    def get_num_batches(self, instances: Sequence[Instance]) -> int:
+        return len(self.get_batch_indices(instances))
+
+    def get_batch_size(self) -> int:
+        return self._batch_size
