@@ -143,8 +143,10 @@ class Runner:
         for split in sorted(run.missing_splits(), key=lambda split: split != validation):
             scores, facts = self._split_scores(run, split, paths[split])
             if split == validation:
-                # Not of the last epoch: a structure is learned after it.
-                reported = read_json(run.model / "metrics.json")[f"best_validation_{run.suite.selection}"]
+                # A structure is learned after the last epoch.
+                learned = (run.model / "structure.json").exists()
+                report = read_json(run.model / "metrics.json") if learned else epochs[-1]
+                reported = report[f"best_validation_{run.suite.selection}"]
                 _check_score(run, scores.metrics[run.suite.selection], reported, tolerance(config))
             write_gzip(run.folder / f"frames_{split}.csv.gz", scores.examples.to_csv(index=False))
             # The facts of the model are those of the first scoring.

@@ -3,7 +3,6 @@ from typing import List, Sequence
 from allennlp.data import BatchSampler, Instance
 
 from seal.common.length_groups import length_groups, size_of
-from seal.common.setting_checks import check_range
 
 
 @BatchSampler.register("by_length")
@@ -16,14 +15,9 @@ class BatchesByLength(BatchSampler):
 
     batch_size : `int`
         The most sentences of a batch.
-
-    # Raises
-
-    `ConfigurationError` if it is less than 1.
     """
 
     def __init__(self, batch_size: int) -> None:
-        check_range("batch_sampler.batch_size", batch_size, least=1)
         self._batch_size = batch_size
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:

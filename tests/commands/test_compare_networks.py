@@ -46,7 +46,7 @@ def test_compare_networks(tagger, tagged, tmp_path, run, capsys, allennlp_loggin
     counts = [int(row[2]) for row in rows]
     assert counts == sorted(counts, reverse=True)
     metrics = {row[0]: list(map(float, row[1:])) for row in rows_of(tmp_path / "metrics.csv")[1:]}
-    assert set(metrics) == {"accuracy", "precision", "recall", "f1"}
+    assert set(metrics) == {"accuracy", "exact_match", "precision", "recall", "f1"}
     ours, theirs = (100 * scores[name] / scores["words"] for name in ("ours", "theirs"))
     assert metrics["accuracy"] == pytest.approx([ours, theirs, ours - theirs], abs=1e-3)
     shown = [["A", "F^c", "words", "of"], *rows[:1]]

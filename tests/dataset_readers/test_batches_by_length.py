@@ -33,5 +33,5 @@ def test_a_long_sentence_does_not_pad_others(monkeypatch):
 
 
 def test_a_batch_has_a_sentence():
-    with pytest.raises(ConfigurationError, match="batch_sampler.batch_size"):
+    with pytest.raises(ConfigurationError, match="\"batch_size\" of BatchesByLength must be at least 1"):
         sampler_of(batch_size=0)

@@ -18,6 +18,7 @@ def test_tensors_are_those_of_the_readers_instances(predictor):
     batch.index_instances(vocab)
     expected = batch.as_tensor_dict()
     found = as_tensors([Row(sentences[place], predicate) for place, predicate in rows], -1)
+    assert found.pop("metadata") == [{"words": texts[place]} for place, _ in rows]
     assert found.keys() == {"tokens", "predicate"}
     assert torch.equal(found["predicate"], expected["predicate"])
     assert found["tokens"].keys() == expected["tokens"].keys() == {"tokens", "characters"}

@@ -48,7 +48,7 @@ def test_configs_are_those_of_training_configs():
     written = evaluated_together(method.write(settings_of(suite)) for method in suite.methods.values())
     for path, ours, theirs in zip(paths, written, evaluated_together(path.read_text("utf-8") for path in paths)):
         assert ours == theirs, path.name
-    assert len(written) == 16
+    assert len(written) == 17
 
 
 def test_an_encoder_of_choice_has_its_own_rates():

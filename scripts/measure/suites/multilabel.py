@@ -9,6 +9,7 @@ from scripts.measure.suite import Family, Suite, grouped_methods, mean_f1
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy"},
+    "Structure in prediction": {"seal": "SEAL: structure on cross-entropy"},
     "Energy only, gradient-based inference": {"spen": "SPEN", "dvn": "DVN", "nce_energy": "NCE"},
     "SEAL-static": {
         "static_margin": "static margin",
@@ -63,6 +64,11 @@ def suite(dataset: str) -> Suite:
             "macro_f1": "macro",
             "macro_f1_tuned": "macro, tuned",
             "mean_average_precision": "MAP",
+            "subset_accuracy_tuned": "exact match, tuned",
+            # Of a model with a structure: by the decision for the score.
+            "f1_structured": "F1, structure",
+            "micro_f1_structured": "micro, structure",
+            "subset_accuracy_structured": "exact match, structure",
         },
         key=KEY,
         statistics={"f1": mean_f1("f1"), "f1_tuned": mean_f1("f1_tuned")},

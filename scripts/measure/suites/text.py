@@ -11,6 +11,7 @@ from scripts.measure.text_scores import KEY, score
 
 METHODS = {
     "cross_entropy": "cross-entropy",
+    "seal": "SEAL: structure on cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
     "regression_discrete": "SEAL regression, discrete draws",
@@ -88,6 +89,11 @@ def suite(dataset: str) -> Suite:
             "f1": "F1",
             "f1_tuned": "F1, tuned",
             "mean_average_precision": "MAP",
+            "subset_accuracy_tuned": "exact match, tuned",
+            # Of a model with a structure: by the decision for the score.
+            "micro_f1_structured": "micro, structure",
+            "f1_structured": "F1, structure",
+            "subset_accuracy_structured": "exact match, structure",
         },
         key=KEY,
         statistics={
