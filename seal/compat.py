@@ -50,8 +50,8 @@ KNOWN_WARNINGS = [
 def replace_once(owner: Any, name: str, replacement: Callable) -> None:
     """
     Makes every call `owner.name(*args, **kwargs)` a call `replacement(original, *args, **kwargs)`. Done a second time,
-    this changes nothing. The original stays reachable as `__wrapped__`, which also lets `inspect.signature` (and so
-    `FromParams`) see the original's parameters.
+    this changes nothing; several patches may replace one function. The original stays reachable as `__wrapped__`, which
+    also lets `inspect.signature` (and so `FromParams`) see the original's parameters.
 
     # Parameters
 
@@ -63,14 +63,15 @@ def replace_once(owner: Any, name: str, replacement: Callable) -> None:
         Its first parameter is the original; the others are those of the original.
     """
     original = getattr(owner, name)
-    if getattr(original, "patched_by_seal", False):
+    done, this = getattr(original, "patched_by_seal", ()), f"{replacement.__module__}.{replacement.__qualname__}"
+    if this in done:
         return
 
     @functools.wraps(original)
     def patched(*args: Any, **kwargs: Any) -> Any:
         return replacement(original, *args, **kwargs)
 
-    patched.patched_by_seal = True
+    patched.patched_by_seal = (*done, this)
     setattr(owner, name, patched)
 
 

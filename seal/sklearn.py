@@ -90,7 +90,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("StructuredClassifier requires y to be passed, but the target y is None")
         self.structure_, self.report_ = None, {}
         if type_of_target(y, input_name="y") != "multilabel-indicator":
-            self.estimator_ = clone(self._estimator()).fit(X, y if numpy.asarray(y).ndim == 1 else column_or_1d(y, warn=True))
+            classes = y if numpy.asarray(y).ndim == 1 else column_or_1d(y, warn=True)
+            self.estimator_ = clone(self._estimator()).fit(X, classes)
             return self
         gold = check_array(y, accept_sparse="csr", input_name="y")
         gold = numpy.asarray(gold.todense() if hasattr(gold, "todense") else gold).astype(bool)

@@ -33,7 +33,7 @@ def page(runs: Sequence[Tuple[str, str, Path]], seeds: int, command: str) -> Pag
         "- machines of the runs: " + ", ".join(sorted({report["machine"] for report in reports})),
         f"- this page: commit {machine.commit()}",
         f"- command of this page: `{command}`",
-        f"- test data, mean ± sample deviation over {seeds} seeds (of the folds and of the forest), in percent; {MARK}: "
+        f"- test data, mean ± sample deviation over {seeds} seeds (of folds and forest), in percent; {MARK}: "
         f"the difference has p < {LEVEL} (paired bootstrap over test rows, seeds pooled, Holm over the data sets)",
     ]
     parts = ["\n".join([head[0], "", *head[1:]])]
@@ -106,7 +106,8 @@ def _scores(table: pandas.DataFrame) -> str:
 def _means(table: pandas.DataFrame) -> str:
     gains = table.groupby("score", sort=False)["gain"]
     worse = table[(table["gain"] < 0) & (table["p_holm"] < LEVEL)]
-    told = ", ".join(f"{SCORES[score]} {gain:+.2f} (least {gains.min()[score]:+.2f})" for score, gain in gains.mean().items())
+    least = gains.min()
+    told = ", ".join(f"{SCORES[name]} {gain:+.2f} (least {least[name]:+.2f})" for name, gain in gains.mean().items())
     lost = ", ".join(f"{SCORES[row['score']]} of {row['data']}" for row in worse.to_dict("records")) or "none"
     return f"Mean gain over the data sets: {told}. Significantly worse: {lost}."
 

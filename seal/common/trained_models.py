@@ -9,7 +9,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
-from allennlp.models.archival import extracted_archive
+
+from seal.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)

@@ -57,7 +57,8 @@ class ModelPredicateFinder(PredicateFinder):
     def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
         rows = [Row(sentence) for sentence in sentences]
         found: List[List[int]] = [[] for _ in rows]
-        for places in noted_groups([sentence.size for sentence in sentences], self._batch_size, "sentences' predicates"):
+        sizes = [sentence.size for sentence in sentences]
+        for places in noted_groups(sizes, self._batch_size, "sentences' predicates"):
             inputs = as_tensors([rows[place] for place in places], self._device)
             # Not the model's `forward`, which also decodes tags: without a predicate these have no meaning.
             logits = self._model.predicate_logits(self._model.task_net(inputs).hidden)

@@ -54,7 +54,8 @@ class TextMultilabelPredictor(LabelSetPredictor):
     top_k : `int`, optional (default = `None`)
         Also give the `top_k` likeliest labels.
     max_words : `int`, optional (default = `10000`)
-        Texts with more tokens, after the reader has cut them, get an error in place of a prediction. Memory grows with their number.
+        Texts with more tokens, after the reader has cut them, get an error in place of a prediction. Memory grows with
+        their number.
     energy : `bool`, optional (default = `False`)
         Also give the energy.
     decision : `str`, optional (default = `None`)

@@ -41,8 +41,8 @@ def check_mixed_precision(model: torch.nn.Module) -> None:
     """`ConfigurationError` if the model has an LSTM and this processor none in bfloat16, which oneDNN may lack."""
     if any(isinstance(module, torch.nn.LSTM) for module in model.modules()) and not has_bfloat16_lstms():
         raise ConfigurationError(
-            "trainer.use_amp: this processor has no LSTM in bfloat16 (PyTorch needs avx512 for one); leave use_amp out, "
-            "train on a GPU, or take an encoder without an LSTM."
+            "trainer.use_amp: this processor has no LSTM in bfloat16 (PyTorch needs avx512 for one); leave use_amp "
+            "out, train on a GPU, or take an encoder without an LSTM."
         )
 
 
