@@ -38,7 +38,8 @@ def parser() -> argparse.ArgumentParser:
         "--data",
         required=True,
         metavar="NAMES",
-        help="of training_configs/lib/multilabel_data.libsonnet, or text:NAME of text_data.libsonnet (TF-IDF); commas",
+        help="of training_configs/lib/multilabel_data.libsonnet, text:NAME of text_data.libsonnet (TF-IDF), or "
+        "folder:NAME for the ARFF files and the XML of data/NAME; commas between",
     )
     add("--task-nets", default=",".join(TASK_NETS), metavar="NAMES", help="(default: %(default)s)")
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")

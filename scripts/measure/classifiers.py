@@ -2,6 +2,7 @@
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Dict, NamedTuple
 
 import numpy
@@ -37,11 +38,19 @@ class Data(NamedTuple):
 
 
 def read(name: str) -> Data:
-    """A data set of `multilabel_data.libsonnet` (features) or, as `text:NAME`, of `text_data.libsonnet` (TF-IDF)."""
+    """
+    A data set of `multilabel_data.libsonnet` (features), as `text:NAME` of `text_data.libsonnet` (TF-IDF), or as
+    `folder:NAME` the ARFF files and the XML of `data/NAME`.
+    """
     kind, _, dataset = name.rpartition(":")
     if kind == "text":
         return _texts(library_value("text_data.libsonnet", f"lib.{dataset}"))
-    found = library_value("multilabel_data.libsonnet", f"lib['{dataset}']")
+    if kind == "folder":
+        (labels,) = Path("data", dataset).glob("*.xml")
+        found = {split: f"data/{dataset}/{split}.arff" for split in ("train", "valid", "test")}
+        found["reader"] = {"label_xml": str(labels)}
+    else:
+        found = library_value("multilabel_data.libsonnet", f"lib['{dataset}']")
     reader = MultilabelReader(**found["reader"])
     tables = [reader.read_table(found[split]) for split in ("train", "valid", "test")]
     features, gold = [], []
@@ -76,7 +85,7 @@ def logistic_regression(c: float, seed: int) -> OneVsRestClassifier:
 
 
 def forest(leaf: int, seed: int) -> RandomForestClassifier:
-    return RandomForestClassifier(200, min_samples_leaf=leaf, max_features="sqrt", random_state=seed)
+    return RandomForestClassifier(100, min_samples_leaf=leaf, max_features="sqrt", random_state=seed)
 
 
 TASK_NETS: Dict[str, tuple[Callable[..., Any], tuple]] = {

@@ -18,6 +18,9 @@ class Competing(Protocol):
     log_prob: torch.Tensor
     gold: torch.Tensor | None
 
+    def with_gold(self) -> "Competing":
+        """Those to learn from; instances whose gold does not compete may be left out, as they add nothing."""
+
 
 class CandidateEnergy(nn.Module, Registrable):
     """
@@ -60,12 +63,15 @@ class JointScore(nn.Module):
 
     def forward(self, competing: Competing) -> torch.Tensor:
         """`(batch, candidates)`, `-inf` where there is no candidate."""
-        absent = competing.log_prob.isneginf()
-        # Not -inf yet: the scale's gradient would be 0 times that.
-        score = self.scale * competing.log_prob.masked_fill(absent, 0.0)
-        for energy in self.energies:
-            score = score - energy(competing)
-        return score.masked_fill(absent, -torch.inf)
+        log_prob, absent = competing.log_prob, competing.log_prob.isneginf()
+        some_absent = bool(absent.any())
+        if some_absent:
+            # Not -inf yet: the scale's gradient would be 0 times that.
+            log_prob = log_prob.masked_fill(absent, 0.0)
+        # Those of the candidates alone are small, and come first.
+        energies = sorted((energy(competing) for energy in self.energies), key=torch.numel)
+        score = self.scale * log_prob - sum(energies) if energies else self.scale * log_prob
+        return score.masked_fill(absent, -torch.inf) if some_absent else score
 
     def probabilities(self, competing: Competing) -> torch.Tensor:
         """`q(y|x)`: `(batch, candidates)`, each row sums to 1."""
@@ -77,13 +83,13 @@ class JointScore(nn.Module):
         instances say nothing about the order of the candidates.
         """
         rows = (competing.gold >= 0).nonzero().squeeze(1)
-        score = self(competing)[rows]
-        gold = competing.gold[rows].unsqueeze(1)
+        score, gold = self(competing), competing.gold[rows].unsqueeze(1)
+        score = score if len(rows) == len(score) else score[rows]
         # A row whose gold is ruled out has no finite loss; it is left out as gold that does not compete.
         loss = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)
         return loss[torch.isfinite(loss)].sum()
 
-    def fit(self, parts: Sequence[Competing], l2: float, max_steps: int = 60) -> float:
+    def fit(self, parts: Sequence[Competing], l2: float, max_steps: int = 60, restart: bool = True) -> float:
         """
         Learns the scale and the energies by minimising
 
@@ -97,20 +103,23 @@ class JointScore(nn.Module):
             The held-out data, in parts that fit into memory.
         l2 : `float`
         max_steps : `int`, optional (default = `60`)
+        restart : `bool`, optional (default = `True`)
+            Whether to start at 0, or at the parameters as they are: those for a lesser penalty are a good start.
 
         # Returns
 
         `float`
             The mean loss of an instance whose gold competes, without the penalty, in nats.
         """
-        parts = [part for part in parts if bool((part.gold >= 0).any())]
+        parts = [part.with_gold() for part in parts if bool((part.gold >= 0).any())]
         count = sum(int((part.gold >= 0).sum()) for part in parts)
         learned = [parameter for energy in self.energies for parameter in energy.parameters()]
         with torch.no_grad():
-            self.scale.fill_(1.0)
-            for parameter in learned:
-                parameter.zero_()
-                self._jitter(parameter)
+            if restart:
+                self.scale.fill_(1.0)
+                for parameter in learned:
+                    parameter.zero_()
+                    self._jitter(parameter)
         if count == 0:
             return float("nan")
         optimizer = torch.optim.LBFGS(
@@ -118,7 +127,7 @@ class JointScore(nn.Module):
             max_iter=max_steps,
             history_size=20,
             tolerance_grad=1e-5,
-            tolerance_change=1e-7,
+            tolerance_change=1e-6,
             line_search_fn="strong_wolfe",
         )
         fitted = 0.0

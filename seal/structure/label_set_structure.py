@@ -110,7 +110,7 @@ class LabelSetStructure(Structure):
                 losses = [loss + penalty["validation_loss"] for loss, penalty in zip(losses, found)]
                 q[held] = self._outputs(logits[held])
                 reached[held] = index_of(self.sets, gold[held]) >= 0
-            penalty = self.penalties[losses.index(min(losses))]
+            penalty = sorted(self.penalties)[losses.index(min(losses))]
             report = self._learn(logits, gold, logits, gold, penalties=[penalty])
             valid_logits, valid_gold = logits, gold
         else:

@@ -1,4 +1,6 @@
+import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch.nn import functional as F
@@ -41,6 +43,14 @@ class CompetingLabelSets:
             rows = (self._dropped >= 0).nonzero().squeeze(1)
             self.log_prob[rows, self._dropped[rows]] = -torch.inf
 
+    def with_gold(self) -> "CompetingLabelSets":
+        """The instances whose gold competes."""
+        rows = (self.gold >= 0).nonzero().squeeze(1)
+        some = copy.copy(self)
+        some.__dict__.pop("log_counts", None)
+        some.logits, some.gold, some.log_prob = self.logits[rows], self.gold[rows], self.log_prob[rows]
+        return some
+
     def product(self, weights: torch.Tensor) -> torch.Tensor:
         """`sum_l w_l y_l`: `(labels,)` to `(candidates,)`, `(batch, labels)` to `(batch, candidates)`."""
         return weights @ self.sets.T
@@ -49,6 +59,7 @@ class CompetingLabelSets:
         """The number of labels of each candidate, `(candidates,)`."""
         return self.sets.sum(dim=1).long()
 
+    @cached_property
     def log_counts(self) -> torch.Tensor:
         """
         The logarithm of the candidates' counts, an instance's own occurrence left out: `(candidates,)`, or `(batch,

@@ -66,8 +66,10 @@ class Structure(nn.Module, Registrable):
         best, found = None, []
         for energy in self.joint.energies:
             energy.prepare(gold)
-        for l2 in self.penalties if penalties is None else penalties:
-            trained = self.joint.fit(training, l2)
+        # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
+        # no gradient.
+        for number, l2 in enumerate(sorted(self.penalties if penalties is None else penalties)):
+            trained = self.joint.fit(training, l2, restart=number == 0)
             heldout = mean_loss(self.joint, validation)
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if best is None or heldout < best[0]:

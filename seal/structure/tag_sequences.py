@@ -113,6 +113,10 @@ class CompetingTags:
         #: How often each role occurs, `(batch, candidates, roles)`.
         self.role_counts = counts[..., :-1]
 
+    def with_gold(self) -> "CompetingTags":
+        """All of them: there are few whose gold does not compete."""
+        return self
+
     def of_gold(self, values: torch.Tensor) -> torch.Tensor:
         """The rows of `values (batch, candidates, ...)` that belong to gold, where it competes: `(instances, ...)`."""
         rows = (self.gold >= 0).nonzero().squeeze(1)

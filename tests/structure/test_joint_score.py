@@ -13,6 +13,9 @@ class Outputs:
     values: torch.Tensor
     gold: torch.Tensor
 
+    def with_gold(self):
+        return self
+
 
 class Linear(CandidateEnergy):
     """`E(y) = w v(y)`."""

@@ -1,6 +1,8 @@
 import torch
 from torch.nn import functional as F
 
+from seal.structure.energies import LabelScores, SetCount
+from seal.structure.joint_score import JointScore
 from seal.structure.label_sets import CompetingLabelSets, index_of, known_sets
 
 GOLD = torch.tensor([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1]])
@@ -33,7 +35,19 @@ def test_an_instances_own_occurrence_is_left_out():
     # The set that occurs once is not known to the instance that has it, as that of a new instance would not be.
     assert own.gold.tolist() == [0, 0, 1, -1, 0, 1]
     assert own.log_prob[3].isneginf().tolist() == [False, False, True]
-    log_counts = own.log_counts()
+    log_counts = own.log_counts
     for row, gold in enumerate(own.gold.tolist()):
         for place, count in enumerate(counts.tolist()):
             assert log_counts[row, place].exp().round() == max(count - (place == gold), 1)
+
+
+def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
+    torch.manual_seed(0)
+    joint = JointScore([SetCount(3), LabelScores(3)])
+    for parameter in joint.parameters():
+        parameter.data.normal_()
+    sets, counts = known_sets(GOLD)
+    whole = CompetingLabelSets(torch.randn(len(GOLD), 3), sets, counts, index_of(sets, GOLD), own=True)
+    some = whole.with_gold()
+    assert len(some.logits) == 5 and (some.gold >= 0).all()
+    torch.testing.assert_close(joint.loss(some), joint.loss(whole))

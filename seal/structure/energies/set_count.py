@@ -20,4 +20,4 @@ class SetCount(CandidateEnergy):
         self.weight = nn.Parameter(torch.zeros(()))
 
     def forward(self, competing: CompetingLabelSets) -> torch.Tensor:
-        return -self.weight * competing.log_counts()
+        return -self.weight * competing.log_counts
