@@ -127,7 +127,7 @@ class JointScore(nn.Module):
             max_iter=max_steps,
             history_size=20,
             tolerance_grad=1e-5,
-            tolerance_change=1e-6,
+            tolerance_change=1e-7,
             line_search_fn="strong_wolfe",
         )
         fitted = 0.0
