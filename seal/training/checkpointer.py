@@ -3,6 +3,7 @@ import os
 import zipfile
 from typing import Optional, Tuple
 
+import torch
 from allennlp.training import Checkpointer
 
 logger = logging.getLogger(__name__)
@@ -11,21 +12,35 @@ logger = logging.getLogger(__name__)
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """
-    AllenNLP's checkpointer, except that it skips a checkpoint that a kill left half-written and recovers from the one
-    before it. It is the default of every config that names no other type. Its parameters are AllenNLP's.
+    AllenNLP's checkpointer, except that it skips a checkpoint that a kill left half-written, or that the disk has
+    damaged since, and recovers from the one before it. It is the default of every config that names no other type. Its
+    parameters are AllenNLP's.
     """
 
     def find_latest_checkpoint(self) -> Optional[Tuple[str, str]]:
         for checkpoint in sorted(self._find_all_checkpoints(), reverse=True):
             paths = self._model_state_path(*checkpoint), self._training_state_path(*checkpoint)
-            # torch writes zip archives, whose directory comes last, so that a truncated file is not a valid archive.
-            if all(os.path.exists(path) and zipfile.is_zipfile(path) for path in paths):
+            if all(map(_is_whole, paths)):
                 return paths
-            logger.warning("passing over the incomplete checkpoint %s", paths[0])
+            logger.warning("passing over the incomplete or damaged checkpoint %s", paths[0])
             if self._is_primary:
-                # AllenNLP does not overwrite files, so the truncated one would stay.
+                # AllenNLP does not overwrite files, so the damaged one would stay.
                 self._remove_checkpoint(*checkpoint)
         return None
+
+
+def _is_whole(path: str) -> bool:
+    """
+    Whether a file is as torch has written it: a zip archive, whose directory comes last and which has a checksum of
+    each of its parts. PyTorch itself does not look at these.
+    """
+    try:
+        torch.load(path, map_location="cpu", mmap=True)
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    # Whatever a damaged file raises.
+    except Exception:
+        return False
 
 
 # So that `trainer.checkpointer: {save_every_num_batches: 100}`, without a type, is this one, too.

@@ -43,11 +43,42 @@ def test_a_torn_file_is_passed_over_and_removed(checkpointer, tmp_path, caplog, 
     with caplog.at_level(logging.WARNING):
         found = names(checkpointer.find_latest_checkpoint())
     assert found == ["model_state_e1_b0.th", "training_state_e1_b0.th"]
-    assert "incomplete checkpoint" in caplog.text
+    assert "incomplete or damaged checkpoint" in caplog.text
     # AllenNLP never writes over a file: left behind, the torn one would count as the new one.
     assert not list(tmp_path.glob("*_e1_b1.th"))
     checkpointer.save_checkpoint(OneTrainer(1, 1))
     assert checkpointer.load_checkpoint().trainer_state["batches_in_epoch_completed"] == 1
+
+
+@pytest.mark.parametrize("kind", ["model_state", "training_state"])
+@pytest.mark.parametrize("place, damage", [(0.5, 1), (0.5, 4096), (0.02, 1), (0.98, 1), (0.0, 1)])
+def test_a_damaged_file_is_passed_over(checkpointer, tmp_path, caplog, kind, place, damage):
+    """A flipped byte, or a page of zeros."""
+    file = tmp_path / f"{kind}_e1_b1.th"
+    content = bytearray(file.read_bytes())
+    start = min(int(place * len(content)), len(content) - damage) if damage < len(content) else 0
+    end = start + damage
+    content[start:end] = bytes(len(content[start:end])) if damage > 1 else bytes([content[start] ^ 0xFF])
+    file.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        found = names(checkpointer.find_latest_checkpoint())
+    # What torch pads its parts with has no meaning, and no checksum.
+    padding = found == ["model_state_e1_b1.th", "training_state_e1_b1.th"] and "damaged" not in caplog.text
+    assert padding or found == ["model_state_e1_b0.th", "training_state_e1_b0.th"]
+    if padding:
+        assert torch.equal(torch.load(tmp_path / "model_state_e1_b1.th")["weight"], torch.arange(1000.0))
+        assert torch.load(tmp_path / "training_state_e1_b1.th")["batches_in_epoch_completed"] == 1
+
+
+def test_a_flipped_bit_of_a_weight_is_seen(checkpointer, tmp_path):
+    """Which torch would load."""
+    file = tmp_path / "model_state_e1_b1.th"
+    content = bytearray(file.read_bytes())
+    weights = torch.arange(1000.0).numpy().tobytes()
+    content[content.index(weights) + 2000] ^= 1
+    file.write_bytes(content)
+    assert not torch.equal(torch.load(file)["weight"], torch.arange(1000.0))
+    assert names(checkpointer.find_latest_checkpoint())[0] == "model_state_e1_b0.th"
 
 
 def test_a_missing_half(checkpointer, tmp_path):
