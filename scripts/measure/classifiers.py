@@ -18,6 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
 
 from scripts.measure.configs import library_value
+from scripts.measure.suite import UserError
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.sklearn import StructuredClassifier, log_odds
@@ -44,14 +45,23 @@ def read(name: str) -> Data:
     `folder:NAME` the ARFF files and the XML of `data/NAME`.
     """
     kind, _, dataset = name.rpartition(":")
-    if kind == "text":
-        return _texts(library_value("text_data.libsonnet", f"lib.{dataset}"))
     if kind == "folder":
-        (labels,) = Path("data", dataset).glob("*.xml")
+        labels = list(Path("data", dataset).glob("*.xml"))
+        if len(labels) != 1:
+            raise UserError(f"--data {name}: data/{dataset} must have train.arff, valid.arff, test.arff and one .xml.")
         found = {split: f"data/{dataset}/{split}.arff" for split in ("train", "valid", "test")}
-        found["reader"] = {"label_xml": str(labels)}
+        found["reader"] = {"label_xml": str(labels[0])}
     else:
-        found = library_value("multilabel_data.libsonnet", f"lib['{dataset}']")
+        sets = library_value("text_data.libsonnet" if kind == "text" else "multilabel_data.libsonnet", "lib")
+        if dataset not in sets or kind not in ("", "text"):
+            raise UserError(f"--data: there is no '{name}' here; there are {', '.join(sets)}.")
+        found = sets[dataset]
+    for split in ("train", "valid", "dev", "test"):
+        path = Path(found.get(split, ".").partition("#")[0])
+        if not path.exists():
+            raise UserError(f"--data {name}: there is no {path}; data/README.md says where it comes from.")
+    if kind == "text":
+        return _texts(found)
     reader = MultilabelReader(**found["reader"])
     tables = [reader.read_table(found[split]) for split in ("train", "valid", "test")]
     features, gold = [], []

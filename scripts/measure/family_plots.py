@@ -15,7 +15,7 @@ from scripts.measure.family_tables import present_suites  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import Family, Suite  # noqa: E402
 
-COLOURS = ["#777777", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
+COLOURS = ["#777777", "#c1121f", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
 MARKERS = "osD^vPX*<>hp"
 LINEAR = 5.0
 """The axis is linear for gains up to this many points, of either sign, and logarithmic beyond."""

@@ -1,0 +1,79 @@
+"""scripts/structure.py: label sets with structure, on top of scikit-learn's classifiers."""
+
+import numpy
+import pandas
+import pytest
+
+from scripts import structure
+from scripts.measure import classifiers, structure_tables
+from scripts.measure.files import read_json
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A run on the sample with one seed, and the arguments that repeat it."""
+    out = tmp_path_factory.mktemp("structure") / "out"
+    nets = classifiers.TASK_NETS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(nets, "random forest", (lambda leaf, seed: nets_forest(leaf, seed), (1,)))
+        arguments = ["--data", "sample", "--task-nets", "random forest", "--seeds", "1", "--out", str(out)]
+        assert structure.main(arguments) == 0
+    return out, arguments
+
+
+def nets_forest(leaf, seed):
+    return classifiers.forest(leaf, seed).set_params(n_estimators=10)
+
+
+def test_its_scores_are_those_of_its_rows(small):
+    out, _ = small
+    folder = out / "runs" / "sample-random_forest"
+    found = read_json(folder / "1.json")
+    assert found["report"]["size"] == [1100, 400, 30] and 0.5 < found["report"]["test_gold_competes"] < 1
+    table = pandas.read_csv(out / "results.csv").set_index("score")
+    for score in structure_tables.SCORES:
+        for kind in ("own", "structured"):
+            rows = numpy.asarray(found["rows"][f"{kind} {score}"])
+            assert len(rows) == 400
+            assert table.loc[score, kind] == pytest.approx(100 * rows[:, 0].sum() / rows[:, 1].sum(), abs=0.005)
+        assert table.loc[score, "gain"] == pytest.approx(table.loc[score, "structured"] - table.loc[score, "own"], abs=0.02)
+    # Labels of the sample depend on each other.
+    assert table.loc["subset_accuracy", "gain"] > 5 and table.loc["subset_accuracy", "p_holm"] < 0.05
+    page = (out / "results.md").read_text(encoding="utf-8")
+    assert "## random forest" in page and "Significantly worse: none." in page
+
+
+def test_what_is_measured_is_not_measured_again(small, monkeypatch):
+    out, arguments = small
+    before = (out / "results.csv").read_bytes()
+    monkeypatch.setattr(classifiers, "read", lambda name: pytest.fail("read again"))
+    assert structure.main(arguments) == 0
+    assert (out / "results.csv").read_bytes() == before
+
+
+def test_holm():
+    found = structure_tables.holm(numpy.array([0.04, 0.01, 0.03, 0.5]))
+    assert found == pytest.approx([0.09, 0.04, 0.09, 0.5])
+
+
+def test_texts_are_weighted_words_with_the_labels_of_training():
+    data = classifiers.read("text:sample")
+    assert data.train.shape[0] == len(data.train_gold) == 650 and data.test.shape[0] == len(data.test_gold) == 200
+    assert data.train.shape[1] == data.test.shape[1] and data.train_gold.shape[1] == data.test_gold.shape[1] == 24
+    assert data.train_gold.any(axis=1).all() and data.test_gold.any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--data", "sample", "--task-nets", "forest"], "--task-nets: one of logistic regression, random forest"),
+        (["--data", "sample", "--seeds", "0"], "--seeds"),
+        (["--data", "nope"], "--data: there is no 'nope' here; there are sample, "),
+        (["--data", "text:nope"], "--data: there is no 'text:nope' here; there are aapd, "),
+        (["--data", "folder:nope"], "data/nope must have train.arff, valid.arff, test.arff and one .xml"),
+        (["--data", "bookmarks"], "--data bookmarks: there is no data/bookmarks/train.arff"),
+    ],
+)
+def test_mistakes(arguments, message, capsys, tmp_path):
+    assert structure.main([*arguments, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
