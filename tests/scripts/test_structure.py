@@ -68,7 +68,7 @@ def test_texts_are_weighted_words_with_the_labels_of_training():
     [
         (["--data", "sample", "--task-nets", "forest"], "--task-nets: one of logistic regression, random forest"),
         (["--data", "sample", "--seeds", "0"], "--seeds"),
-        (["--data", "nope"], "--data: there is no 'nope' here; there are sample, "),
+        (["--data", "nope"], "--data: there is no 'nope' here; there are bibtex, "),
         (["--data", "text:nope"], "--data: there is no 'text:nope' here; there are aapd, "),
         (["--data", "folder:nope"], "data/nope must have train.arff, valid.arff, test.arff and one .xml"),
         (["--data", "bookmarks"], "--data bookmarks: there is no data/bookmarks/train.arff"),
