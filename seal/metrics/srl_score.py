@@ -10,9 +10,7 @@ from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import Span, tags_to_spans
 from seal.common.workers import gathered
-
-CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
-"""The core roles, of which a predicate has each at most once; PropBank's names and CoNLL-2005's."""
+from seal.structure.energies.at_most_once import CORE_ROLES
 
 
 class FrameCounts(NamedTuple):

@@ -1,5 +1,6 @@
 """Energies of whole outputs, each with few parameters and in a file of its own."""
 
+from seal.structure.energies.at_most_once import AtMostOnce
 from seal.structure.energies.key_roles import KeyRoles
 from seal.structure.energies.label_pairs import LabelPairs
 from seal.structure.energies.label_scores import LabelScores
@@ -11,6 +12,7 @@ from seal.structure.energies.set_count import SetCount
 from seal.structure.energies.set_size import SetSize
 
 __all__ = [
+    "AtMostOnce",
     "KeyRoles",
     "LabelPairs",
     "LabelScores",
