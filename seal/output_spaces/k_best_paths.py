@@ -4,6 +4,12 @@ import torch
 from torch.nn import functional as F
 
 
+# So many tags a token are tried first, which is enough for most sequences.
+FEW = 8
+# Of sums of scores in another order, relative.
+ROUNDING = 1e-4
+
+
 @torch.no_grad()
 def k_best_paths(
     scores: torch.Tensor,
@@ -44,10 +50,34 @@ def k_best_paths(
     if ends is not None:
         last = mask.sum(dim=1) - 1
         scores[torch.arange(batch, device=scores.device), last] += ends
-    # The tags that the k best paths have at a token are among the k of the best paths through them: the best path
-    # through each tag is another one. The others are left out, which saves most of the work.
-    few = min(k, tags)
-    kept = _best_through(scores, transitions, mask).topk(few, dim=2).indices
+    # The best paths through the tags of a token are all different, so that the tags that the k best paths have there are
+    # among the k of the best such score. Among the best few of these alone, the k best paths may already be found: a
+    # tag whose best path is below the last of them is in none.
+    highest, order = _best_through(scores, transitions, mask).topk(min(k, tags), dim=2)
+    paths, values = _among(scores, transitions, mask, k, order[:, :, :FEW])
+    if order.shape[2] <= FEW:
+        return paths, values
+    least = values[:, -1] if values.shape[1] == k else values.new_full((batch,), -torch.inf)
+    possible = highest >= (least - ROUNDING * least.abs()).view(-1, 1, 1)
+    needed = (possible & mask.unsqueeze(2)).sum(dim=2).amax(dim=1)
+    rows = (needed > FEW).nonzero().squeeze(1)
+    if len(rows):
+        more = order[rows, :, : int(needed.max())]
+        found = _among(scores[rows], transitions, mask[rows], k, more)
+        width = max(values.shape[1], found[1].shape[1])
+        paths = F.pad(paths, (0, 0, 0, width - paths.shape[1]))
+        values = F.pad(values, (0, width - values.shape[1]), value=-torch.inf)
+        paths[rows] = F.pad(found[0], (0, 0, 0, width - found[0].shape[1]))
+        values[rows] = F.pad(found[1], (0, width - found[1].shape[1]), value=-torch.inf)
+    return paths, values
+
+
+def _among(
+    scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor, k: int, kept: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The k best of the paths with the tags `kept`, `(batch, tokens, few)`."""
+    batch, tokens, _ = scores.shape
+    few = kept.shape[2]
     scores = scores.gather(2, kept)
     # shape: (batch, tags, ways), the scores of the best ways to be at each tag
     best = scores[:, 0].unsqueeze(2)
@@ -64,7 +94,8 @@ def k_best_paths(
         stay = torch.arange(few * ways, device=scores.device).view(few, ways).expand(batch, few, ways)
         real = mask[:, t, None, None]
         best = torch.where(real, value, F.pad(best, (0, more), value=-torch.inf))
-        pointers.append((torch.where(real, pointer, F.pad(stay, (0, more))), ways))
+        pointer = torch.where(real, pointer, F.pad(stay, (0, more)))
+        pointers.append((pointer, ways))
     ways = best.shape[2]
     values, place = best.flatten(1).topk(min(k, few * ways), dim=1)
     path = [place // ways]

@@ -39,6 +39,24 @@ def test_they_are_those_that_enumeration_finds(tokens, tags, k):
         assert not paths[row, :, length:].any()
 
 
+@pytest.mark.parametrize("k", [9, 12, 40])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 6.0])
+def test_where_a_few_tags_are_tried_first(k, scale):
+    """Sequences whose k best paths need few tags, beside others that need more."""
+    torch.manual_seed(k)
+    scores = scale * torch.randn(4, 3, 11, dtype=torch.double)
+    scores[2:] *= 10
+    pairs, starts, ends = (scale * torch.randn(*shape, dtype=torch.double) for shape in ((11, 11), (11,), (11,)))
+    mask = torch.ones(4, 3, dtype=torch.bool)
+    mask[3, 2] = False
+    paths, values = k_best_paths(scores, pairs, k, starts, ends, mask)
+    for row in range(4):
+        length = int(mask[row].sum())
+        wanted = all_paths(scores[row, :length], pairs, starts, ends)[:k]
+        assert [tuple(path[:length]) for path in paths[row].tolist()] == [path for _, path in wanted]
+        assert values[row].tolist() == pytest.approx([value for value, _ in wanted])
+
+
 def test_forbidden_pairs_are_in_no_path():
     torch.manual_seed(0)
     scores = torch.randn(1, 4, 3, dtype=torch.double)
