@@ -50,9 +50,9 @@ def k_best_paths(
     if ends is not None:
         last = mask.sum(dim=1) - 1
         scores[torch.arange(batch, device=scores.device), last] += ends
-    # The best paths through the tags of a token are all different, so that the tags that the k best paths have there are
-    # among the k of the best such score. Among the best few of these alone, the k best paths may already be found: a
-    # tag whose best path is below the last of them is in none.
+    # The best paths through the tags of a token are all different, so that the tags that the k best paths have there
+    # are among the k of the best such score. Among the best few of these alone, the k best paths may already be found:
+    # a tag whose best path is below the last of them is in none.
     highest, order = _best_through(scores, transitions, mask).topk(min(k, tags), dim=2)
     paths, values = _among(scores, transitions, mask, k, order[:, :, :FEW])
     if order.shape[2] <= FEW:

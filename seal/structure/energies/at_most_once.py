@@ -16,8 +16,8 @@ class AtMostOnce(CandidateEnergy):
 
     `E(y) = W sum_r max(n_r(y) - 1, 0)`, `W = 10,000` nats.
 
-    An output that breaks it is chosen only where all that compete do, and then one that breaks it least. Alone, with the
-    decision `likeliest`, this is decoding with unique core roles among the best paths.
+    An output that breaks it is chosen only where all that compete do, and then one that breaks it least. Alone, with
+    the decision `likeliest`, this is decoding with unique core roles among the best paths.
 
     # Parameters
 
