@@ -43,6 +43,7 @@ class Picture(NamedTuple):
     pixels: numpy.ndarray
     image: torch.Tensor
 
+
 # The most pixels of the images that go through the model together; a single image may have more.
 _MOST_PIXELS = 2**20
 
