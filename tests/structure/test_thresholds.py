@@ -5,7 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from seal.metrics import best_label_thresholds, best_micro_threshold, best_threshold
+from seal.structure.thresholds import (
+    best_label_thresholds,
+    best_micro_threshold,
+    best_subset_threshold,
+    best_threshold,
+)
 
 FEW = [0.0, 2.0**-149, 0.125, 0.25, 0.5, 0.625, 1 - 2.0**-24, 1.0]
 
@@ -190,3 +195,21 @@ def test_gold_that_cannot_be_predicted_is_part_of_what_is_maximised(seed):
     every = [scores(t) for t in torch.linspace(0.0005, 0.9995, 2000)]
     assert scores(best_threshold(probabilities, gold, missed=missed))[0] >= max(one for one, _ in every) - 1e-9
     assert scores(best_micro_threshold(probabilities, gold, missed=missed))[1] >= max(one for _, one in every) - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_threshold_for_exact_rows_is_that_of_enumeration(seed):
+    generator = torch.Generator().manual_seed(seed)
+    gold = torch.randint(0, 2, (12, 3), generator=generator).bool()
+    probabilities = (0.5 * gold + 0.7 * torch.rand(gold.shape, generator=generator)).clamp(0.01, 0.99)
+
+    def exact(threshold):
+        return int(((probabilities >= threshold) == gold).all(dim=1).sum())
+
+    best = max(map(exact, all_thresholds(probabilities)))
+    assert exact(best_subset_threshold(probabilities, gold)) == best > 0
+
+
+def test_no_row_is_ever_exact():
+    gold = torch.tensor([[True, False]])
+    assert best_subset_threshold(torch.tensor([[0.2, 0.7]]), gold) == 0.5

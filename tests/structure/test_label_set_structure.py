@@ -1,0 +1,81 @@
+import pytest
+import torch
+
+from seal.registry import ConfigurationError
+from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
+
+SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
+
+
+def rows(count=300, seed=0, sets=SETS):
+    """Log-odds that tell each label with noise, of rows of which all have one of four sets."""
+    generator = torch.Generator().manual_seed(seed)
+    gold = sets[torch.randint(len(sets), (count,), generator=generator)]
+    return 2.0 * gold - 1 + 1.2 * torch.randn(gold.shape, generator=generator), gold
+
+
+@CandidateEnergy.register("noise_of_the_tests")
+class Noise(CandidateEnergy):
+    """Random numbers that no parameter can take back."""
+
+    def __init__(self, num_labels):
+        super().__init__()
+
+    def forward(self, competing):
+        generator = torch.Generator().manual_seed(1)
+        return 50 * torch.randn(competing.log_prob.shape, generator=generator)
+
+
+@pytest.mark.parametrize("with_validation", [True, False])
+def test_where_few_sets_occur_all_scores_gain_on_new_rows(with_validation):
+    structure = LabelSetStructure(5)
+    report = structure.fit(*rows(), *(rows(seed=1) if with_validation else ()))
+    assert report["sets"] == 4 and report["gold_competes"] == 1
+    logits, gold = rows(seed=2)
+    for name, score in LABEL_SET_SCORES.items():
+        assert report["decisions"][name]["option"] != "own"
+        assert score(structure.decide(logits, name), gold).value > score(structure.own(logits, name), gold).value + 0.03
+
+
+def test_an_energy_of_random_numbers_leaves_the_own_labels():
+    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 5)
+    structure = LabelSetStructure(5, ["noise_of_the_tests"])
+    report = structure.fit(*rows(sets=every), *rows(seed=1, sets=every))
+    logits, _ = rows(seed=2, sets=every)
+    for name in LABEL_SET_SCORES:
+        assert report["decisions"][name]["option"] == "own"
+        threshold = report["decisions"][name]["threshold"]
+        assert torch.equal(structure.decide(logits, name), logits.sigmoid() >= threshold)
+
+
+def test_the_decisions_against_enumeration():
+    structure = LabelSetStructure(5)
+    structure.fit(*rows())
+    logits, _ = rows(20, seed=2)
+    q = structure.joint.probabilities(structure.competing(logits))
+    likeliest, expected = (structure.decide_by(logits, name) for name in ("likeliest", "expected_score"))
+    marginals = structure.marginals(logits)
+    for row in range(20):
+        sets = structure.sets.bool()
+        assert torch.equal(likeliest[row], sets[q[row].argmax()])
+        f1 = [
+            sum(float(p) * 2 * int((one & other).sum()) / int(one.sum() + other.sum()) for p, other in zip(q[row], sets))
+            for one in sets
+        ]
+        assert torch.equal(expected[row], sets[f1.index(max(f1))])
+        torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], structure.sets)))
+
+
+def test_it_is_loaded_whatever_sets_it_was_made_of():
+    structure, other = LabelSetStructure(5), LabelSetStructure(5)
+    structure.fit(*rows())
+    other.load_state_dict(structure.state_dict())
+    logits, _ = rows(seed=2)
+    assert other.chosen == structure.chosen
+    for name in LABEL_SET_SCORES:
+        assert torch.equal(other.decide(logits, name), structure.decide(logits, name))
+
+
+def test_no_rows():
+    with pytest.raises(ConfigurationError, match="there is none"):
+        LabelSetStructure(2).fit(torch.zeros(0, 2), torch.zeros(0, 2))
