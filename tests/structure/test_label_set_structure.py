@@ -58,10 +58,8 @@ def test_the_decisions_against_enumeration():
     for row in range(20):
         sets = structure.sets.bool()
         assert torch.equal(likeliest[row], sets[q[row].argmax()])
-        f1 = [
-            sum(float(p) * 2 * int((one & other).sum()) / int(one.sum() + other.sum()) for p, other in zip(q[row], sets))
-            for one in sets
-        ]
+        overlaps = [[2 * int((one & other).sum()) / int(one.sum() + other.sum()) for other in sets] for one in sets]
+        f1 = [sum(float(p) * overlap for p, overlap in zip(q[row], of_one)) for of_one in overlaps]
         assert torch.equal(expected[row], sets[f1.index(max(f1))])
         torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], structure.sets)))
 
