@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -12,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm  # noqa: E402
 
 from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder  # noqa: E402
-from scripts.measure.files import read_json, replacing, write_json, write_text  # noqa: E402
+from scripts.measure.files import read_json, write_json, write_text  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 
 TASK_NETS = ("logistic regression", "random forest")
@@ -57,7 +58,7 @@ def check(arguments: argparse.Namespace) -> None:
     check_folder("out", arguments.out)
 
 
-def run(arguments: argparse.Namespace) -> Optional[int]:
+def run(arguments: argparse.Namespace, command: str) -> None:
     check(arguments)
     make_folder("out", arguments.out)
     out = arguments.out.resolve()
@@ -71,19 +72,13 @@ def run(arguments: argparse.Namespace) -> Optional[int]:
     with chdir(ROOT), tqdm(total=len(pairs) * arguments.seeds, desc="runs", unit="run") as bar:
         for data, net in pairs:
             _measure(data, net, arguments, out, bar)
-    from scripts.measure import structure_tables
+    from scripts.measure import results, structure_tables
 
     names = [(data, net, _folder(out, data, net)) for data, net in pairs]
-    page = structure_tables.page(names, arguments.seeds, " ".join(["python", *map(_quoted, sys.argv)]))
+    page = structure_tables.page(names, arguments.seeds, command)
     write_text(out / "results.md", page.text)
-    with replacing(out / "results.csv") as draft:
-        page.table.to_csv(draft, index=False)
+    results.write_csv(page.table, out / "results.csv")
     print(f"wrote {arguments.out / 'results.md'}")
-    return None
-
-
-def _quoted(argument: str) -> str:
-    return f"'{argument}'" if " " in argument else argument
 
 
 def _folder(out: Path, data: str, net: str) -> Path:
@@ -120,10 +115,13 @@ def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar:
         write_json(others_path, classifiers.others(rows, make, 1))
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
+def main(argv: Optional[List[str]] = None) -> int:
     # Set before torch and the libraries below scikit-learn are imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    return exit_status(lambda: run(parser().parse_args(arguments)))
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = parser().parse_args(argv)
+    command = f"python scripts/structure.py {shlex.join(argv)}"
+    return exit_status(lambda: run(arguments, command), stopped="stopped; the same command goes on from here")
 
 
 if __name__ == "__main__":

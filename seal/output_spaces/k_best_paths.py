@@ -64,11 +64,10 @@ def k_best_paths(
     if len(rows):
         more = order[rows, :, : int(needed.max())]
         found = _among(scores[rows], transitions, mask[rows], k, more)
-        width = max(values.shape[1], found[1].shape[1])
-        paths = F.pad(paths, (0, 0, 0, width - paths.shape[1]))
-        values = F.pad(values, (0, width - values.shape[1]), value=-torch.inf)
-        paths[rows] = F.pad(found[0], (0, 0, 0, width - found[0].shape[1]))
-        values[rows] = F.pad(found[1], (0, width - found[1].shape[1]), value=-torch.inf)
+        # Among more tags there are no fewer paths.
+        wider = found[1].shape[1] - values.shape[1]
+        paths = F.pad(paths, (0, 0, 0, wider)).index_put((rows,), found[0])
+        values = F.pad(values, (0, wider), value=-torch.inf).index_put((rows,), found[1])
     return paths, values
 
 

@@ -14,7 +14,7 @@ from allennlp.models import Model
 
 from seal.common.setting_checks import check_choice
 from seal.models.multilabel import DECISIONS, MultilabelModel
-from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, check_whole_number, finite
 
 
 class LabelSetPredictor(LinePredictor):
@@ -57,8 +57,8 @@ class LabelSetPredictor(LinePredictor):
     ) -> None:
         known = ", ".join(("top_k, energy, decision, probabilities", *self.more_arguments))
         check_arguments(self.registered_name, model, self.model_class, unknown, known, energy)
-        if top_k is not None and (type(top_k) is not int or top_k < 1):
-            raise ConfigurationError(f"top_k must be a whole number above 0, found {top_k!r}.")
+        if top_k is not None:
+            check_whole_number("top_k", top_k)
         if not isinstance(probabilities, bool):
             raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
         check_choice("decision", decision, (*DECISIONS, None))

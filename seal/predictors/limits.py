@@ -9,6 +9,7 @@ from typing import Any, Iterator, List, Sequence
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.length_groups import Size, length_groups, size_of
+from seal.predictors.line_predictor import check_whole_number
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +27,7 @@ def check_max_words(max_words: Any) -> None:
 
     `ConfigurationError` if this argument of a predictor is not a whole number above 0.
     """
-    if type(max_words) is not int or max_words < 1:
-        raise ConfigurationError(f"max_words must be a whole number above 0, found {max_words!r}.")
+    check_whole_number("max_words", max_words)
 
 
 def check_characters(text: str) -> None:

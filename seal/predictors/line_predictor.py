@@ -178,6 +178,16 @@ class LinePredictor(Predictor):
         raise NotImplementedError
 
 
+def check_whole_number(name: str, value: Any) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if the argument `name` of a predictor is not a whole number above 0.
+    """
+    if type(value) is not int or value < 1:
+        raise ConfigurationError(f"{name} must be a whole number above 0, found {value!r}.")
+
+
 def check_arguments(
     name: str, model: Model, model_class: Type[Model], unknown: Dict[str, Any], known: str, energy: Any
 ) -> None:

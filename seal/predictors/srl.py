@@ -15,7 +15,7 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
-from seal.predictors.line_predictor import LinePredictor, check_arguments, finite
+from seal.predictors.line_predictor import LinePredictor, check_arguments, check_whole_number, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
 from seal.predictors.words import EnglishSplitter, WordSequence, describe, join_words
@@ -98,10 +98,7 @@ class SrlPredictor(LinePredictor):
         check_arguments("seal_srl", model, SrlModel, unknown, known, energy)
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
-        if type(frames_per_batch) is not int or frames_per_batch < 1:
-            raise ConfigurationError(
-                f"frames_per_batch must be a whole number above 0, found {frames_per_batch!r}."
-            )
+        check_whole_number("frames_per_batch", frames_per_batch)
         check_max_words(max_words)
         super().__init__(model, dataset_reader, frozen, energy)
         self._max_words = max_words

@@ -70,7 +70,7 @@ class JointScore(nn.Module):
             log_prob = log_prob.masked_fill(absent, 0.0)
         # Those of the candidates alone are small, and come first.
         energies = sorted((energy(competing) for energy in self.energies), key=torch.numel)
-        score = self.scale * log_prob - sum(energies) if energies else self.scale * log_prob
+        score = self.scale * log_prob - sum(energies)
         return score.masked_fill(absent, -torch.inf) if some_absent else score
 
     def probabilities(self, competing: Competing) -> torch.Tensor:

@@ -103,15 +103,15 @@ class LabelSetStructure(Structure):
             parts = torch.arange(len(gold)) % max(min(folds, len(gold)), 2)
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
             reached = torch.zeros(len(gold), dtype=torch.bool)
-            losses = [0.0] * len(self.penalties)
+            losses = dict.fromkeys(sorted(self.penalties), 0.0)
             for part in parts.unique():
                 held = parts == part
                 found = self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)["penalties"]
-                losses = [loss + penalty["validation_loss"] for loss, penalty in zip(losses, found)]
+                for penalty in found:
+                    losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
                 reached[held] = index_of(self.sets, gold[held]) >= 0
-            penalty = sorted(self.penalties)[losses.index(min(losses))]
-            report = self._learn(logits, gold, logits, gold, penalties=[penalty])
+            report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
             valid_logits, valid_gold = logits, gold
         else:
             valid_gold = valid_gold.bool()

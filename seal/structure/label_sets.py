@@ -46,6 +46,8 @@ class CompetingLabelSets:
     def with_gold(self) -> "CompetingLabelSets":
         """The instances whose gold competes."""
         rows = (self.gold >= 0).nonzero().squeeze(1)
+        if len(rows) == len(self.gold):
+            return self
         some = copy.copy(self)
         some.__dict__.pop("log_counts", None)
         some.logits, some.gold, some.log_prob = self.logits[rows], self.gold[rows], self.log_prob[rows]

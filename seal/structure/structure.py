@@ -66,6 +66,7 @@ class Structure(nn.Module, Registrable):
         best, found = None, []
         for energy in self.joint.energies:
             energy.prepare(gold)
+        training = [part.with_gold() for part in training]
         # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
         # no gradient.
         for number, l2 in enumerate(sorted(self.penalties if penalties is None else penalties)):

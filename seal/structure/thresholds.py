@@ -50,20 +50,14 @@ def best_threshold(
         Where there is no row, the shapes differ or something is not a probability.
     """
     probabilities, gold = _checked(probabilities, gold, "best_threshold")
-    order = _descending(probabilities)
-    # shape: (rows, labels), how many of the row's most probable 1, 2, ... labels are in gold
-    hits = gold.gather(1, order).cumsum(dim=1)
-    num_gold = gold.sum(dim=1, keepdim=True)
-    if missed is not None:
-        num_gold = num_gold + missed.unsqueeze(1)
-    f1 = hits.double().mul_(2).div_(num_gold + torch.arange(1, gold.shape[1] + 1))
+    values, f1, num_gold = _f1_of_most_probable(probabilities, gold, missed)
     # shape: (rows, 1)
     f1_of_none = (num_gold == 0).double() * empty_f1
     # What a label adds is wrong within a group of equal probabilities, whose order is arbitrary, but the
     # group's sum is right, and no threshold parts the group.
     gains = f1.diff(dim=1, prepend=f1_of_none)
 
-    values = probabilities.gather(1, order).flatten()
+    values = values.flatten()
     order = _descending(values)
     totals = torch.cat([f1_of_none.sum().unsqueeze(0), gains.flatten().gather(0, order)]).cumsum(dim=0)
     threshold, _ = _best_cut(values.gather(0, order).unsqueeze(0), totals.unsqueeze(0))
@@ -134,15 +128,10 @@ def best_label_thresholds(
     probabilities, gold = _checked(probabilities, gold, "best_label_thresholds")
     # shape: (labels, rows)
     probabilities, gold = probabilities.t().contiguous(), gold.t().contiguous()
-    order = _descending(probabilities)
-    hits = gold.gather(1, order).cumsum(dim=1)
-    num_gold = gold.sum(dim=1, keepdim=True)
-    if missed is not None:
-        num_gold = num_gold + missed.unsqueeze(1)
-    f1 = hits.double().mul_(2).div_(num_gold + torch.arange(1, gold.shape[1] + 1))
+    values, f1, _ = _f1_of_most_probable(probabilities, gold, missed)
     # Nothing is correct where nothing is predicted.
     f1 = torch.cat([f1.new_zeros(len(f1), 1), f1], dim=1)
-    thresholds, best = _best_cut(probabilities.gather(1, order), f1)
+    thresholds, best = _best_cut(values, f1)
     return thresholds.masked_fill(best == 0, default)
 
 
@@ -192,6 +181,22 @@ def best_threshold_for(score: str, probabilities: torch.Tensor, gold: torch.Tens
     """The best threshold for `f1`, `micro_f1` or `subset_accuracy` on rows with gold."""
     tune = {"f1": best_threshold, "micro_f1": best_micro_threshold, "subset_accuracy": best_subset_threshold}[score]
     return tune(probabilities, gold)
+
+
+def _f1_of_most_probable(
+    probabilities: torch.Tensor, gold: torch.Tensor, missed: Optional[torch.Tensor]
+) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    For each row of `(batch, n)`: the probabilities, descending; the F1 of taking the most probable 1, 2, ..., n; and
+    how many are in gold, with `missed` further ones, `(batch, 1)`.
+    """
+    order = _descending(probabilities)
+    hits = gold.gather(1, order).cumsum(dim=1)
+    num_gold = gold.sum(dim=1, keepdim=True)
+    if missed is not None:
+        num_gold = num_gold + missed.unsqueeze(1)
+    f1 = hits.double().mul_(2).div_(num_gold + torch.arange(1, gold.shape[1] + 1))
+    return probabilities.gather(1, order), f1, num_gold
 
 
 def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
