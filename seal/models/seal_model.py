@@ -112,7 +112,7 @@ class SealModel(Model):
         if loss_net is None:
             check_no_loss_net_parts(sampler, energy_loss, task_loss)
         else:
-            check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
+            check_loss_net_parts(sampler, energy_loss, self.gives_rewards)
             warn_of_differing_settings(sampler, energy_loss, self.task_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # The nets that train it draw their random starts from a copy of the generator, so that further heads,

@@ -53,7 +53,8 @@ class TaggingModel(SealModel):
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
-                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence' or 'crf_tag_sequence'."
+                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' or "
+                "'crf_tag_sequence'."
             )
         if by_label and output_space.encoding is None:
             raise ConfigurationError(
@@ -144,13 +145,15 @@ class TaggingModel(SealModel):
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
-            output["tags"] = own = space.decode(logits, mask)
             if self.structure is not None and self.structure.uses_candidates():
-                output["tags"] = self.structure.decide(self._paths(logits, mask))
-            outputs = output["tags"].unsqueeze(1)
-            output["log_prob"] = space.log_prob(logits, outputs, mask).squeeze(1)
+                paths = self._paths(logits, mask)
+                output["tags"], output["log_prob"] = self.structure.decide(paths)
+                own = paths.tags[:, 0]
+            else:
+                output["tags"] = own = space.decode(logits, mask)
+                output["log_prob"] = space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
-                output["energy"] = self.energy(state, outputs).squeeze(1)
+                output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 # Gold as strings, which have no padding: tags predicted there do not count.

@@ -146,8 +146,7 @@ class TagSequence(OutputSpace):
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if self._transitions is None:
             return logits.argmax(dim=-1)
-        scores = at_least_float(logits).log_softmax(dim=-1)
-        return viterbi(scores, self._transitions, self._starts, self._ends, mask)
+        return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
 
     @torch.no_grad()
     def k_best(

@@ -218,15 +218,17 @@ class TagStructure(Structure):
         return torch.where(total == 0, 1.0, 2 * shared / total.clamp(min=1))
 
     @torch.no_grad()
-    def decide(self, paths: TagPaths, score: Optional[str] = None) -> torch.Tensor:
+    def decide(self, paths: TagPaths, score: Optional[str] = None) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The tags by the decision that was chosen for `score` (by default the main one): `(batch, tokens)`, 0 at padding.
+        The tags by the decision that was chosen for `score` (by default the main one), `(batch, tokens)`, 0 at padding;
+        and their log-probability under the task-net, `(batch,)`.
         """
         chosen = self.chosen[score or self.main_score]
         if chosen == OWN:
-            return paths.tags[:, 0].long()
+            return paths.tags[:, 0].long(), paths.log_prob[:, 0]
         decision = Decision.by_name(chosen)()
-        return self._choose(paths.competing(self.scheme), decision)[0] * paths.mask
+        tags, index = self._choose(paths.competing(self.scheme), decision)
+        return tags * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
 
     def uses_candidates(self, score: Optional[str] = None) -> bool:
         """Whether the decision for `score` is not the task-net's own output."""

