@@ -10,18 +10,20 @@ from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite, f1_o
 
 METHODS = {
     "cross_entropy": "cross-entropy",
+    "legal": "cross-entropy over legal sequences",
     "crf": "CRF",
     "seal": "SEAL: structure on the CRF",
     "seal_cross_entropy": "structure on cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
+    "nce_crf": "SEAL NCE over the CRF",
 }
 # Methods that are not a call of the library's function of the same name.
-CALLS = {"seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())"}
-
-# Data sets that are trained as another one is.
-TRAINING = {"ewt_halves": "ewt"}
+CALLS = {
+    "nce_crf": "srl.method.crf(over=srl.method.nce())",
+    "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())",
+}
 
 
 def data(name: str) -> Dict[str, Optional[str]]:
@@ -39,6 +41,11 @@ def labels(name: str) -> List[str]:
     return ["O"] + [f"{prefix}-{role}" for role in sorted(roles) for prefix in "BI"]
 
 
+def training(dataset: str, encoder: Optional[str] = None) -> str:
+    """The settings of training: a BiLSTM is trained as on the sample."""
+    return "sample" if dataset == "sample" or dataset == "ewt_halves" and encoder is None else "ewt"
+
+
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, and those asked for."""
     if settings.encoder is None:
@@ -51,7 +58,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
             "method": CALLS.get(method, f"srl.method.{method}()"),
-            "training": f"srl.training.{TRAINING.get(dataset, dataset)} "
+            "training": f"srl.training.{training(dataset, settings.encoder)} "
             f"{{ epochs: {settings.epochs}, fraction: {settings.fraction!r}, seed: {settings.seed} }}",
         },
     )
@@ -108,7 +115,7 @@ def methods(dataset: str) -> Dict[str, Method]:
 
 
 def epochs(dataset: str) -> int:
-    return library_value("srl.libsonnet", f"lib.training.{TRAINING.get(dataset, dataset)}.epochs")
+    return library_value("srl.libsonnet", f"lib.training.{training(dataset)}.epochs")
 
 
 ENCODER = (
@@ -166,11 +173,11 @@ SUITES = [
     Suite(
         name="srl_ewt_halves",
         dataset="ewt_halves",
-        title="semantic role labelling, English Web Treebank, dev in halves",
+        title="semantic role labelling, English Web Treebank, dev in halves, BiLSTM unless an encoder is named",
         methods=methods("ewt_halves"),
         data=partial(data, "ewt_halves"),
         epochs=epochs("ewt_halves"),
-        encoder=ENCODER,
+        takes_encoder=True,
         baseline="crf",
         **COMMON,
     ),
