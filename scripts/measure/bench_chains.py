@@ -70,7 +70,7 @@ class ChainsBenchmark(Benchmark):
                 tagging.experiment(
                   data=tagging.data.wnut17, encoder=tagging.encoder.bilstm(), method={method},
                   training=tagging.training.default {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
-                  energies=[{ type: 'local' }, { type: 'self_attention', hidden_dim: 256, pooling: 'sum' }],
+                  energies=[{{ type: 'local' }}, {{ type: 'self_attention', hidden_dim: 256, pooling: 'sum' }}],
                 )""",
             )
             model = bench_base.build_model(config["model"], self._vocab)
