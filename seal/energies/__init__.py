@@ -1,4 +1,5 @@
 from seal.energies.energy import Energy
+from seal.energies.constraints import ConstraintsEnergy
 from seal.energies.label_interaction import LabelInteractionEnergy
 from seal.energies.linear_chain import LinearChainEnergy
 from seal.energies.local import LocalEnergy

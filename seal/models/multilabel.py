@@ -183,6 +183,8 @@ class MultilabelModel(SealModel):
                 for name, predicted in decided.items():
                     self._structured[name](predicted, labels, missed)
                     self._own[name](self.structure.own(state.logits, name), labels, missed)
+                if decided:
+                    self.structure.count_broken(output["predicted"], self.structure.own(state.logits, self.score))
         return output
 
     @property
@@ -239,12 +241,13 @@ class MultilabelModel(SealModel):
         if not self.training:
             metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
             if self.structure is not None and self.structure.is_fitted:
+                metrics.update(self.structure.violations(reset))
                 for suffix, scores in (("own", self._own), ("structured", self._structured)):
                     metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
         return metrics
 
     def structure_settings(self) -> Dict[str, Any]:
-        return {"num_labels": self.output_space.num_labels}
+        return {"num_labels": self.output_space.num_labels, "labels": self.output_space.labels}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         state = self.task_state(**batch)

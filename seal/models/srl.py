@@ -223,6 +223,7 @@ class SrlModel(SealModel):
         self._score(self._names(output["tags"], rows, metadata), gold)
         if self.structure is not None and self.structure.is_fitted:
             self._own_score(self._names(own, rows, metadata), gold)
+            self.structure.count_broken(output["tags"][frames], own[frames], mask[frames])
         # Called for every batch: the metric exchanges counts, and workers that do not all call it equally often hang.
         found, rest = output["predicate_prob"], mask & ~frames.unsqueeze(1)
         self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate, rest)
@@ -248,6 +249,7 @@ class SrlModel(SealModel):
             metrics.update(self._score.get_metric(reset))
             if self.structure is not None and self.structure.is_fitted:
                 own = self._own_score.get_metric(reset)
+                metrics.update(self.structure.violations(reset))
                 metrics.update({f"{name}_own": own[name] for name in ("f1", "ucr", "exact_match")})
             found = self._predicate_score
             if found._pred_sum is not None and found._pred_sum.sum() > 0:

@@ -161,6 +161,7 @@ class TaggingModel(SealModel):
                 self._score(self._strings(output), gold)
                 if self.structure is not None and self.structure.is_fitted:
                     self._own_score(self._strings({**output, "tags": own}), gold)
+                    self.structure.count_broken(output["tags"], own, mask)
                 if state.cost_augmented is not None:
                     output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
                     self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
@@ -208,6 +209,7 @@ class TaggingModel(SealModel):
             metrics.update(self._score.get_metric(reset))
             if self.structure is not None and self.structure.is_fitted:
                 own = self._own_score.get_metric(reset)
+                metrics.update(self.structure.violations(reset))
                 metrics.update({f"{name}_own": own[name] for name in ("accuracy", "exact_match", "f1") if name in own})
             if self.cost_augmented_net is not None:
                 theirs = self._cost_augmented_score.get_metric(reset)
