@@ -53,8 +53,8 @@ class TaggingModel(SealModel):
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
-                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' or "
-                "'crf_tag_sequence'."
+                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' "
+                "or 'crf_tag_sequence'."
             )
         if by_label and output_space.encoding is None:
             raise ConfigurationError(

@@ -95,8 +95,8 @@ class Chain:
     @property
     def forward(self) -> Tuple[torch.Tensor, ...]:
         """
-        For each token `alpha_t[j]`, the log of the sum over all beginnings that end in tag `j`: `(batch, tags)` each. At
-        padding it is that of the last real token.
+        For each token `alpha_t[j]`, the log of the sum over all beginnings that end in tag `j`: `(batch, tags)` each.
+        At padding it is that of the last real token.
         """
         if self._forward is None:
             alpha = self.scores[:, 0]

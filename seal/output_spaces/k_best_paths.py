@@ -45,8 +45,8 @@ def k_best_paths(
         last = mask.sum(dim=1) - 1
         scores[torch.arange(batch, device=scores.device), last] += ends
     best_rest = _best_rest(scores, transitions, mask)
-    # A beginning's bound, its score and that of the best way to end it, is the score of a whole path, and the best paths
-    # of different beginnings differ: those of the k best paths are among the k beginnings of the highest bounds.
+    # A beginning's bound, its score and that of the best way to end it, is the score of a whole path, and the best
+    # paths of different beginnings differ: those of the k best paths are among the k beginnings of the highest bounds.
     tag = (scores[:, 0] + best_rest[0]).topk(min(k, tags), dim=1).indices
     value = scores[:, 0].gather(1, tag)
     chosen, pointers = [tag], []

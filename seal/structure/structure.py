@@ -62,8 +62,8 @@ class Structure(nn.Module, Registrable):
 
     def probabilities(self, competing: Competing) -> torch.Tensor:
         """
-        `q(y|x)` of the outputs that compete, `(batch, candidates)`: those of the joint score, which has learned from all
-        outputs, without those that break a declared constraint.
+        `q(y|x)` of the outputs that compete, `(batch, candidates)`: those of the joint score, which has learned from
+        all outputs, without those that break a declared constraint.
         """
         score = self.joint(competing)
         if self.declared is not None:

@@ -41,7 +41,8 @@ def test_different_lengths():
     log_prob = space.log_prob(logits, outputs, mask)
     for i, n in enumerate(lengths):
         every = all_sequences(3, n).tolist()
-        log_z = torch.tensor([path_score(space, logits[i, :n], tags) for tags in every], dtype=torch.double).logsumexp(0)
+        scores = [path_score(space, logits[i, :n], tags) for tags in every]
+        log_z = torch.tensor(scores, dtype=torch.double).logsumexp(0)
         expected = [path_score(space, logits[i, :n], tags) - float(log_z) for tags in outputs[i, :, :n].tolist()]
         assert log_prob[i].tolist() == pytest.approx(expected)
         alone = space.log_prob(logits[i, None, :n], outputs[i, None, :, :n])
