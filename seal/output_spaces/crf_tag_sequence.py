@@ -1,19 +1,19 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-from allennlp.modules import ConditionalRandomField
 
+from seal.common.labels import Vocabulary
+from seal.output_spaces.linear_chain_crf import LinearChainCrf
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence
 from seal.output_spaces.viterbi import viterbi
+from seal.registry import ConfigurationError
 
 
 @OutputSpace.register("crf_tag_sequence")
 class CrfTagSequence(TagSequence):
     """
-    Tag sequences under a linear-chain conditional random field (AllenNLP's module), for the baselines BERT-CRF and
+    Tag sequences under a linear-chain conditional random field, for the baselines BERT-CRF and
     BiLSTM-CRF: `P(y | x) = exp(sum_t logits_t[y_t] + transitions[y_{t-1}, y_t]) / Z(x)` with learned start, end and
     pair scores, trained by its likelihood and decoded by Viterbi. The transitions belong to the task-net.
 
@@ -35,7 +35,7 @@ class CrfTagSequence(TagSequence):
         constrained: bool = True,
     ) -> None:
         super().__init__(vocab, namespace, encoding, constrained)
-        self.crf = ConditionalRandomField(self.num_labels)
+        self.crf = LinearChainCrf(self.num_labels)
 
     def relax(self, logits, mask=None):
         # The softmax of each token's logits, which is the relaxation of `tag_sequence`, is not a marginal here.
@@ -53,13 +53,7 @@ class CrfTagSequence(TagSequence):
     ) -> torch.Tensor:
         if outputs.is_floating_point():
             raise ConfigurationError("output_space: 'crf_tag_sequence' gives no probability of relaxed outputs.")
-        if mask is None:
-            mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
-        # The module's public forward sums over the batch; its two parts give a number for each instance.
-        pairs = self.crf.transitions
-        log_z = self.crf._input_likelihood(logits, pairs, mask)
-        joint = [self.crf._joint_likelihood(logits, pairs, tags, mask) for tags in outputs.unbind(dim=1)]
-        return torch.stack(joint, dim=1) - log_z.unsqueeze(1)
+        return self.crf.score(logits, outputs, mask) - self.crf.log_partition(logits, mask).unsqueeze(1)
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         return viterbi(logits, *self._scores_of_pairs(), mask)
@@ -76,6 +70,4 @@ class CrfTagSequence(TagSequence):
         return transitions, starts, ends
 
     def _log_partition(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        if mask is None:
-            mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
-        return self.crf._input_likelihood(logits, self.crf.transitions, mask).unsqueeze(1)
+        return self.crf.log_partition(logits, mask).unsqueeze(1)
