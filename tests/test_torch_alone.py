@@ -18,6 +18,7 @@ CORE = (
     "seal.samplers",
     "seal.scores",
     "seal.structure",
+    "seal.two_player",
 )
 
 # Of what the standard library lacks, these are there: PyTorch, NumPy, and what PyTorch itself needs.

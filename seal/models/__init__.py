@@ -4,5 +4,5 @@ from seal.models.seal_model import SealModel
 from seal.models.segmentation import SegmentationModel
 from seal.models.srl import SrlModel
 from seal.models.tagging import TaggingModel
-from seal.models.task_state import TaskState
 from seal.models.text_multilabel import TextMultilabelModel
+from seal.two_player.task_state import TaskState

@@ -12,4 +12,5 @@ from seal.training.resumable_trainer import ResumableTrainer
 from seal.training.trace_inference import TraceInference
 from seal.training.trace_inference_networks import TraceInferenceNetworks
 from seal.training.tune_thresholds import TuneThresholds
-from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
+from seal.training.two_player import TwoPlayerScheduler
+from seal.two_player import TwoPlayerOptimizer
