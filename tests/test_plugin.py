@@ -29,7 +29,7 @@ PROGRAMS = {
     "that imports AllenNLP first": "import allennlp.models, seal",
     "that imports seal first": "import seal; from allennlp.predictors import Predictor",
     "that begins with a room of seal's": "import seal.models",
-    "that takes of the core what needs AllenNLP": "from seal.losses import MarginLoss; from seal.nets import StackedNet",
+    "that takes of the core what needs AllenNLP": "import seal.losses; from seal.nets import StackedNet",
 }
 COMMAND = "import allennlp.__main__; from allennlp.commands import main; import seal"
 

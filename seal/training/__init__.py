@@ -1,3 +1,5 @@
+"""AllenNLP trainers: in turns and by implicit gradients, in phases and resumable; their callbacks and checks."""
+
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import NonFiniteLoss

@@ -103,8 +103,8 @@ def test_a_player_moves_its_own_weights_alone():
         nets = two_nets()
         before, step = weights(nets), step_of(nets)
         step.update(player, step.begin(batches(1)[0]))
-        moved = {name.partition(".")[0] for name, value in weights(nets).items() if not torch.equal(value, before[name])}
-        assert moved == {player}
+        after = weights(nets)
+        assert {name.partition(".")[0] for name in before if not torch.equal(after[name], before[name])} == {player}
 
 
 def test_halves_are_a_step():
@@ -196,7 +196,7 @@ def test_what_is_not_finite_ends_the_step_before_an_update():
         (lambda nets: step_of(nets, {"steps": -1}), "task_net.steps must be at least 0, found -1."),
         (lambda nets: step_of(nets, loss_net={"grad_norm": 0.0}), "loss_net.grad_norm must be above 0"),
         (lambda nets: step_of(nets, first="both"), "first must be 'task_net' or 'loss_net', found 'both'"),
-        (lambda nets: step_of(nets, {"steps": 0}).update(TASK_NET, None), "player must be 'loss_net', found 'task_net'"),
+        (lambda nets: step_of(nets, {"steps": 0}).update(TASK_NET, None), "player must be 'loss_net', found"),
         (
             lambda nets: TwoNets(
                 nets.task_net, nets.loss_net, nets.output_space, TaskNetOutputSampler(), NceRankingLoss()
