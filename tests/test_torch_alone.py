@@ -75,6 +75,58 @@ LABEL_SETS = """
     assert torch.equal(structure.decide(logits, "subset_accuracy").float(), gold)
 """
 
+NAMES = """
+    import json
+    from seal import energies, hypergradients, losses, nets, output_spaces, samplers, scores
+
+    bases = [output_spaces.OutputSpace, energies.Energy, losses.EnergyLoss, losses.TaskLoss, samplers.Sampler,
+             scores.Score, scores.Cost, nets.TaskNet, nets.LossNet, nets.CostAugmentedNet, nets.Encoder,
+             hypergradients.InverseHessianVector]
+    names = {base.__name__: sorted(base.list_available()) for base in bases}
+"""
+
+TAGS = """
+    import torch
+    from seal.energies import LinearChainEnergy, LocalEnergy, SelfAttentionEnergy
+    from seal.losses import MarginLoss
+    from seal.nets import Encoder, LossNet, TaskNet
+    from seal.output_spaces import CrfTagSequence, TagSequence
+    from seal.samplers import GradientBasedInference
+    from seal.two_player import TwoNets, TwoPlayerStep, Updates
+
+    class Words(Encoder):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.lstm = torch.nn.Embedding(9, 4), torch.nn.LSTM(4, 3, batch_first=True)
+
+        def forward(self, inputs):
+            return self.lstm(self.embedding(inputs["words"]))[0]
+
+        def get_output_dim(self):
+            return 3
+
+    torch.manual_seed(0)
+    labels = ["O", "B-A", "I-A"]
+    space = TagSequence(labels, encoding="BIO")
+    loss_net = LossNet([LocalEnergy, LinearChainEnergy, lambda **given: SelfAttentionEnergy(hidden_dim=4, **given)],
+                       space, task_net_dim=3)
+    nets = TwoNets(TaskNet(Words(), space), loss_net, space,
+                   GradientBasedInference(3, objective="cost_augmented"), MarginLoss())
+    step = TwoPlayerStep(nets, Updates(torch.optim.Adam(nets.task_net_parameters(), lr=0.05)),
+                         Updates(torch.optim.Adam(nets.loss_net_parameters(), lr=0.01)))
+    words = torch.randint(9, (8, 5))
+    mask = torch.arange(5) < torch.randint(2, 6, (8, 1))
+    gold = (words % 2) * mask
+    batch = {"inputs": {"words": words}, "gold": gold, "mask": mask}
+    first = float(step.step(batch)["task_net"])
+    for _ in range(60):
+        losses = step.step(batch)
+    found = space.decode(nets(batch["inputs"]), mask)
+    assert float(losses["task_net"]) < first / 2 and (found == gold)[mask].float().mean() > 0.9
+    crf = CrfTagSequence(labels)
+    assert crf.cross_entropy(torch.randn(8, 5, 3), gold, mask).shape == (8,)
+"""
+
 
 def run(code, *arguments):
     command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
@@ -129,6 +181,22 @@ def test_where_allennlp_is_installed_the_core_does_not_enter_its_room(name, besi
     assert hook_kept
 
 
-def test_structure_needs_torch_alone():
-    ended = run(f"{textwrap.dedent(ALONE)}\n{textwrap.dedent(LABEL_SETS)}\nprint('done')")
+@pytest.mark.parametrize("program", [LABEL_SETS, TAGS], ids=["structure", "two players"])
+def test_use_needs_torch_alone(program):
+    ended = run(f"{textwrap.dedent(ALONE)}\n{textwrap.dedent(program)}\nprint('done')")
     assert ended.stdout == "done\n", ended.stderr
+
+
+def test_the_same_names_are_registered_but_those_that_need_allennlp():
+    import seal.models  # noqa: F401  with which all modules are imported
+
+    ended = run(f"{textwrap.dedent(ALONE)}\n{textwrap.dedent(NAMES)}\nprint(json.dumps(names))")
+    alone, beside = json.loads(ended.stdout), {}
+    exec(textwrap.dedent(NAMES), beside)
+    more = {base: sorted(set(names) - set(alone[base])) for base, names in beside["names"].items()}
+    assert {base: names for base, names in more.items() if names} == {
+        "Energy": ["tag_language_model"],
+        "CostAugmentedNet": ["stacked"],
+        "Encoder": ["seq2seq", "seq2vec", "text_transformer", "transformer"],
+    }
+    assert all(alone.values()) and all(set(names) <= set(beside["names"][base]) for base, names in alone.items())
