@@ -9,6 +9,7 @@ import pytest
 
 #: What is imported with torch and NumPy alone.
 CORE = (
+    "seal.constraints",
     "seal.energies",
     "seal.hypergradients",
     "seal.losses",
