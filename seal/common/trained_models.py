@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
+from seal.common.paths import user_path
 from seal.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
@@ -49,6 +50,7 @@ def trained_weights(
 
     `ConfigurationError` if there is no such model, or its labels or inputs differ.
     """
+    path = user_path(path)
     try:
         with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
             weights = _read(folder)

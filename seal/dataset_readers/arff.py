@@ -11,7 +11,7 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import Dict, Iterator, List, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy
 from scipy import sparse
@@ -62,13 +62,14 @@ class ArffTable:
     lines: numpy.ndarray
 
 
-def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
+def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[Tuple[int, str]]:
     """
-    Stream the lines of a UTF-8 file, unpacked where its name ends in `.gz`.
+    Stream the lines of a UTF-8 file, as `column_lines` does.
 
     # Parameters
 
     path : `str`
+    expected : `str`, optional (default = `None`)
 
     # Returns
 
@@ -80,7 +81,7 @@ def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
     `ConfigurationError`
         Where the file is missing, damaged or not UTF-8, or has the line ends of old Macs.
     """
-    for number, line in column_lines(os.fspath(path)):
+    for number, line in column_lines(os.fspath(path), expected):
         yield number, line.strip()
 
 
@@ -93,7 +94,7 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     # Parameters
 
     path : `str`
-        UTF-8, packed where the name ends in `.gz`.
+        UTF-8, packed where the name ends in `.gz`, `.bz2` or `.xz`.
     repeated_names : `str`, optional (default = `"error"`)
         What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
         one `name#2` (KU Leuven's expression data need it).
@@ -110,7 +111,7 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     path = os.fspath(path)
     check_choice("dataset_reader.repeated_names", repeated_names, ("error", "number"))
     relation, attributes, names = "", [], set()
-    lines, number = stripped_lines(path), 0
+    lines, number = stripped_lines(path, "ARFF, which begins with @relation"), 0
     for number, line in lines:
         line = uncommented(line)
         keyword = line.split(None, 1)[0].lower() if line else ""

@@ -155,7 +155,7 @@ class LabelScheme:
 
 def _read_names(path: str) -> Dict[str, None]:
     names: Dict[str, None] = {}
-    for number, line in text_lines(path):
+    for number, line in text_lines(path, "the name of a label a line"):
         if line.isspace():
             continue
         name = line.strip()

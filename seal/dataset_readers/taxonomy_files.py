@@ -13,6 +13,7 @@ from seal.common.text_lines import text_lines
 
 # How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
 _RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
+_EXPECTED = "lines of a label, a tab and the labels below it"
 # Names of the node above all labels, which is not a label.
 _ROOTS = {"root", "none"}
 
@@ -41,7 +42,7 @@ def read_taxonomy_file(path: str) -> Taxonomy:
     # The line of each edge.
     edges: Dict[Tuple[str, str], int] = {}
     tabs, alone = False, None
-    lines = ((number, line) for number, line in text_lines(path) if not line.isspace())
+    lines = ((number, line) for number, line in text_lines(path, _EXPECTED) if not line.isspace())
     for number, line in not_empty(lines, f"{path}:1: the taxonomy is empty; a line is a parent, a tab and its child."):
         parent, children = _edge(line, f"{path}:{number}")
         tabs = tabs or "\t" in line
