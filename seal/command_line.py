@@ -27,7 +27,7 @@ from allennlp.predictors import Predictor
 from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
 from seal.common.paths import user_path
 from seal.common.setting_checks import check_range
-from seal.common.text_lines import READ_ERRORS, check_text_bytes, opened
+from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once
 from seal.config_keys import suggest
 from seal.user_errors import discard_standard_output
@@ -61,13 +61,13 @@ def _lines_of_input(path: str) -> Iterator[str]:
         # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
         source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(cached_path(path))
         with source as lines:
+            if path == "-" and hasattr(lines, "peek"):
+                check_text_bytes(lines.peek(1)[:HEAD], "standard input", has_name=False)
             for number, line in enumerate(lines):
                 if isinstance(line, bytes):
-                    if number == 0 and path == "-":
-                        check_text_bytes(line, "standard input", has_name=False)
                     line = line.decode("utf-8", errors="surrogateescape")
                 line = line.removeprefix("\ufeff") if number == 0 else line
-                if not line.isspace():
+                if line and not line.isspace():
                     yield f"{line[:-2]}\n" if line.endswith("\r\n") else line
     except READ_ERRORS as error:
         # An error with a file's name, as that of a missing file, says enough.

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def user_path(path: str) -> str:
-    """The path, with the home folder in the place of `~` or `~user` at its start, unless there is a file of that name."""
+    """The path, with the home folder in the place of a `~` or `~user` at its start, unless a file has that name."""
     return path if not path.startswith("~") or os.path.exists(path) else os.path.expanduser(path)
 
 

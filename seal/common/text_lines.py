@@ -18,8 +18,8 @@ from seal.common.paths import user_path
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 #: What reading a file raises that is damaged, or packed in another way than its name says.
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
-# As many bytes tell what a file is.
-_HEAD = 64
+#: As many bytes tell what a file is.
+HEAD = 64
 
 
 def without_packing(path: str) -> str:
@@ -44,11 +44,11 @@ def opened(path: str) -> BinaryIO:
     ending = os.path.splitext(path)[1]
     if ending not in _OPENERS:
         with open(path, "rb") as file:
-            check_text_bytes(file.read(_HEAD), path)
+            check_text_bytes(file.read(HEAD), path)
     file = _OPENERS.get(ending, open)(path, "rb")
     if ending in _OPENERS:
         try:
-            check_text_bytes(file.peek(_HEAD)[:_HEAD], path)
+            check_text_bytes(file.peek(HEAD)[:HEAD], path)
         except BaseException:
             file.close()
             raise

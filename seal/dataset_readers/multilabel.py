@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.names import check_label
+from seal.common.names import check_label, clean_name
 from seal.common.namespaces import ATTRIBUTES, LABELS
 from seal.common.paths import expanded
 from seal.common.quoting import short
@@ -77,6 +77,7 @@ class MultilabelReader(DatasetReader):
             )
         if root is not None:
             check_label(root, "dataset_reader.root")
+            root = clean_name(root, "dataset_reader.root")
         self._settings = dict(
             label_xml=label_xml,
             labels=labels,

@@ -10,7 +10,7 @@ from typing import Any, Iterable, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_name
+from seal.common.names import check_name, clean_name
 from seal.common.paths import not_empty, one_path
 from seal.common.strict_json import read_json
 from seal.common.tag_encodings import first_broken
@@ -33,8 +33,9 @@ def srl_data_files(path: str) -> List[str]:
 
     path : `str`
         A file, which stands for itself, or a folder, which stands for every file below it whose name ends in
-        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of `gold_conll`, those of
-        `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
+        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of
+        `gold_conll`, those of `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by
+        tools.
 
     # Returns
 
@@ -165,8 +166,8 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
         raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
     if len(tags) != length:
         raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
-    for tag in dict.fromkeys(tags):
-        check_name(tag, f"{where}: the tag")
+    clean = {tag: clean_name(tag, f"{where}: the tag") for tag in dict.fromkeys(tags)}
+    tags = [clean[tag] for tag in tags]
     illegal = first_broken(tags, "BIO")
     if illegal is not None:
         raise ConfigurationError(

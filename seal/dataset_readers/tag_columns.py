@@ -11,7 +11,7 @@ from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_name
+from seal.common.names import clean_name
 from seal.common.other_formats import counts_words
 from seal.common.paths import not_empty, user_path
 from seal.common.setting_checks import check_choice
@@ -254,8 +254,7 @@ class TagColumns:
         sentence.words.append(row[self._token])
         sentence.lines.append(number)
         if self._tag is not None:
-            check_name(row[self._tag], f"{sentence.path}:{number}: the tag")
-            sentence.tags.append(row[self._tag])
+            sentence.tags.append(clean_name(row[self._tag], f"{sentence.path}:{number}: the tag"))
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
 
