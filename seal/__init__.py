@@ -3,7 +3,7 @@ Structured prediction with energy networks as losses: an AllenNLP plugin.
 
 Importing `seal` patches AllenNLP for current libraries (`seal.compat`), reports a user's mistake in one sentence
 (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`, `seal.user_errors`), opens
-archives safely (`seal.safe_archives`), gives pretrained encoders the pieces of words that they know
+archives safely (`seal.safe_archives`), continues from them (`seal.continued_models`), gives pretrained encoders the pieces of words that they know
 (`seal.pretrained_encoders`), keeps a second run out of a folder (`seal.run_lock`), makes two functions of PyTorch run
 at their full speed (`seal.fast_log1p`) and imports every module of the package, so that configs can name everything
 that is registered here. All this happens here because a plugins file imports `seal` and none of its submodules; new
@@ -26,11 +26,12 @@ if importlib.util.find_spec("allennlp") is not None:
     # Before anything else imports AllenNLP.
     compat.apply()
 
-    from seal import command_line, config_keys, fast_log1p, pretrained_encoders, run_lock, safe_archives
-    from seal import unusable_files, user_errors, whole_configs
+    from seal import command_line, config_keys, continued_models, fast_log1p, pretrained_encoders, run_lock
+    from seal import safe_archives, unusable_files, user_errors, whole_configs
 
     for _patching in (
-        config_keys, whole_configs, run_lock, unusable_files, safe_archives, command_line, pretrained_encoders
+        config_keys, whole_configs, run_lock, unusable_files, safe_archives, command_line, pretrained_encoders,
+        continued_models,
     ):
         compat.apply(_patching.PATCHES)
     user_errors.install()
