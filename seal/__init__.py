@@ -3,11 +3,11 @@ Structured prediction with energy networks as losses: an AllenNLP plugin.
 
 Importing `seal` patches AllenNLP for current libraries (`seal.compat`), reports a user's mistake in one sentence
 (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`, `seal.user_errors`), opens
-archives safely (`seal.safe_archives`), continues from them (`seal.continued_models`), gives pretrained encoders the pieces of words that they know
-(`seal.pretrained_encoders`), keeps a second run out of a folder (`seal.run_lock`), makes two functions of PyTorch run
-at their full speed (`seal.fast_log1p`) and imports every module of the package, so that configs can name everything
-that is registered here. All this happens here because a plugins file imports `seal` and none of its submodules; new
-modules are found automatically.
+archives safely (`seal.safe_archives`), continues training from them (`seal.continued_models`), gives pretrained
+encoders the pieces of words that they know (`seal.pretrained_encoders`), keeps a second run out of a folder
+(`seal.run_lock`), makes two functions of PyTorch run at their full speed (`seal.fast_log1p`) and imports every module
+of the package, so that configs can name everything that is registered here. All this happens here because a plugins
+file imports `seal` and none of its submodules; new modules are found automatically.
 
 Where AllenNLP is not installed, nothing of this happens: `seal.structure` needs PyTorch and NumPy alone.
 """

@@ -43,7 +43,7 @@ JSON = {
 }
 ENDS = ["\n", "\n", "\r\n", "\n\n", "\n \t\n", "\r\n\r\n"]
 # All that Python or another program may take for the end of a line, blanks, and other characters.
-SIGNS = st.sampled_from(["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029", " ", "\t", "\u00a0", "\u200b"])
+SIGNS = st.sampled_from(list("\r\x0b\x0c\x1c\x1e\x85\u2028\u2029 \t\u00a0\u200b"))
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
 WORDS = st.one_of(st.text(CHARACTERS, max_size=5), SIGNS)
 
