@@ -7,13 +7,14 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.dataset_readers.words_field import WordsField
 
 
 @DatasetReader.register("seal_srl")
@@ -148,7 +149,7 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
-        fields["metadata"] = MetadataField(
+        fields["metadata"] = WordsField(
             {"words": words, "predicate": predicate, "tags": tags, "source": source}
         )
         return Instance(fields)

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
 from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.paths import not_empty
@@ -16,6 +16,7 @@ from seal.common.tag_transitions import DECODED
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
+from seal.dataset_readers.words_field import WordsField
 
 #: The names of the ways in which raw text is split into words.
 TOKENIZERS = ("english", "tweets", "white_space")
@@ -225,7 +226,7 @@ class TaggingReader(SentenceReader):
         metadata = {"words": words, "tags": tags, "source": source}
         if lines is not None:
             metadata["lines"] = lines
-        fields["metadata"] = MetadataField(metadata)
+        fields["metadata"] = WordsField(metadata)
         return Instance(fields)
 
 
