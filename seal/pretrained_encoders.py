@@ -70,18 +70,17 @@ def _set_pieces(config: Any, pieces: str) -> bool:
 
 def find_encoders_in_the_home_folder() -> None:
     """
-    Patches: `allennlp.common.cached_transformers.get` and `get_tokenizer`.
+    Patches: `allennlp.common.cached_transformers.get`; `seal.compat` patches `get_tokenizer`.
 
     Symptom: an encoder `~/bert` is sought on the hub, whereas files of word vectors are found there.
 
     Can go: when transformers or AllenNLP expand `~`.
     """
 
-    def in_home(original, model_name, *args, **kwargs):
+    def get(original, model_name, *args, **kwargs):
         return original(user_path(model_name), *args, **kwargs)
 
-    replace_once(cached_transformers, "get", in_home)
-    replace_once(cached_transformers, "get_tokenizer", in_home)
+    replace_once(cached_transformers, "get", get)
 
 
 PATCHES = (tell_old_models_from_new, find_encoders_in_the_home_folder)

@@ -32,6 +32,8 @@ NUMERIC = re.compile(
     rf"(?:numeric|real|integer)(?:\s*+\[\s*+{NUMBER.pattern}\s*+,\s*+{NUMBER.pattern}\s*+\])?+",
     re.ASCII | re.IGNORECASE,
 )
+# A declaration that would be read as part of the relation's name.
+_LOST = re.compile(r"\s@(?:attribute\s|data\b)", re.IGNORECASE)
 
 
 @dataclass
@@ -118,6 +120,10 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
         where = f"{path}:{number}"
         if keyword == "@relation":
             relation = unquote(line[len(keyword) :].strip())
+            if _LOST.search(relation):
+                raise ConfigurationError(
+                    f"{where}: an @attribute or @data stands in the line of @relation; put it in a line of its own."
+                )
         elif keyword == "@attribute":
             attribute = _attribute(where, line, number)
             if attribute.name in names:
@@ -131,6 +137,10 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
             names.add(attribute.name)
             attributes.append(attribute)
         elif keyword == "@data":
+            if line[len(keyword) :].strip():
+                raise ConfigurationError(
+                    f"{where}: a row stands in the line of @data; put it in a line of its own."
+                )
             break
         elif line:
             raise ConfigurationError(
