@@ -2,6 +2,7 @@
 The dataset reader for semantic role labelling.
 """
 
+import logging
 import zlib
 from typing import Dict, Iterator, List, Optional, Tuple
 
@@ -11,10 +12,12 @@ from allennlp.data.fields import SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.known_labels import KnownLabelsField
-from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 from seal.dataset_readers.words_field import WordsField
+
+logger = logging.getLogger(__name__)
 
 
 @DatasetReader.register("seal_srl")
@@ -86,14 +89,18 @@ class SrlReader(SentenceReader):
     def _examples(self, file_path: str) -> Iterator[Tuple[SrlSentence, Optional[SrlFrame]]]:
         kept = (
             sentence
-            for index, sentence in enumerate(read_srl_sentences(file_path))
+            for index, sentence in enumerate(with_words(file_path, read_srl_sentences(file_path)))
             if zlib.crc32(str(index).encode()) < self._fraction * 2**32
         )
+        frames = 0
         for sentence in self._short_enough(file_path, kept):
+            frames += len(sentence.frames)
             for frame in sentence.frames:
                 yield sentence, frame
             if self._predicate_instances:
                 yield sentence, None
+        if not frames:
+            logger.warning("%s: none of its sentences has a frame; a model has nothing to learn there", file_path)
 
     def text_to_instance(  # type: ignore[override]
         self,
