@@ -30,6 +30,7 @@ from seal.common.setting_checks import check_range
 from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once
 from seal.config_keys import suggest
+from seal.predictors.line_predictor import LinePredictor
 from seal.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
@@ -294,7 +295,8 @@ def tell_of_wrong_lines() -> None:
     Patches: `allennlp.commands.predict._PredictManager.run`.
 
     Symptom: seal's predictors give a wrong line a record of its error, and go on. Where the file has another format
-    than the predictor reads, all records are errors, and the command ends without a word.
+    than the predictor reads, all records are errors, and the command ends without a word. So it does where a reader's
+    file has gold labels that the model does not know.
 
     Can go: when AllenNLP lets a predictor say how its input was.
     """
@@ -302,6 +304,8 @@ def tell_of_wrong_lines() -> None:
     def run(original, self):
         original(self)
         predictor = self._predictor
+        if isinstance(predictor, LinePredictor):
+            predictor.warn_of_gold()
         wrong = getattr(predictor, "wrong_lines", 0)
         if wrong == 0:
             return

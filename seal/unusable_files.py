@@ -73,7 +73,7 @@ def _first_of_no_use(file_uri, embedding_dim, vocab, namespace):
                 continue
             for value in values:
                 try:
-                    if abs(float(value)) <= numpy.finfo(numpy.float32).max:
+                    if abs(float(value)) <= float(numpy.finfo(numpy.float32).max):
                         continue
                 except ValueError:
                     pass

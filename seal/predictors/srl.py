@@ -158,6 +158,7 @@ class SrlPredictor(LinePredictor):
         instance without one, the frames of the predicates that are found. In a record `predicates` says which of the
         two it has (`"given"` or `"found"`), and `id` where the sentence is from.
         """
+        self.note_gold(instances)
         inputs, sources = [], []
         for instance in instances:
             metadata = instance["metadata"].metadata  # type: ignore[attr-defined]

@@ -138,6 +138,7 @@ class TaggingPredictor(LinePredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold tags are ignored."""
+        self.note_gold(instances)
         instances = [without(instance, "tags") for instance in instances]
         sequences = [
             join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
