@@ -4,8 +4,10 @@ AllenNLP's room is put in order once it is entered, be that before `seal` is imp
 The `allennlp` command imports AllenNLP before the plugin `seal`; a program may import `seal` first, and a model or a
 predictor later. In both cases AllenNLP gets its patches for current libraries (`seal.compat`), reports a user's mistake
 in one sentence (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`), opens archives
-safely (`seal.safe_archives`) and keeps a second run out of a folder (`seal.run_lock`), and every module of the package
-is imported, so that configs can name everything that is registered there. New modules are found automatically.
+safely (`seal.safe_archives`), continues training from them (`seal.continued_models`), gives pretrained encoders the
+pieces of words that they know (`seal.pretrained_encoders`) and keeps a second run out of a folder (`seal.run_lock`);
+and every module of the package is imported, so that configs can name everything that is registered there. New modules
+are found automatically.
 
 A program that uses the core alone never enters, whether or not AllenNLP is installed.
 """
@@ -28,9 +30,12 @@ def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     compat.apply()
 
-    from seal import command_line, config_keys, run_lock, safe_archives, unusable_files, user_errors, whole_configs
+    from seal import command_line, config_keys, continued_models, pretrained_encoders, run_lock, safe_archives
+    from seal import unusable_files, user_errors, whole_configs
 
     for patching in (config_keys, whole_configs, run_lock, unusable_files, safe_archives, command_line):
+        compat.apply(patching.PATCHES)
+    for patching in (pretrained_encoders, continued_models):
         compat.apply(patching.PATCHES)
     if runs_the_command():
         user_errors.install()

@@ -2,19 +2,23 @@
 The dataset reader for semantic role labelling.
 """
 
+import logging
 import zlib
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import SequenceLabelField, TextField
 
 from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.known_labels import KnownLabelsField
-from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.dataset_readers.words_field import WordsField
+
+logger = logging.getLogger(__name__)
 
 
 @DatasetReader.register("seal_srl")
@@ -90,17 +94,21 @@ class SrlReader(SentenceReader):
 
     def _examples(self, file_path: str) -> Iterator[Tuple[SrlSentence, Optional[SrlFrame]]]:
         path, part = split_off_part(file_path)
-        sentences = of_part(read_srl_sentences(path), part, self._valid_every)
+        sentences = of_part(with_words(file_path, read_srl_sentences(path)), part, self._valid_every)
         kept = (
             sentence
             for index, sentence in enumerate(sentences)
             if zlib.crc32(str(index).encode()) < self._fraction * 2**32
         )
+        frames = 0
         for sentence in self._short_enough(file_path, kept):
+            frames += len(sentence.frames)
             for frame in sentence.frames:
                 yield sentence, frame
             if self._predicate_instances:
                 yield sentence, None
+        if not frames:
+            logger.warning("%s: none of its sentences has a frame; a model has nothing to learn there", file_path)
 
     def text_to_instance(  # type: ignore[override]
         self,
@@ -156,7 +164,7 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
-        fields["metadata"] = MetadataField(
+        fields["metadata"] = WordsField(
             {"words": words, "predicate": predicate, "tags": tags, "source": source}
         )
         return Instance(fields)
