@@ -39,6 +39,7 @@ setup(
         "jsonnet>=0.20",
         "tqdm>=4.66",
         "matplotlib>=3.9",
+        "markdown-it-py>=3",
         "tensorboardX>=2.6",
         "wandb>=0.18",
         "setuptools<81",

@@ -1,3 +1,4 @@
 from seal.commands.compare_networks import CompareNetworks
 from seal.commands.label_interactions import LabelInteractions
+from seal.commands.report import ReportCommand
 from seal.commands.tag_interactions import TagInteractions
