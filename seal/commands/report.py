@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
 
 from seal.commands.examples import NOTHING, Example, Findings, examine
-from seal.commands.report_page import NONE, Report, as_html, escaped, table
+from seal.commands.report_page import NONE, Report, as_html, escaped, table, write
 from seal.commands.run_figures import as_svg, curves, masks, trust
 from seal.commands.runs import Run, names_of, read_run
 from seal.common.setting_checks import check_range
@@ -88,11 +88,11 @@ def report_from_args(args: argparse.Namespace) -> str:
     report.add_more()
     text = report.text()
     if ending == ".html":
-        _write(args.out, as_html(text, figures))
+        write(args.out, as_html(text, figures))
     else:
-        _write(args.out, text)
+        write(args.out, text)
         for file, figure in figures.items():
-            _write(os.path.join(folder, file), figure)
+            write(os.path.join(folder, file), figure)
     print(f"{args.out}: {len(runs)} run{'s' * (len(runs) > 1)}, {len(figures)} figures")
     return text
 
@@ -175,11 +175,3 @@ def _examples(examples: List[Example]) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ConfigurationError(f"--out: '{path}' cannot be written ({error.strerror}).") from error

@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any, Dict, Iterable, List, Optional
 
+from allennlp.common.checks import ConfigurationError
+
 from seal.commands.runs import MISSING, Run, differences
 from seal.version import VERSION
 
@@ -161,6 +163,21 @@ def as_html(text: str, figures: Dict[str, str]) -> str:
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n{reader.render(text)}</body>\n</html>\n"
     )
+
+
+def write(path: str, text: str) -> None:
+    """
+    Writes the file that `--out` names.
+
+    # Raises
+
+    `ConfigurationError` if it cannot be written.
+    """
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigurationError(f"--out: '{path}' cannot be written ({error.strerror}).") from error
 
 
 def _cell(value: Any) -> Any:

@@ -125,7 +125,8 @@ def allennlp_commands(text):
     """The arguments of each call of `allennlp` that has some, as in `commands`; what is piped into it is left out."""
     # Comments first, as they may have an apostrophe. Arguments in quotes go over lines.
     joined = re.sub(r"\\\n\s*", " ", re.sub(r"(?<=\S) +# .*", "", text))
-    found = re.findall(r"\ballennlp ((?:train|evaluate|predict|report|\w+-\w+) (?:'[^']*'|[^'\n`])+)", joined)
+    command = r"train|evaluate|predict|report|components|\w+-\w+"
+    found = re.findall(rf"\ballennlp ((?:{command}) (?:'[^']*'|[^'\n`])+)", joined)
     return [shlex.split(arguments) for arguments in found]
 
 
@@ -148,6 +149,7 @@ def test_calls_of_allennlp_are_found():
         "evaluate",
         "predict",
         "report",
+        "components",
         "label-interactions",
         "tag-interactions",
         "compare-networks",
