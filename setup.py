@@ -44,6 +44,7 @@ setup(
         "wandb>=0.18",
         "setuptools<81",
     ],
+    entry_points={"console_scripts": ["seal=seal.__main__:run"]},
     extras_require={"dev": ["pytest>=8", "pytest-xdist>=3.6", "pyflakes>=3.2", "hypothesis>=6.100", "pandas>=2.2"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",

@@ -34,4 +34,5 @@ if importlib.util.find_spec("allennlp") is not None:
     fast_log1p.load_special_values()
 
     for _module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):
-        importlib.import_module(_module.name)
+        if not _module.name.endswith(".__main__"):  # The command, which `python -m seal` runs.
+            importlib.import_module(_module.name)

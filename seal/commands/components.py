@@ -44,7 +44,7 @@ KINDS = {
     "Checkpointer": ("checkpointer", "`trainer.checkpointer`"),
     "DdpAccelerator": ("ddp_accelerator", "`trainer.ddp_accelerator`"),
     "Metric": ("metric", "from Python"),
-    "Predictor": ("predictor", "`allennlp predict --predictor`; options by `--predictor-args`"),
+    "Predictor": ("predictor", "`--predictor` of `allennlp predict`; options by `--predictor-args`"),
     "Subcommand": ("command", "`allennlp NAME --help`"),
 }
 #: Arguments that no config gives: AllenNLP, or what contains the part, fills them in.
