@@ -20,6 +20,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["seal", "seal.*"]),
+    package_data={"seal.commands": ["demo_page.html"]},
     python_requires=">=3.11,<3.13",
     # What seal works with, not what AllenNLP declares: a resolver that obeys AllenNLP's caps finds nothing,
     # so requirements.txt is the way to install.

@@ -20,7 +20,8 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 
 
 def names_in(text):
-    return {name for cell in re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE) for name in re.findall("`([^`]+)`", cell)}
+    cells = re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE)
+    return {name for cell in cells for name in re.findall("`([^`]+)`", cell)}
 
 
 NAMES = names_in(GLOSSARY)

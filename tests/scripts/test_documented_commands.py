@@ -126,7 +126,7 @@ def allennlp_commands(text):
     """The arguments of each call of `allennlp` that has some, as in `commands`; what is piped into it is left out."""
     # Comments first, as they may have an apostrophe. Arguments in quotes go over lines.
     joined = re.sub(r"\\\n\s*", " ", re.sub(r"(?<=\S) +# .*", "", text))
-    command = r"train|evaluate|predict|report|components|\w+-\w+"
+    command = r"train|evaluate|predict|demo|report|components|\w+-\w+"
     found = re.findall(rf"\b(?:allennlp|seal) ((?:{command}) (?:'[^']*'|[^'\n`])+)", joined)
     return [shlex.split(arguments) for arguments in found]
 
@@ -149,6 +149,7 @@ def test_calls_of_allennlp_are_found():
         "train",
         "evaluate",
         "predict",
+        "demo",
         "report",
         "components",
         "label-interactions",
