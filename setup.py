@@ -30,6 +30,7 @@ ALLENNLP = [
     "jsonnet>=0.20",
     "tqdm>=4.66",
     "matplotlib>=3.9",
+    "markdown-it-py>=3",
     "tensorboardX>=2.6",
     "wandb>=0.18",
 ]
@@ -49,9 +50,10 @@ setup(
     packages=[*find_packages(include=["seal", "seal.*"]), "seal.config_library"],
     # What configs import: in a wheel a folder beside the modules, in a clone `training_configs/lib`.
     package_dir={"seal.config_library": "training_configs/lib"},
-    package_data={"seal.config_library": ["*.libsonnet"]},
+    package_data={"seal.config_library": ["*.libsonnet"], "seal.commands": ["demo_page.html"]},
     python_requires=">=3.11,<3.13",
     install_requires=CORE,
+    entry_points={"console_scripts": ["seal=seal.__main__:run"]},
     extras_require={"allennlp": ALLENNLP, "demo": ALLENNLP, "measure": [*ALLENNLP, *MEASURE], "dev": DEV},
     classifiers=[
         "Programming Language :: Python :: 3.11",

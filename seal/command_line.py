@@ -26,6 +26,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
 from seal.common.paths import user_path
+from seal.common.plain import plain
 from seal.common.setting_checks import check_range
 from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once
@@ -325,9 +326,10 @@ def check_options_of_evaluate() -> None:
     the evaluation. An output file that is named twice, or that `--auto-names` makes from two inputs, keeps one result
     of two. A `--batch-size` below 1 ends in a traceback, and so does a number of output files that differs from that of
     inputs. `--batch-size` for a model that was trained with a `batch_sampler` is refused as if the config had both. A
-    `--cuda-device` that does not exist ends in a traceback, where `predict` prints one sentence.
+    `--cuda-device` that does not exist ends in a traceback, where `predict` prints one sentence. Without
+    `--output-file` the scores are nowhere but in the progress bar.
 
-    Can go: when AllenNLP checks its arguments.
+    Can go: when AllenNLP checks its arguments, and prints the scores.
     """
 
     def evaluate_from_archive(
@@ -350,9 +352,12 @@ def check_options_of_evaluate() -> None:
         read = [*inputs, str(archive_file), kwargs.get("weights_file")]
         _check_files_and_batch_size(batch_size, read, outputs)
         with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
-            return original(
+            metrics = original(
                 archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
             )
+        if not outputs.get("--output-file") and not outputs.get("--auto-names"):
+            print(json.dumps(plain(metrics), indent=2))
+        return metrics
 
     replace_once(evaluate, "evaluate_from_archive", evaluate_from_archive)
 

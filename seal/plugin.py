@@ -5,7 +5,8 @@ The `allennlp` command imports AllenNLP before the plugin `seal`; a program may 
 predictor later. In both cases AllenNLP gets its patches for current libraries (`seal.compat`), reports a user's mistake
 in one sentence (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`), opens archives
 safely (`seal.safe_archives`), continues training from them (`seal.continued_models`), gives pretrained encoders the
-pieces of words that they know (`seal.pretrained_encoders`) and keeps a second run out of a folder (`seal.run_lock`);
+pieces of words that they know (`seal.pretrained_encoders`), keeps a second run out of a folder (`seal.run_lock`) and
+records what a run is trained with (`seal.run_record`);
 and every module of the package is imported, so that configs can name everything that is registered there. New modules
 are found automatically.
 
@@ -30,23 +31,24 @@ def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     compat.apply()
 
-    from seal import command_line, config_keys, continued_models, pretrained_encoders, run_lock, safe_archives
-    from seal import unusable_files, user_errors, whole_configs
+    from seal import command_line, config_keys, continued_models, pretrained_encoders, run_lock, run_record
+    from seal import safe_archives, unusable_files, user_errors, whole_configs
 
-    for patching in (config_keys, whole_configs, run_lock, unusable_files, safe_archives, command_line):
+    for patching in (config_keys, whole_configs, run_lock, run_record, unusable_files, safe_archives, command_line):
         compat.apply(patching.PATCHES)
     for patching in (pretrained_encoders, continued_models):
         compat.apply(patching.PATCHES)
     if runs_the_command():
         user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
-        importlib.import_module(module.name)
+        if not module.name.endswith(".__main__"):  # The command, which `python -m seal` runs.
+            importlib.import_module(module.name)
 
 
 def runs_the_command() -> bool:
-    """Whether this process is an `allennlp` command, as a script or by `python -m`."""
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    return "allennlp.__main__" in sys.modules or getattr(main, "name", None) == "allennlp.__main__"
+    """Whether this process is an `allennlp` or a `seal` command, as a script or by `python -m`."""
+    main = getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)
+    return any(name in sys.modules or name == main for name in ("allennlp.__main__", "seal.__main__"))
 
 
 class _Door:

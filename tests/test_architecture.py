@@ -10,7 +10,8 @@ import seal
 from tests.test_torch_alone import CORE
 
 ROOT = Path(__file__).resolve().parents[1]
-ROWS = re.findall(r"^\| (\d) \| `seal/([\w.]+)` \| (.+) \|$", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE)
+PLAN = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (\d+) \| `seal/([\w.]+)` \| (.+) \|$", PLAN, re.MULTILINE)
 FLOORS = {room.removesuffix(".py"): int(floor) for floor, room, _ in ROWS}
 ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
 #: The modules beside the rooms stand between the core and AllenNLP's room.

@@ -19,8 +19,13 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFIGS = ROOT / "training_configs"
 OVERVIEW = ROOT / "docs" / "measurements.md"
 MEASUREMENTS = sorted((ROOT / "docs" / "measurements").glob("*.md"))
-GUIDES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page != OVERVIEW)]
-PAGES = [*GUIDES, ROOT / "data" / "README.md", OVERVIEW, *MEASUREMENTS]
+# Written from the code, which tests/commands/test_components.py checks; its numbers are defaults.
+COMPONENTS = ROOT / "docs" / "components.md"
+GUIDES = [
+    ROOT / "README.md",
+    *sorted(page for page in (ROOT / "docs").glob("*.md") if page not in (OVERVIEW, COMPONENTS)),
+]
+PAGES = [*GUIDES, COMPONENTS, ROOT / "data" / "README.md", OVERVIEW, *MEASUREMENTS]
 
 
 def name(page):
@@ -123,7 +128,8 @@ def test_a_row_of_the_readme_links_the_section_that_has_its_scores():
 
 def test_every_page_is_reached_from_the_readme():
     linked = re.findall(r"\]\((docs/[\w/]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert {name(page) for page in [*GUIDES[1:], OVERVIEW]} == set(linked) - {name(page) for page in MEASUREMENTS}
+    pages = {name(page) for page in [*GUIDES[1:], OVERVIEW, COMPONENTS]}
+    assert pages == set(linked) - {name(page) for page in MEASUREMENTS}
     listed = re.findall(r"^\| \[.*?\]\((measurements/\w+\.md)\)", OVERVIEW.read_text("utf-8"), flags=re.MULTILINE)
     assert {f"docs/{path}" for path in listed} == {name(page) for page in MEASUREMENTS}
 

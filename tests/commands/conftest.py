@@ -9,6 +9,8 @@ from allennlp.commands import main
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
+from tests.training.runs import config
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -51,3 +53,17 @@ def run(monkeypatch):
         main()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory):
+    """A function that trains a method of `tests.training.runs` for two epochs on its fixture, and gives the folder."""
+    found = {}
+
+    def train(method):
+        if method not in found:
+            found[method] = tmp_path_factory.mktemp("small") / method
+            train_model(Params(config(method=method, epochs=2)), str(found[method]))
+        return found[method]
+
+    return train

@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from allennlp.commands import parse_args
+from allennlp.commands import parse_args, predict
 from allennlp.common import Params
 
 from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
@@ -23,6 +23,7 @@ from scripts.measure import (
     bench_text,
 )
 from seal import predictors
+from seal.__main__ import _print_predictions_clean
 from tests.scripts.written_configs import ROOT, evaluated_together
 
 GUIDES = ("README.md", "data/README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
@@ -127,7 +128,8 @@ def allennlp_commands(text):
     """The arguments of each call of `allennlp` that has some, as in `commands`; what is piped into it is left out."""
     # Comments first, as they may have an apostrophe. Arguments in quotes go over lines.
     joined = re.sub(r"\\\n\s*", " ", re.sub(r"(?<=\S) +# .*", "", text))
-    found = re.findall(r"\ballennlp ((?:train|evaluate|predict|\w+-\w+) (?:'[^']*'|[^'\n`])+)", joined)
+    command = r"train|evaluate|predict|demo|report|components|\w+-\w+"
+    found = re.findall(rf"\b(?:allennlp|seal) ((?:{command}) (?:'[^']*'|[^'\n`])+)", joined)
     return [shlex.split(arguments) for arguments in found]
 
 
@@ -149,6 +151,9 @@ def test_calls_of_allennlp_are_found():
         "train",
         "evaluate",
         "predict",
+        "demo",
+        "report",
+        "components",
         "label-interactions",
         "tag-interactions",
         "compare-networks",
@@ -192,6 +197,10 @@ def test_shown_configs_are_found():
 
 @pytest.mark.parametrize("arguments", ALLENNLP)
 def test_allennlp_takes_it(arguments, root_of_a_user, monkeypatch):
+    # What the command `seal` adds to `predict`, put back afterwards.
+    monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
+    monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
+    _print_predictions_clean()
     monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
     _, given = parse_args(prog="allennlp")
     overrides = getattr(given, "overrides", None) or "{}"

@@ -1,0 +1,109 @@
+"""
+The command `seal`: what `allennlp` does with this package loaded, in less time and without other people's noise.
+
+`seal train ...`, or `python -m seal train ...`, takes the same sub-commands and options as `allennlp`. It needs no
+`--include-package seal` and no plugins file, does not import `allennlp_models` (which asks the network for data;
+`--include-package allennlp_models` does), and prints warnings and results, but no settings: these are in the run's
+`config.json` and `out.log`.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from typing import Any, Callable
+
+try:
+    from allennlp.commands import main, predict
+except ImportError as error:
+    if (error.name or "").partition(".")[0] != "allennlp":
+        raise
+    sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
+from allennlp.common import logging as allennlp_logging
+from allennlp.common import plugins
+from allennlp.common.util import install_sigterm_handler
+
+from seal.compat import replace_once
+from seal.predictors.readable import readable
+
+FORMATS = ("json", "plain", "allennlp")
+
+
+class _Warnings(logging.Formatter):
+    """`warning: ...`, as `seal.user_errors` writes `error: ...`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.levelname.lower()}: {super().format(record)}"
+
+
+def _log_quietly() -> None:
+    """Warnings on standard error. `ALLENNLP_LOG_LEVEL` and `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever."""
+    if any(os.environ.get(name) for name in ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG")):
+        # Not imported otherwise: it configures the log.
+        import allennlp.__main__  # noqa: F401
+
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Warnings())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("filelock").setLevel(logging.WARNING)
+
+    def prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> None:
+        """The run's `out.log` has everything; the console, warnings alone."""
+        original(*args, **kwargs)
+        for own in logging.getLogger().handlers:
+            if type(own) is logging.StreamHandler:
+                own.setLevel(max(own.level, logging.WARNING))
+
+    replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)
+
+
+def _print_predictions_clean() -> None:
+    """
+    Adds `predict --output-format`: `json`, one record a line and nothing else; `plain`, to read; or `allennlp`, records
+    between its own words and blank lines. The output file has records in any case.
+    """
+
+    def add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
+        subparser = original(self, parser)
+        subparser.add_argument(
+            "--output-format", choices=FORMATS, default="json", help="how predictions are printed (default: json)"
+        )
+        return subparser
+
+    def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
+        if args.output_format != "allennlp":
+            # A name of the module is found before Python's own.
+            predict.print = _Printer(args.output_format == "plain")
+        return original(args)
+
+    replace_once(predict.Predict, "add_subparser", add_subparser)
+    replace_once(predict, "_get_predictor", _get_predictor)
+
+
+class _Printer:
+    """Stands in for `print` in AllenNLP's `predict`, which calls it for each input and for each prediction."""
+
+    def __init__(self, plain: bool) -> None:
+        self._plain = plain
+
+    def __call__(self, first: str, *rest: str) -> None:
+        if first == "prediction: ":
+            (record,) = rest
+            print(readable(json.loads(record)) if self._plain else record.rstrip("\n"), flush=True)
+        elif not first.startswith("input "):
+            print(first, *rest)
+
+
+def run() -> None:
+    """Runs the command of `sys.argv`."""
+    _log_quietly()
+    _print_predictions_clean()
+    plugins.DEFAULT_PLUGINS = ()
+    install_sigterm_handler()
+    main(prog="seal")
+
+
+if __name__ == "__main__":
+    run()

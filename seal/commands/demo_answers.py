@@ -1,0 +1,302 @@
+"""
+What a model answers to a person who tries it: what is predicted, what else it thought of, and what each scored.
+"""
+
+import base64
+import binascii
+import itertools
+import json
+import os
+import tempfile
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import Batch, Instance
+from allennlp.models.archival import Archive
+from allennlp.nn.util import move_to_device
+from allennlp.predictors import Predictor
+
+from seal.common.namespaces import ATTRIBUTES
+from seal.common.tag_encodings import tags_to_spans
+from seal.models import MultilabelModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
+from seal.predictors.line_predictor import finite
+from seal.structure.tag_structure import TagPaths
+
+#: How many other outputs are shown, how many labels, and how many lines of text are read.
+ALTERNATIVES, LABELS, LINES = 6, 30, 20
+
+
+class Answers:
+    """
+    The answers of a model, as plain values for the page.
+
+    # Parameters
+
+    name : `str`
+        How the page calls the model.
+    archive : `Archive`
+    """
+
+    #: What the page asks for, and what it shows where there is no example.
+    asks = "text"
+    sample = "The chef sold the old car to a neighbour ."
+
+    def __init__(self, name: str, archive: Archive, **arguments: Any) -> None:
+        self.name = name
+        self.model = archive.model.eval()
+        self.reader = archive.validation_dataset_reader
+        if self.model.loss_net is not None:
+            arguments["energy"] = True
+        model_type = archive.config["model"]["type"]
+        self.predictor = Predictor.by_name(model_type)(self.model, archive.dataset_reader, **arguments)
+        self._data = archive.config.get("validation_data_path")
+
+    def about(self) -> JsonDict:
+        """What the page is told of the model."""
+        return {"name": self.name, "asks": self.asks, "examples": self._some_examples() or [self.sample]}
+
+    def answer(self, given: str) -> List[JsonDict]:
+        """
+        The blocks that the page shows for an input.
+
+        # Raises
+
+        `ConfigurationError` if the input is wrong.
+        """
+        raise NotImplementedError
+
+    def _records(self, text: str) -> Iterator[JsonDict]:
+        """The records of the lines of a text."""
+        lines = [line for line in text.splitlines() if line.strip()]
+        if not lines:
+            raise ConfigurationError("there is nothing to predict: the text is blank.")
+        if len(lines) > LINES:
+            raise ConfigurationError(f"the page takes {LINES} lines at a time, and there are {len(lines)}.")
+        for line in lines:
+            record = self.predictor.predict_json(self.predictor.read(line))
+            if "error" in record:
+                raise ConfigurationError(record["error"])
+            yield record
+
+    def _some_examples(self) -> List[str]:
+        """A few inputs of the validation data, where these are at hand."""
+        path = str(self._data or "").partition("#")[0]
+        if not os.path.exists(path):
+            return []
+        found: Dict[str, None] = {}
+        for instance in itertools.islice(self.reader.read(self._data), 200):
+            if len(found) == 6:
+                break
+            found[self._as_input(instance)] = None
+        return list(found)
+
+    def _as_input(self, instance: Instance) -> str:
+        """An instance as what a person would give."""
+        raise NotImplementedError
+
+    def _tensors(self, instance: Instance) -> Dict[str, Any]:
+        self.reader.apply_token_indexers(instance)
+        batch = Batch([instance])
+        batch.index_instances(self.model.vocab)
+        return move_to_device(batch.as_tensor_dict(), next(self.model.parameters()).device)
+
+
+class _TagAnswers(Answers):
+    """Frames, entities or tags: a block for each frame, or for each sentence."""
+
+    def answer(self, given: str) -> List[JsonDict]:
+        blocks: List[JsonDict] = []
+        for record in self._records(given):
+            blocks += self._blocks(record)
+        return blocks
+
+    def _blocks(self, record: JsonDict) -> Iterable[JsonDict]:
+        yield self._block(record, self.reader.text_to_instance(record["words"]), record["tags"], "")
+
+    def _block(self, record: JsonDict, instance: Instance, tags: List[str], heading: str) -> JsonDict:
+        words = instance["metadata"].metadata["words"]
+        return {
+            "kind": "spans",
+            "heading": heading,
+            "words": words,
+            "spans": self._spans(tags),
+            "numbers": _numbers(record),
+            "alternatives": self._alternatives(instance, words, tags),
+        }
+
+    def _spans(self, tags: List[str]) -> List[Tuple[str, int, int]]:
+        if self.model.output_space.encoding is not None:
+            return tags_to_spans(tags)
+        return [(tag, place, place) for place, tag in enumerate(tags)]
+
+    @torch.no_grad()
+    def _alternatives(self, instance: Instance, words: List[str], chosen: List[str]) -> List[JsonDict]:
+        """The best outputs of the task-net, with what scores them: a structure and its terms, or a loss-net."""
+        model = self.model
+        if model.task_net is None or model.inference is not None:
+            return []
+        tensors = self._tensors(instance)
+        state = model.task_state(**tensors)
+        structure = model.structure if model.structure is not None and model.structure.is_fitted else None
+        most = ALTERNATIVES if structure is None else structure.num_candidates
+        tags, log_prob = model.output_space.k_best(state.logits, most, state.mask)
+        columns: Dict[str, List[float]] = {"log-probability": log_prob[0].tolist()}
+        if structure is not None:
+            key = words[int(tensors["predicate"][0].argmax())].lower() if "predicate" in tensors else ""
+            competing = TagPaths(tags, log_prob, state.mask, keys=[key]).competing(structure.scheme)
+            terms = {_words(energy): energy(competing).expand_as(log_prob)[0] for energy in structure.joint.energies}
+            columns["energy"] = sum(terms.values()).tolist()
+            columns.update((name, values.tolist()) for name, values in terms.items())
+            columns["joint probability"] = structure.joint.probabilities(competing)[0].tolist()
+        if model.loss_net is not None:
+            columns["energy of the loss-net"] = model.energy(state, tags)[0].tolist()
+        found = []
+        for place, row in enumerate(tags[0].tolist()):
+            if log_prob[0, place].isneginf():
+                continue
+            named = [model.output_space.labels[tag] for tag in row[: len(words)]]
+            numbers = {name: finite(values[place]) for name, values in columns.items()}
+            found.append({"spans": self._spans(named), "numbers": numbers, "chosen": named == chosen})
+        # The task-net's best ones, and the chosen one wherever it is.
+        return found[:ALTERNATIVES] + [one for one in found[ALTERNATIVES:] if one["chosen"]]
+
+    def _as_input(self, instance: Instance) -> str:
+        return " ".join(instance["metadata"].metadata["words"])
+
+
+class _FrameAnswers(_TagAnswers):
+    def _blocks(self, record: JsonDict) -> Iterable[JsonDict]:
+        if not record["frames"]:
+            yield {"kind": "text", "text": f"{' '.join(record['words'])}: no predicate was found"}
+        for frame in record["frames"]:
+            instance = self.reader.text_to_instance(record["words"], frame["index"])
+            yield self._block(frame, instance, frame["tags"], frame["predicate"])
+
+
+class _LabelAnswers(Answers):
+    """Labels with their probabilities and thresholds."""
+
+    sample = "Cocoa exports fell by a third."
+
+    def __init__(self, name: str, archive: Archive) -> None:
+        super().__init__(name, archive, probabilities=True)
+
+    def answer(self, given: str) -> List[JsonDict]:
+        return [self._block(record) for record in self._records(given)]
+
+    def _block(self, record: JsonDict) -> JsonDict:
+        probabilities = record["probabilities"]
+        thresholds = self.model.threshold.expand(len(probabilities)).tolist()
+        # A structure decides on whole sets: no threshold stands for it.
+        by_sets = self.model.structure is not None and self.model.structure.is_fitted
+        labels = [
+            {
+                "name": name,
+                "probability": value,
+                "threshold": None if by_sets else threshold,
+                "predicted": name in record["labels"],
+            }
+            for (name, value), threshold in zip(probabilities.items(), thresholds)
+        ]
+        labels.sort(key=lambda label: (not label["predicted"], -(label["probability"] or 0)))
+        return {"kind": "labels", "labels": labels[:LABELS], "numbers": _numbers(record)}
+
+    def _as_input(self, instance: Instance) -> str:
+        return " ".join(token.text for token in instance["tokens"])
+
+
+class _FeatureAnswers(_LabelAnswers):
+    asks = "features"
+    sample = '{"features": {}}'
+
+    def __init__(self, name: str, archive: Archive) -> None:
+        super().__init__(name, archive)
+        if archive.config["dataset_reader"].get("standardize"):
+            self._data = None  # The reader's features are not those of the file, for which the page asks.
+
+    def _as_input(self, instance: Instance) -> str:
+        instance.index_fields(self.model.vocab)
+        names = self.model.vocab.get_index_to_token_vocabulary(ATTRIBUTES)
+        values = enumerate(instance["features"].tensor.tolist())
+        return json.dumps({"features": {names[place]: round(value, 4) for place, value in values if value}})
+
+
+class _MaskAnswers(Answers):
+    """The foreground of an image, given as a data URL, laid over it."""
+
+    asks = "image"
+    sample = ""
+
+    def __init__(self, name: str, archive: Archive) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        super().__init__(name, archive, folder=os.path.join(self._folder.name, "masks"))
+
+    def answer(self, given: str) -> List[JsonDict]:
+        path = os.path.join(self._folder.name, "image")
+        start, _, content = given.partition(",")
+        try:
+            if not start.startswith("data:image/"):
+                raise ValueError
+            with open(path, "wb") as file:
+                file.write(base64.b64decode(content, validate=True))
+        except (ValueError, binascii.Error) as error:
+            raise ConfigurationError("choose an image, such as a PNG or a JPEG.") from error
+        try:
+            record = self.predictor.predict_json({"image": path})
+        except ConfigurationError as error:
+            raise ConfigurationError(str(error).replace(f"{path}: ", "").replace(path, "the image")) from error
+        if "error" in record:
+            raise ConfigurationError(record["error"])
+        files = {key: record[f"{key}_file"] for key in ("overlay", "mask")}
+        pictures = {key: _data_url(file) for key, file in files.items()}
+        for file in files.values():
+            os.unlink(file)
+        shown = {"text": record["description"], "image": given, **pictures}
+        return [{"kind": "mask", **shown, "numbers": _numbers(record)}]
+
+    def _as_input(self, instance: Instance) -> str:
+        from PIL import Image
+
+        from seal.dataset_readers.segmentation import as_pixels
+
+        path = os.path.join(self._folder.name, "example.png")
+        Image.fromarray(as_pixels(instance["image"].tensor).numpy()).save(path)
+        return _data_url(path)
+
+
+_KINDS = (
+    (SrlModel, _FrameAnswers),
+    (TaggingModel, _TagAnswers),
+    (TextMultilabelModel, _LabelAnswers),
+    (MultilabelModel, _FeatureAnswers),
+    (SegmentationModel, _MaskAnswers),
+)
+
+
+def answers_of(name: str, archive: Archive) -> Answers:
+    """
+    # Raises
+
+    `ConfigurationError` if the model is none of this package.
+    """
+    for kind, make in _KINDS:
+        if isinstance(archive.model, kind):
+            return make(name, archive)
+    raise ConfigurationError(f"{name}: the page is for models of this package, not {type(archive.model).__name__}.")
+
+
+def _numbers(record: JsonDict) -> Dict[str, Any]:
+    return {key: record[key] for key in ("probability", "energy") if key in record}
+
+
+def _words(energy: Any) -> str:
+    """The name of a term of a structure: `RoleCounts` is `role counts`."""
+    name = type(energy).__name__
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+
+
+def _data_url(path: str) -> str:
+    with open(path, "rb") as file:
+        return "data:image/png;base64," + base64.b64encode(file.read()).decode()

@@ -1,0 +1,177 @@
+"""
+The `report` sub-command: runs on one page, to look at and to compare.
+"""
+
+import argparse
+import os
+from typing import Dict, List, Optional
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models.archival import load_archive
+
+from seal.commands.examples import NOTHING, Example, Findings, examine
+from seal.commands.report_page import NONE, Report, as_html, escaped, table, write
+from seal.commands.run_figures import as_svg, curves, masks, trust
+from seal.commands.runs import Run, names_of, read_run
+from seal.common.setting_checks import check_range
+
+_ENDINGS = (".html", ".md")
+_LONGEST = 300
+
+
+@Subcommand.register("report")
+class ReportCommand(Subcommand):
+    """
+    Writes one page about a run, or about several side by side: the curves of both players, energies and gradient norms
+    over epochs; the scores, also by label or role; how far the probabilities can be trusted; what is confused with
+    what, and the examples with the largest loss; the settings and the difference between runs; commit, versions and
+    machine. The page is an HTML file that needs no other file and no network, or a Markdown file (a model card) with
+    its figures beside it as SVG files.
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = parser.add_parser(
+            self.name,
+            description="Write a page about one run, or about several side by side.",
+            help="Write a page about a run, or about several.",
+        )
+        subparser.add_argument("runs", nargs="+", metavar="RUN", help="the folder of a run, as `train -s` leaves it")
+        subparser.add_argument("--out", required=True, metavar="FILE", help="the page: FILE.html or FILE.md")
+        subparser.add_argument(
+            "--examples", type=int, default=10, help="how many examples of a kind are shown; 0 loads no model"
+        )
+        subparser.add_argument("--data", metavar="FILE", help="data of the examples (else a run's validation data)")
+        subparser.add_argument("--instances", type=int, default=1000, help="how many instances are looked at")
+        subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
+        subparser.set_defaults(func=report_from_args)
+        return subparser
+
+
+def report_from_args(args: argparse.Namespace) -> str:
+    """Writes the page, and returns its Markdown."""
+    check_range("--examples", args.examples, least=0)
+    check_range("--instances", args.instances, least=1)
+    check_for_gpu(args.cuda_device)
+    folder, name = os.path.split(args.out)
+    stem, ending = os.path.splitext(name)
+    if ending not in _ENDINGS:
+        raise ConfigurationError(f"--out: '{args.out}' must end in .html or .md.")
+    if not os.path.isdir(folder or "."):
+        raise ConfigurationError(f"--out: there is no folder '{folder}'; make it first.")
+    runs = [read_run(path, name) for path, name in zip(args.runs, names_of(args.runs))]
+    figures: Dict[str, str] = {}
+
+    def address(drawing, kind: str) -> str:
+        """Keeps a figure, under the name of the file that Markdown reads it from."""
+        figures[f"{stem}_{kind}.svg"] = as_svg(drawing, kind)
+        return f"{stem}_{kind}.svg"
+
+    report = Report(runs)
+    report.add_summary()
+    report.add_figure("Curves", "A dot marks the best epoch.", address(curves(runs), "curves"))
+    report.add_scores()
+    found, missing = _findings(runs, args)
+    if found:
+        caption = _CALIBRATION
+        report.add_figure("Can the probabilities be trusted?", caption, address(trust(found), "trust"))
+    for number, (name, findings) in enumerate(found.items()):
+        start = "" if len(runs) == 1 else f"{escaped(name)}: "
+        if findings.pictures:
+            drawing = masks(findings.pictures)
+            report.add_figure(f"{start}The worst masks", _MASKS, address(drawing, f"masks_{number}"))
+        _add_examples(report, start, findings, args.examples)
+    for name, reason in missing.items():
+        report.add("## Examples" if len(runs) == 1 else f"## Examples of {escaped(name)}", f"None: {escaped(reason)}")
+    report.add_settings()
+    report.add_environment()
+    report.add_more()
+    text = report.text()
+    if ending == ".html":
+        write(args.out, as_html(text, figures))
+    else:
+        write(args.out, text)
+        for file, figure in figures.items():
+            write(os.path.join(folder, file), figure)
+    print(f"{args.out}: {len(runs)} run{'s' * (len(runs) > 1)}, {len(figures)} figures")
+    return text
+
+
+def card(folder: str) -> str:
+    """The report of a run without figures and examples, as Markdown."""
+    report = Report([read_run(folder, *names_of([folder]))])
+    report.add_summary()
+    report.add_scores()
+    report.add_environment()
+    report.add_settings()
+    report.add_more()
+    return report.text()
+
+
+_CALIBRATION = (
+    "Of decisions with a probability of 0.8, eight of ten should be right: on the grey line. A decision is a whole tag "
+    "sequence, or one label or pixel; the error is the mean distance from the line (ECE)."
+)
+_MASKS = "Gold is outlined in white, the prediction in orange."
+
+
+def _findings(runs: List[Run], args: argparse.Namespace):
+    """What `examine` finds of each run, and why it finds nothing, by the runs' names."""
+    found: Dict[str, Findings] = {}
+    missing: Dict[str, str] = {}
+    for run in runs if args.examples else ():
+        path: Optional[str] = args.data or run.config.get("validation_data_path")
+        if not run.has_ended:
+            missing[run.name] = "the run has no model.tar.gz yet."
+        elif path is None:
+            missing[run.name] = "the run had no validation data; name some with --data."
+        elif args.data is None and not os.path.exists(str(path).partition("#")[0]):
+            missing[run.name] = f"the validation data '{path}' are not here; name them with --data."
+        else:
+            archive = load_archive(run.archive, cuda_device=args.cuda_device)
+            found[run.name] = examine(archive, path, args.instances)
+    return found, missing
+
+
+def _add_examples(report: Report, start: str, findings: Findings, most: int) -> None:
+    confusions = findings.confusions.most_common(most)
+    if confusions:
+        rows = [[gold, predicted, count] for (gold, predicted), count in confusions]
+        more = f"'{NOTHING}' stands for what the other side lacks."
+        report.add(f"## {start}What is confused", more, table(["gold", "predicted", "times"], rows))
+    hardest = findings.hardest(most)
+    if hardest:
+        report.add(f"## {start}Examples with the largest loss", _examples(hardest))
+    misjudged = findings.misjudged(most)
+    if misjudged:
+        wrong = [one for one in findings.examples if not one.right and one.energy_of_gold is not None]
+        all_misjudged = len(findings.misjudged(len(wrong)))
+        report.add(
+            f"## {start}Where the energy errs",
+            f"Of {len(wrong)} wrong predictions, {all_misjudged} have a lower energy than gold: there the loss-net "
+            "agrees with the mistake. Low is good.",
+            _examples(misjudged),
+        )
+
+
+def _examples(examples: List[Example]) -> str:
+    with_text = any(example.text for example in examples)
+    with_energy = any(example.energy_of_gold is not None for example in examples)
+    header = ["gold", "predicted", "loss", *["energy of gold", "of prediction"] * with_energy, "from"]
+    rows = [
+        [
+            _cut(example.gold),
+            "as gold" if example.right else _cut(example.predicted),
+            NONE if example.loss is None else example.loss,
+            *[example.energy_of_gold, example.energy_of_predicted] * with_energy,
+            example.source,
+        ]
+        for example in examples
+    ]
+    if with_text:
+        header, rows = ["text", *header], [[_cut(example.text), *row] for example, row in zip(examples, rows)]
+    return table(header, rows)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -1,0 +1,147 @@
+import base64
+import io
+import json
+from types import SimpleNamespace
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models.archival import load_archive
+from PIL import Image
+
+from seal.commands.demo_answers import ALTERNATIVES, LINES, answers_of
+from seal.dataset_readers import MultilabelReader, SegmentationReader, TextMultilabelReader
+from tests import multilabel, segmentation
+from tests.training.runs import config
+
+SENTENCE = "The boy broke the vase ."
+
+
+def archived(model, reader, kind, path=None):
+    settings = {"model": {"type": kind}, "dataset_reader": {}, "validation_data_path": path}
+    return SimpleNamespace(model=model, dataset_reader=reader, validation_dataset_reader=reader, config=settings)
+
+
+@pytest.fixture(scope="module")
+def frames(small_run):
+    return answers_of("nce", load_archive(small_run("nce") / "model.tar.gz"))
+
+
+def found(answers):
+    """A frame that the model finds; it is hardly trained."""
+    answers.predictor._finder._threshold = 0.0
+    return answers.answer(SENTENCE)
+
+
+def test_frames_with_what_competed(frames):
+    block = found(frames)[0]
+    assert block["kind"] == "spans" and block["heading"] == "The" and block["words"] == SENTENCE.split()
+    record = frames.predictor.predict_json({"words": SENTENCE.split(), "predicates": [0]})["frames"][0]
+    assert block["spans"] == [(span["role"], span["start"], span["end"]) for span in record["spans"]]
+    assert block["numbers"] == pytest.approx({"probability": record["probability"], "energy": record["energy"]})
+    alternatives = block["alternatives"]
+    assert len(alternatives) == ALTERNATIVES
+    assert [one["chosen"] for one in alternatives] == [True] + [False] * (ALTERNATIVES - 1)
+    scores = [one["numbers"]["log-probability"] for one in alternatives]
+    assert scores == sorted(scores, reverse=True)
+    assert numpy.exp(scores[0]) == pytest.approx(record["probability"], rel=1e-4)
+    assert alternatives[0]["numbers"]["energy of the loss-net"] == pytest.approx(record["energy"], abs=1e-4)
+    json.dumps(found(frames), allow_nan=False)
+
+
+def test_examples_are_sentences_of_the_validation_data(frames):
+    assert frames.about()["asks"] == "text"
+    assert frames.about()["examples"][1:] == ["Rain .", "It is easy , people say , to get lost ."]
+
+
+def test_a_sentence_without_a_predicate_says_so(frames):
+    frames.predictor._finder._threshold = 1.0
+    assert frames.answer("Oh") == [{"kind": "text", "text": "Oh: no predicate was found"}]
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ("  \n ", "the text is blank"),
+        ('{"words": []}', "'words' is empty"),
+        ("a\n" * (LINES + 1), f"the page takes {LINES} lines at a time, and there are {LINES + 1}"),
+    ],
+)
+def test_a_wrong_input_is_told_without_the_number_of_its_line(given, told, frames):
+    with pytest.raises(ConfigurationError, match=told) as error:
+        frames.answer(given)
+    assert "line 1" not in str(error.value)
+
+
+def test_a_structure_says_what_each_term_says(small_run):
+    """Learned by hand here, on the paths of the fixture's own frames."""
+    from allennlp.commands.train import train_model
+    from allennlp.common import Params
+
+    settings = config(method="cross_entropy", epochs=1, model__structure="tags", trainer__folds=0)
+    folder = small_run("nce").parent / "structured"
+    train_model(Params(settings), str(folder), force=True)
+    answers = answers_of("structured", load_archive(folder / "model.tar.gz"))
+    alternatives = found(answers)[0]["alternatives"]
+    for one in alternatives:
+        numbers = dict(one["numbers"])
+        whole = numbers.pop("energy")
+        terms = [numbers[name] for name in ("role counts", "role ngrams", "role sets", "key roles")]
+        assert whole == pytest.approx(sum(terms), abs=1e-4)
+    assert sum(one["chosen"] for one in alternatives) == 1
+    assert sum(one["numbers"]["joint probability"] for one in alternatives) <= 1.0001
+
+
+def test_labels_with_their_thresholds():
+    from tests.models.test_text_multilabel import SEPARATE, TEXTS, model
+
+    reader = TextMultilabelReader()
+    instances = [reader.text_to_instance(text, labels) for text, labels in TEXTS.items()]
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    net = model(Vocabulary.from_instances(instances), **SEPARATE)
+    net.decision = "per_label"
+    net.is_tuned.fill_(True)
+    net.label_thresholds.copy_(torch.tensor([0.0, 1.0]))
+    answers = answers_of("texts", archived(net, reader, "seal_text_multilabel"))
+    (block,) = answers.answer("a red kite")
+    assert [label["predicted"] for label in block["labels"]] == [True, False]
+    assert [label["threshold"] for label in block["labels"]] == [0.0, 1.0]
+    assert "energy" in block["numbers"]
+    assert answers.about()["examples"] == [answers.sample]
+
+
+def test_features_are_asked_for_by_their_names(tmp_path):
+    data = multilabel.write_data(tmp_path)
+    reader = MultilabelReader(**data["reader"])
+    net = multilabel.model(task_net=multilabel.TASK_NET)
+    answers = answers_of("fruit", archived(net, reader, "seal_multilabel", data["path"]))
+    examples = answers.about()["examples"]
+    assert json.loads(examples[1])["features"] == {"weight": 0.5, "ripe": 3.0, "size": -1.0}
+    (block,) = answers.answer(examples[1])
+    assert sorted(label["name"] for label in block["labels"]) == sorted(multilabel.LABELS)
+
+
+def test_masks_over_the_image(tmp_path):
+    net = segmentation.model(task_net=segmentation.TASK_NET, size=[10, 12]).float()
+    path = segmentation.write_npz(tmp_path)
+    answers = answers_of("shapes", archived(net, SegmentationReader(), "seal_segmentation", path))
+    assert answers.about()["asks"] == "image"
+    example = answers.about()["examples"][0]
+    original = Image.open(io.BytesIO(base64.b64decode(example.partition(",")[2])))
+    assert numpy.array(original) == pytest.approx(segmentation.arrays()["images"][0], abs=1)
+    (block,) = answers.answer(example)
+    mask = Image.open(io.BytesIO(base64.b64decode(block["mask"].partition(",")[2])))
+    assert mask.size == (12, 10) and set(numpy.unique(mask)) <= {0, 255}
+    assert "of 12 x 10 pixels" in block["text"] or "in 12 x 10 pixels" in block["text"]
+    for wrong in ("", "data:image/png;base64,!!", "data:image/png;base64,aGVsbG8=", "/etc/passwd"):
+        with pytest.raises(ConfigurationError) as error:
+            answers.answer(wrong)
+        assert str(tmp_path) not in str(error.value) and "/tmp" not in str(error.value)
+
+
+def test_a_model_of_others_is_refused():
+    with pytest.raises(ConfigurationError, match="not Linear"):
+        answers_of("other", archived(torch.nn.Linear(1, 1), None, "linear"))

@@ -1,0 +1,128 @@
+from types import SimpleNamespace
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models.archival import load_archive
+
+from seal.commands.examples import NOTHING, Example, Findings, examine
+from seal.dataset_readers import SegmentationReader, TextMultilabelReader
+from seal.metrics import MultilabelScore
+from tests import segmentation
+from tests.training.runs import DATA
+
+TEXTS = [("red kite", ["toy"]), ("a blue kite over the sea", ["toy", "water"]), ("sea", ["water"]), ("a sea", [])]
+
+
+@pytest.fixture
+def labelled():
+    """An untrained model of labels of texts, as an archive, and its data."""
+    from tests.models.test_text_multilabel import SEPARATE, model
+
+    reader = TextMultilabelReader()
+    instances = [reader.text_to_instance(text, labels) for text, labels in TEXTS]
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances(instances)
+    net = model(vocab, **SEPARATE)
+    reader.read = lambda _: iter(instances)
+    return SimpleNamespace(model=net, validation_dataset_reader=reader), instances
+
+
+def test_the_loss_and_energies_of_frames(small_run):
+    archive = load_archive(small_run("nce") / "model.tar.gz")
+    found = examine(archive, str(DATA), 100)
+    assert len(found.examples) == 5 and len(found.hits[0]) == 5
+    instances = list(archive.validation_dataset_reader.read(str(DATA)))
+    frames = [one for one in instances if one["metadata"].metadata["predicate"] is not None]
+    for instance, example in zip(frames, found.examples):
+        alone = archive.model.forward_on_instances([instance])[0]
+        # A frame has no loss of its finder.
+        assert example.loss == pytest.approx(float(alone["loss"]), abs=1e-4)
+        archive.model.with_energy = True
+        energy = archive.model.forward_on_instances([instance])[0]["energy"]
+        archive.model.with_energy = False
+        assert example.energy_of_predicted == pytest.approx(float(energy), abs=1e-4)
+        assert "[V " in example.gold
+        assert example.source == instance["metadata"].metadata["source"]
+    assert [example.loss for example in found.hardest(2)] == sorted((e.loss for e in found.examples), reverse=True)[:2]
+
+
+def test_only_the_first_instances_are_looked_at(small_run):
+    archive = load_archive(small_run("cross_entropy") / "model.tar.gz")
+    found = examine(archive, str(DATA), 1)
+    assert len(found.examples) <= 1
+    assert all(one.energy_of_gold is None for one in examine(archive, str(DATA), 100).examples)
+
+
+def test_labels_that_are_missed_or_too_many(labelled):
+    archive, instances = labelled
+    found = examine(archive, "texts", 100)
+    output = archive.model.forward_on_instances(instances)
+    names = archive.model.output_space.labels
+    expected = {}
+    for (text, gold), row in zip(TEXTS, output):
+        for name, predicted in zip(names, row["predicted"]):
+            if predicted != (name in gold):
+                pair = (NOTHING, name) if predicted else (name, NOTHING)
+                expected[pair] = expected.get(pair, 0) + 1
+    assert dict(found.confusions) == expected
+    assert [example.text for example in found.examples] == [text for text, _ in TEXTS]
+    # The curve of thresholds at 0.5 is the metric.
+    score = MultilabelScore()
+    gold = torch.tensor([[float(name in labels) for name in names] for _, labels in TEXTS])
+    score(torch.tensor(numpy.stack([row["probabilities"] for row in output])), gold)
+    assert found.f1_at[0.5] == pytest.approx(score.get_metric(reset=True)["f1"])
+
+
+def test_masks(tmp_path):
+    net = segmentation.model(task_net=segmentation.TASK_NET, size=[10, 12]).float()
+    path = segmentation.write_npz(tmp_path)
+    found = examine(SimpleNamespace(model=net, validation_dataset_reader=SegmentationReader()), path, 3)
+    original = segmentation.arrays()
+    assert len(found.pictures) == 3
+    assert [one.iou for one in found.pictures] == sorted(one.iou for one in found.pictures)
+    worst = found.pictures[0]
+    row = int(worst.source.rpartition(":")[2])
+    numpy.testing.assert_allclose(worst.image, original["images"][row] / 255, atol=0.01)
+    assert (worst.gold == original["masks"][row]).all()
+    union = (worst.gold | worst.predicted).sum()
+    assert worst.iou == pytest.approx(100 * (worst.gold & worst.predicted).sum() / union)
+
+
+def test_calibration_by_hand():
+    found = Findings()
+    found.confidences.append(numpy.array([0.05, 0.95, 1.0, 0.85]))
+    found.hits.append(numpy.array([False, True, False, True]))
+    bins, error = found.calibration()
+    assert bins == [(0.05, 0.0, 1), (0.85, 1.0, 1), (pytest.approx(0.975), 0.5, 2)]
+    assert error == pytest.approx((0.05 + 0.15 + 2 * 0.475) / 4)
+    assert Findings().calibration() == ([], 0.0)
+
+
+def test_the_loss_net_is_misled_where_it_likes_a_mistake():
+    found = Findings()
+    for name, right, gold, predicted in (
+        ("agrees", False, -1.0, -2.0),
+        ("agrees most", False, -1.0, -5.0),
+        ("knows better", False, -3.0, -2.0),
+        ("right", True, -1.0, -1.0),
+    ):
+        found.examples.append(Example(name, "", "", "", right, 1.0, gold, predicted))
+    assert [one.source for one in found.misjudged(9)] == ["agrees most", "agrees"]
+
+
+def test_data_without_gold_are_refused(labelled):
+    archive, instances = labelled
+    for instance in instances:
+        del instance.fields["labels"]
+    with pytest.raises(ConfigurationError, match="no gold"):
+        examine(archive, "texts", 100)
+
+
+def test_a_model_of_others_is_refused():
+    archive = SimpleNamespace(model=torch.nn.Linear(1, 1), validation_dataset_reader=None)
+    with pytest.raises(ConfigurationError, match="not Linear"):
+        examine(archive, "data", 1)

@@ -1,0 +1,101 @@
+import argparse
+import json
+import re
+import tarfile
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import load_archive
+
+from seal.commands import ReportCommand
+from tests.training.runs import DATA
+
+
+@pytest.fixture
+def report(capsys):
+    """Runs the sub-command as `allennlp` does, without loading its plugins anew; gives what it prints."""
+    parser = argparse.ArgumentParser()
+    ReportCommand().add_subparser(parser.add_subparsers())
+
+    def report(*arguments):
+        given = parser.parse_args(["report", *map(str, arguments)])
+        given.func(given)
+        return capsys.readouterr().out
+
+    return report
+
+
+@pytest.fixture
+def both(small_run):
+    return small_run("nce"), small_run("cross_entropy")
+
+
+def test_a_page_of_two_runs(both, tmp_path, report):
+    page = tmp_path / "report.html"
+    told = report(*both, "--out", page)
+    text = page.read_text(encoding="utf-8")
+    assert re.findall("<h2>(.*?)</h2>", text) == [
+        "Curves",
+        "Scores on validation data",
+        "Can the probabilities be trusted?",
+        "nce: What is confused",
+        "nce: Examples with the largest loss",
+        *["nce: Where the energy errs"] * ("nce: Where the energy errs" in text),
+        "cross_entropy: What is confused",
+        "cross_entropy: Examples with the largest loss",
+        "Settings that differ",
+        "Settings of nce",
+        "Settings of cross_entropy",
+        "Environment",
+        "More",
+    ]
+    scores = json.loads((both[0] / "metrics.json").read_text())
+    assert f"<td>{scores['best_validation_loss']:.2f}</td>" in text
+    assert "model.energy_loss.type" in text and text.count("<svg") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert f"{page}: 2 runs, 2 figures" in told
+
+
+def test_a_markdown_page_has_its_figures_beside_it(both, tmp_path, report):
+    report(both[0], "--out", tmp_path / "card.md", "--examples", "0")
+    text = (tmp_path / "card.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\((.*\.svg)\)", text)
+    assert named == ["card_curves.svg"] and (tmp_path / named[0]).read_text().startswith("<svg")
+    assert "confused" not in text
+
+
+def test_why_there_are_no_examples(both, tmp_path, report):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for name in ("metrics_epoch_0.json", "config.json"):
+        (folder / name).write_text((both[0] / name).read_text())
+    report(folder, "--out", tmp_path / "a.md")
+    assert "None: the run has no model.tar.gz yet." in (tmp_path / "a.md").read_text()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "model.tar.gz").symlink_to(both[0] / "model.tar.gz")
+    (folder / "config.json").write_text(json.dumps({**config, "validation_data_path": "lost/dev.conll"}))
+    report(folder, "--out", tmp_path / "a.md")
+    assert "None: the validation data 'lost/dev.conll' are not here" in (tmp_path / "a.md").read_text()
+    report(folder, "--out", tmp_path / "a.md", "--data", DATA)
+    assert "Examples with the largest loss" in (tmp_path / "a.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (["--out", "report.pdf"], "must end in .html or .md"),
+        (["--out", "none/report.html"], "there is no folder 'none'"),
+        (["--out", "report.html", "--examples", "-1"], "--examples must be at least 0"),
+    ],
+)
+def test_a_wrong_option_is_told(arguments, told, both, report):
+    with pytest.raises(ConfigurationError, match=re.escape(told)):
+        report(both[0], *arguments)
+
+
+def test_an_archive_has_a_model_card(both):
+    with tarfile.open(both[0] / "model.tar.gz") as archive:
+        text = archive.extractfile("model_card.md").read().decode()
+    assert text == (both[0] / "model_card.md").read_text(encoding="utf-8")
+    assert text.startswith("# Run nce") and "| commit |" in text and "predicate_f1" in text
+    assert load_archive(both[0] / "model.tar.gz").model.loss_net is not None

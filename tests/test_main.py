@@ -1,0 +1,83 @@
+"""The command `seal`."""
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+from allennlp.commands import predict
+from allennlp.common import logging as allennlp_logging
+
+from seal import __main__ as command
+
+RECORD = '{"words": ["It", "rains"], "frames": []}\n'
+
+
+@pytest.fixture
+def unpatched(monkeypatch):
+    """Puts back what the command patches: other tests are those of `allennlp`."""
+    monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
+    monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
+    monkeypatch.setattr(predict, "print", print, raising=False)
+    monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
+
+
+def test_the_command_says_what_was_asked_for_and_nothing_else(tmp_path):
+    """In a folder without a plugins file, and with no module of AllenNLP's that asks the network."""
+    done = subprocess.run(
+        [sys.executable, "-m", "seal", "components", "solver"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.startswith("conjugate_gradient ") and len(done.stdout.splitlines()) == 7
+
+
+@pytest.mark.parametrize(
+    "asked, told",
+    [
+        ([], RECORD),
+        (["--output-format", "json"], RECORD),
+        (["--output-format", "plain"], "It rains\n  no predicate was found\n"),
+        (["--output-format", "allennlp"], f'input 0:  {{"a": 1}}\nprediction:  {RECORD}\n'),
+    ],
+)
+def test_predictions_are_printed_as_asked(asked, told, unpatched, monkeypatch, capsys):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: "predictor")
+    command._print_predictions_clean()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    assert predict._get_predictor(parser.parse_args(["predict", "model", "-", *asked])) == "predictor"
+    manager = predict._PredictManager("predictor", "-", None, 1, True, False)
+    manager._maybe_print_to_console_and_file(0, RECORD, '{"a": 1}')
+    assert capsys.readouterr().out == told
+
+
+def test_other_prints_of_predict_stay(capsys):
+    command._Printer(plain=False)("--silent specified without --output-file.")
+    assert capsys.readouterr().out == "--silent specified without --output-file.\n"
+
+
+def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    command._log_quietly()
+    import allennlp.common.logging as its_logging
+
+    its_logging.prepare_global_logging(str(tmp_path))
+    logging.getLogger("some.where").info("a setting")
+    logging.getLogger("some.where").warning("take care")
+    assert "a setting" in (tmp_path / "out.log").read_text()
+    told = capsys.readouterr()
+    assert "take care" in told.out + told.err and "a setting" not in told.out + told.err
+
+
+def test_a_warning_begins_with_what_it_is():
+    record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
+    assert command._Warnings().format(record) == "warning: 3 lines are wrong"

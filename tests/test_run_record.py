@@ -1,0 +1,59 @@
+import json
+import logging
+import subprocess
+
+import pytest
+import torch
+from allennlp.commands import train
+from allennlp.common import Params
+from allennlp.training import util
+
+from seal import run_record
+from seal.run_record import ENVIRONMENT, environment, trainings
+
+
+def test_each_training_is_recorded(tmp_path, monkeypatch):
+    folder, params = str(tmp_path / "run"), Params({})
+    monkeypatch.setattr(run_record, "environment", lambda: {"commit": "first"})
+    util.create_serialization_dir(params, folder, recover=False, force=False)
+    assert trainings(folder) == [{"commit": "first"}]
+    params.to_file(f"{folder}/config.json")
+    monkeypatch.setattr(run_record, "environment", lambda: {"commit": "second"})
+    util.create_serialization_dir(params, folder, recover=True, force=False)
+    assert [record["commit"] for record in trainings(folder)] == ["first", "second"]
+    util.create_serialization_dir(params, folder, recover=False, force=True)
+    assert [record["commit"] for record in trainings(folder)] == ["second"]
+
+
+def test_what_is_recorded_names_no_place_and_nobody(tmp_path):
+    found = environment()
+    assert found["torch"] == torch.__version__ and set(found) >= {"begun", "commit", "python", "machine"}
+    text = json.dumps(found)
+    import getpass
+    import socket
+
+    assert socket.gethostname() not in text and f"/{getpass.getuser()}" not in text
+
+
+def test_a_record_that_cannot_be_read_counts_as_none(tmp_path):
+    assert trainings(str(tmp_path)) == []
+    (tmp_path / ENVIRONMENT).write_text("{")
+    assert trainings(str(tmp_path)) == []
+
+
+def test_without_git_the_commit_is_unknown(monkeypatch):
+    def run(*_, **__):
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert environment()["commit"] == "unknown: no git"
+
+
+def test_a_model_is_archived_without_a_card_rather_than_not_at_all(tmp_path, caplog):
+    """No epoch has ended, of which a card could tell."""
+    (tmp_path / "vocabulary").mkdir()
+    Params({"model": {}}).to_file(str(tmp_path / "config.json"))
+    torch.save({}, tmp_path / "best.th")
+    with caplog.at_level(logging.WARNING):
+        path = train.archive_model(str(tmp_path))
+    assert path.endswith("model.tar.gz") and "There is no model card" in caplog.text
