@@ -50,6 +50,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         (subset accuracy).
     energies : `List[Union[str, dict]]`, optional (default = `None`)
         As for `LabelSetStructure`.
+    constraints : `List[Constraint]`, optional (default = `None`)
+        Rules of `seal.constraints`, which the decisions `"likeliest"` and `"expected_score"` keep whenever a set of the
+        training data does. Labels are called by their number: `Implication({"3": "0"})`.
     random_state : `int`, optional (default = `0`)
         Of the folds.
 
@@ -66,13 +69,21 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator=None, cv=3, decision="auto", scoring="f1_samples", energies=None, random_state=0
+        self,
+        estimator=None,
+        cv=3,
+        decision="auto",
+        scoring="f1_samples",
+        energies=None,
+        constraints=None,
+        random_state=0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
         self.decision = decision
         self.scoring = scoring
         self.energies = energies
+        self.constraints = constraints
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "StructuredClassifier":
@@ -99,7 +110,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not get_tags(estimator).classifier_tags.multi_label:
             estimator = OneVsRestClassifier(estimator)
         scores = self._held_out(estimator, X, gold)
-        self.structure_ = LabelSetStructure(gold.shape[1], self.energies)
+        self.structure_ = LabelSetStructure(gold.shape[1], self.energies, constraints=self.constraints)
         self.report_ = self.structure_.fit(scores, torch.from_numpy(gold))
         self.estimator_ = clone(estimator).fit(X, gold.astype(int))
         return self

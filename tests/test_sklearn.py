@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from seal.constraints import AtMostOne
 from seal.sklearn import SCORES, StructuredClassifier, log_odds
 
 SETS = numpy.unique(numpy.random.default_rng(3).integers(2, size=(12, 6)), axis=0)
@@ -88,6 +89,17 @@ def test_a_decision_by_name(decision):
     fitted = StructuredClassifier(decision=decision).fit(x, gold)
     wanted = fitted.structure_.decide_by(log_odds(fitted.estimator_, x, 6), decision)
     assert (fitted.predict(x) == wanted.numpy()).all()
+
+
+def test_rules_are_kept():
+    x, gold = rows()
+    pair = tuple(numpy.argwhere(numpy.triu(gold.T @ gold, 1) > 0)[0])
+    rule = AtMostOne([str(label) for label in pair])
+    free, bound = (
+        clone(StructuredClassifier(decision="likeliest", constraints=rules)).fit(x, gold).predict(x)[:, pair]
+        for rules in (None, [rule])
+    )
+    assert free.all(axis=1).any() and not bound.all(axis=1).any()
 
 
 def test_marginals():
