@@ -1,7 +1,8 @@
 """
 Every workaround that AllenNLP 2.10.1 needs on current libraries, and nothing else.
 
-`apply()` runs when `seal` is imported, so a config, a sub-command or a script that names `seal` has them all.
+`apply()` runs when `seal` and AllenNLP are imported, in either order (`seal.plugin`), so a config, a sub-command or a
+script that names `seal` has them all.
 Each patch is one small function. Its docstring gives the upstream name that it patches, the symptom without it, and
 the condition under which it can go; `tests/test_compat.py` has a test for each that fails without it.
 AllenNLP is imported inside the functions, because the first patch silences warnings that AllenNLP's own

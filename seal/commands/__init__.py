@@ -1,3 +1,5 @@
+"""Sub-commands of `allennlp`: what a trained energy has learned of tags or labels, and networks side by side."""
+
 from seal.commands.compare_networks import CompareNetworks
 from seal.commands.label_interactions import LabelInteractions
 from seal.commands.tag_interactions import TagInteractions

@@ -3,7 +3,7 @@ import os
 import tarfile
 import zlib
 from contextlib import nullcontext
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -14,11 +14,6 @@ from seal.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
-
-
-def shapes_of(weights: Mapping[str, torch.Tensor]) -> Dict[str, Tuple[int, ...]]:
-    """The shape of each weight, by its name."""
-    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def trained_weights(

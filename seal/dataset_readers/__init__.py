@@ -1,3 +1,5 @@
+"""Files to instances: readers of words, texts, feature vectors and images, and the loaders that batch them."""
+
 from seal.dataset_readers.batches_by_length import BatchesByLength
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.partly_labelled_batches import PartlyLabelledBatches

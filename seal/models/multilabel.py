@@ -12,13 +12,13 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.structure import Structure
+from seal.two_player.task_state import TaskState
 
 #: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")

@@ -12,12 +12,12 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
 from seal.structure.structure import Structure
 from seal.structure.tag_structure import TagPaths, TagStructure
+from seal.two_player.task_state import TaskState
 
 
 @Model.register("seal_tagging")

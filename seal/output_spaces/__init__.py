@@ -1,3 +1,5 @@
+"""What an output is: how it is relaxed, sampled, scored and decoded. Candidates are outputs of one instance."""
+
 from seal.output_spaces.candidates import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates
 from seal.output_spaces.rewarded_candidates import RewardedCandidates
 from seal.output_spaces.output_space import OutputSpace

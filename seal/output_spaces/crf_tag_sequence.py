@@ -1,9 +1,9 @@
 from typing import Optional
 
 import torch
-from allennlp.data import Vocabulary
 from torch import nn
 
+from seal.common.labels import Vocabulary
 from seal.output_spaces.chain import Chain, DensePairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace

@@ -1,12 +1,12 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
+from seal.common.labels import Vocabulary
 from seal.output_spaces.chain import Chain, LegalPairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace
+from seal.registry import ConfigurationError
 
 
 @OutputSpace.register("legal_tag_sequence")

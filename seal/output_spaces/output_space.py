@@ -1,7 +1,8 @@
 from typing import List, Optional, Tuple
 
 import torch
-from allennlp.common import Registrable
+
+from seal.registry import Registrable
 
 
 class OutputSpace(torch.nn.Module, Registrable):

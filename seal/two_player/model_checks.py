@@ -4,9 +4,8 @@ Checks of which parts of a model need which others. Each mistake is a `Configura
 
 from typing import Any, Optional
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.losses import CompoundLoss, EnergyLoss, TaskLoss
+from seal.registry import ConfigurationError
 from seal.samplers import Sampler, StackedSampler
 
 
