@@ -1,5 +1,5 @@
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Type
 
 import torch
 from allennlp.common import Lazy
@@ -96,7 +96,7 @@ class SealModel(Model):
         super().__init__(vocab)
         check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
         check_who_predicts(task_net, loss_net, inference, sampler)
-        check_trained(task_net, task_loss)
+        check_trained(task_net, task_loss, output_space)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
         self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
@@ -262,7 +262,7 @@ class SealModel(Model):
             What `features` returns for this state; computed here if it is `None`.
         """
         if len(state.gold) == 0:
-            return no_loss(self.loss_net_parameters())
+            return no_loss(state.logits)
         features = self.features(state) if features is None else features
         outputs = self.output_space.stack(state.gold.unsqueeze(1), candidates.outputs)
         energy = self.loss_net(features, outputs, state.mask)
@@ -320,7 +320,7 @@ class SealModel(Model):
             If not, the loss is `E(x, F(x))` alone, and gold is not read.
         """
         if len(state.logits) == 0:
-            loss = no_loss(self.task_net_parameters())
+            loss = no_loss(state.logits)
         elif not supervised:
             with constant(self.loss_net):
                 loss = self.loss_net(features, self._relaxed(state.logits, state.mask), state.mask).mean()
@@ -348,7 +348,7 @@ class SealModel(Model):
         differentiate twice. The loss-net has no dropout here, as in `task_net_loss`. Nothing is logged.
         """
         losses = self.joint_losses(batch)
-        return no_loss(list(self.parameters())) if len(losses) == 0 else losses.mean()
+        return constant_loss(self.parameters()) if len(losses) == 0 else losses.mean()
 
     def joint_losses(self, batch: Any) -> torch.Tensor:
         """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
@@ -406,6 +406,14 @@ def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
         )
 
 
-def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
-    """The loss of a batch without an instance: 0, with gradients of 0."""
+def no_loss(like: torch.Tensor) -> torch.Tensor:
+    """
+    The loss of a batch without an instance: 0, which can be backpropagated and leaves no parameter a gradient, so that
+    optimizers move none of them by momentum or decay either.
+    """
+    return like.new_zeros(()).requires_grad_(True)
+
+
+def constant_loss(parameters: Iterable[torch.nn.Parameter]) -> torch.Tensor:
+    """The same with gradients of 0, for workers that average theirs with those of others."""
     return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))

@@ -3,6 +3,8 @@ from typing import Any, Dict, Optional
 
 import torch
 
+from seal.common.batches import select_rows
+
 
 @dataclass
 class TaskState:
@@ -33,3 +35,9 @@ class TaskState:
     gold: Optional[torch.Tensor] = None
     auxiliary_loss: Optional[torch.Tensor] = None
     cost_augmented: Optional[torch.Tensor] = None
+
+    def of_rows(self, rows: torch.Tensor) -> "TaskState":
+        """The state of these instances alone, without gold, for energies of their outputs."""
+        hidden = None if self.hidden is None else self.hidden[rows]
+        mask = None if self.mask is None else self.mask[rows]
+        return TaskState(select_rows(self.inputs, rows), self.logits[rows], hidden, mask)

@@ -58,7 +58,7 @@ def k_best_paths(
     if order.shape[2] <= FEW:
         return paths, values
     least = values[:, -1] if values.shape[1] == k else values.new_full((batch,), -torch.inf)
-    possible = highest >= (least - ROUNDING * least.abs()).view(-1, 1, 1)
+    possible = (highest >= (least - ROUNDING * least.abs()).view(-1, 1, 1)) & (highest > -torch.inf)
     needed = (possible & mask.unsqueeze(2)).sum(dim=2).amax(dim=1)
     rows = (needed > FEW).nonzero().squeeze(1)
     if len(rows):

@@ -70,9 +70,10 @@ class AlternatingTrainer(PhasedTrainer):
         The player that is updated first in a batch.
     reuse_features : `bool`, optional (default = `False`)
         Whether one pass of the loss-net's own encoder serves both players, where otherwise each has its own. If the
-        task-net is first, this changes nothing else. If the loss-net is, the task-net's energy reads features from
-        before the loss-net's last update; its terms are those after it. In both cases these features have the
-        dropout of the loss-net's encoder, if there is any.
+        task-net is first, this changes nothing else. If the loss-net is, all that the energy computes from the input
+        alone is from before the loss-net's last update: the whole of the term `local`, and the features that the other
+        terms read; their own parameters are those after it. In both cases these features have the dropout of the
+        loss-net's encoder, if there is any.
     phases : `List[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
@@ -270,6 +271,11 @@ class AlternatingTrainer(PhasedTrainer):
         if self._distributed:
             # Before they are unscaled: an overflow in one worker must skip the update in all.
             average_gradients(self.optimizer.parameters())
+        self.optimizer.pauses = all(parameter.grad is None for parameter in self.optimizer.parameters())
+        if self.optimizer.pauses:
+            # Clipping by value and a scaler want to see a gradient in every update.
+            first = self.optimizer.parameters()[0]
+            first.grad = torch.zeros_like(first)
         if self._scaler is not None:
             self._scaler.unscale_(self.optimizer)
         limit = self._grad_norms[player]
@@ -278,6 +284,8 @@ class AlternatingTrainer(PhasedTrainer):
         length = float(norm)  # The only synchronisation with a GPU.
         if limit is not None and length > limit:  # Otherwise clipping would change nothing.
             clip_grads_with_norm_(parameters, limit, norm)
+        if self.optimizer.pauses:
+            return length
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
