@@ -1,6 +1,6 @@
 """
-How many words of tweets that were split by hand a tokenizer finds again. The data have no raw text, so it is made of the
-words in two ways: all set apart by blanks, and with punctuation joined to the word beside it, as people write.
+How many words of tweets that were split by hand a tokenizer finds again. The data have no raw text, so it is made of
+the words in two ways: all set apart by blanks, and with punctuation joined to the word beside it, as people write.
 
     python scripts/tweet_words.py data/oct27.train data/oct27.dev --tokenizer tweets
 """
@@ -19,7 +19,7 @@ _OPENING = re.compile(r"[(\[{\u201c\u2018]+")
 
 
 def read_tweets(path: str) -> List[List[str]]:
-    """The words of each tweet of a file with a word in the first column of each line, and empty lines between tweets."""
+    """The words of each tweet of a file with a word in the first column, and empty lines between tweets."""
     with open(path, encoding="utf-8") as file:
         blocks = itertools.groupby(file, key=lambda line: line.strip() != "")
         return [[line.split("\t")[0] for line in block] for is_tweet, block in blocks if is_tweet]
