@@ -272,7 +272,26 @@ class SealModel(Model):
         ).mean()
         self.monitor("loss_net_loss", loss)
         self.monitor("energy_gold", gold_energy.mean())
+        if not self.training:
+            same, all_there_is = self.output_space.overlap(candidates.outputs, state.gold, state.mask)
+            others = all_there_is > same
+            if bool(others.any()):
+                ranked = (energy > gold_energy.unsqueeze(1))[others].float().mean()
+                self.monitor("ranking_accuracy", 100 * ranked)
         return loss
+
+    @torch.no_grad()
+    def score_loss_net(self, batch: Dict[str, Any]) -> None:
+        """
+        For a batch of validation data, adds to what `get_metrics` reports: `loss_net_loss`; `ranking_accuracy`, the
+        percentage of candidates, apart from those that equal gold, whose energy is above gold's; and `energy_gold`. A
+        batch without gold, or with gold that the vocabulary lacks, has none of them. The model is in evaluation mode.
+        """
+        if any(self.unknown_gold.names_of(batch.get("metadata"))):
+            return
+        state = self.state_of_all_nets(**batch)
+        if state.gold is not None and len(state.gold) > 0:
+            self.loss_net_loss(state, self.draw(state))
 
     def features(self, state: TaskState) -> List[Any]:
         """The loss-net's features of the input, one item for each of its terms, with their graph."""

@@ -1,6 +1,6 @@
 import math
 from functools import partial
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Lazy
@@ -30,6 +30,7 @@ from seal.training.trainer_checks import (
     check_device,
     check_for_scores,
     check_max_tokens,
+    check_metrics_of_phases,
     check_mixed_precision,
     check_no_grad,
     check_reused_features,
@@ -78,6 +79,9 @@ class AlternatingTrainer(PhasedTrainer):
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
         true}]`.
+    best_of_all_phases : `bool`, optional (default = `False`)
+        Whether the best epoch may lie in any phase, where otherwise it is one of the last: fine-tuning that makes a
+        task-net worse then leaves what it was before.
     folds : `int`, optional (default = 3 for a model with a `structure`)
         The structure is learned on held-out scores: before the task-net, as many nets are trained, each on all folds of
         the data but one, which it then scores (`folds/` in the run's folder). With 0 the structure is learned on the
@@ -113,7 +117,8 @@ class AlternatingTrainer(PhasedTrainer):
         self._grad_norms = grad_norms
         self._cpu_autocast = cpu_autocast
         self._reuse_features = reuse_features
-        self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
+        self._seed = torch.initial_seed() + 1 + self._rank
+        self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
         self._held_out = held_out
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
@@ -139,6 +144,11 @@ class AlternatingTrainer(PhasedTrainer):
         metrics.update(learn_structure(self, self._held_out))
         return metrics
 
+    def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
+        # The same draws in every epoch, which no other draws depend on.
+        self._validation_stream = RandomStream(self._seed)
+        return super()._validation_loss(epoch)
+
     # The step.
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
@@ -146,7 +156,11 @@ class AlternatingTrainer(PhasedTrainer):
             # In full precision, as a trained model is evaluated and predicts.
             try:
                 with torch.autocast(self.cuda_device.type, enabled=False):
-                    return super().batch_outputs(batch, for_training=False)
+                    outputs = super().batch_outputs(batch, for_training=False)
+                    if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
+                        with self._validation_stream.active():
+                            self.model.score_loss_net(batch)
+                    return outputs
             except NonFiniteOutput as error:
                 raise self._diverged_in_validation(error) from error
         # AllenNLP's own autocast is for GPUs only.
@@ -351,6 +365,7 @@ class AlternatingTrainer(PhasedTrainer):
         first: str = LOSS_NET,
         reuse_features: bool = False,
         phases: Optional[List[Phase]] = None,
+        best_of_all_phases: bool = False,
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
@@ -387,6 +402,7 @@ class AlternatingTrainer(PhasedTrainer):
             check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
             check_for_scores(validation_data_loader)
             check_validation_metric(model, validation_metric)
+        check_metrics_of_phases(model, phases or [], validation_data_loader is not None)
         held_out = None
         if check_folds(model, folds, validation_data_loader, distributed):
             make = partial(
@@ -399,6 +415,7 @@ class AlternatingTrainer(PhasedTrainer):
                 first=first,
                 reuse_features=reuse_features,
                 phases=phases,
+                best_of_all_phases=best_of_all_phases,
                 validation_metric=validation_metric,
                 num_epochs=num_epochs,
                 cuda_device=cuda_device,
@@ -440,6 +457,7 @@ class AlternatingTrainer(PhasedTrainer):
             turns=players.turns,
             grad_norms=players.grad_norms,
             phases=phases_of_run,
+            best_of_all_phases=best_of_all_phases,
             cpu_autocast=cpu_autocast,
             reuse_features=reuse_features,
             held_out=held_out,
