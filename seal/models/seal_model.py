@@ -94,7 +94,7 @@ class SealModel(Model, Objectives):
         super().__init__(vocab)
         check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
         check_who_predicts(task_net, loss_net, inference, sampler)
-        check_trained(task_net, task_loss)
+        check_trained(task_net, task_loss, output_space)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
         self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
@@ -194,6 +194,19 @@ class SealModel(Model, Objectives):
             yield
         finally:
             self.inference = before
+
+    @torch.no_grad()
+    def score_loss_net(self, batch: Dict[str, Any]) -> None:
+        """
+        For a batch of validation data, adds to what `get_metrics` reports: `loss_net_loss`; `ranking_accuracy`, the
+        percentage of candidates, apart from those that equal gold, whose energy is above gold's; and `energy_gold`. A
+        batch without gold, or with gold that the vocabulary lacks, has none of them. The model is in evaluation mode.
+        """
+        if any(self.unknown_gold.names_of(batch.get("metadata"))):
+            return
+        state = self.state_of_all_nets(**batch)
+        if state.gold is not None and len(state.gold) > 0:
+            self.loss_net_loss(state, self.draw(state))
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""

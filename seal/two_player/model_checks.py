@@ -5,6 +5,7 @@ Checks of which parts of a model need which others. Each mistake is a `Configura
 from typing import Any, Optional
 
 from seal.losses import CompoundLoss, EnergyLoss, TaskLoss
+from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError
 from seal.samplers import Sampler, StackedSampler
 
@@ -34,9 +35,14 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
         )
 
 
-def check_trained(task_net: Any, task_loss: Optional[TaskLoss]) -> None:
+def check_trained(task_net: Any, task_loss: Optional[TaskLoss], output_space: OutputSpace) -> None:
     if task_net is None and task_loss is not None:
         raise ConfigurationError("model.task_loss: it trains a task_net, and there is none; leave it out.")
+    if task_loss is not None and task_loss.draws and not output_space.serves_loss_net:
+        raise ConfigurationError(
+            f"model.task_loss: {type(task_loss).__name__} draws outputs, and {type(output_space).__name__} cannot be "
+            "drawn from; leave task_loss out, or take 'tag_sequence'."
+        )
 
 
 def check_cost_augmented(

@@ -29,5 +29,5 @@ def test_nothing_of_the_floors_above_is_imported():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                allowed = name.startswith(("seal.hypergradients.", "seal.common."))
+                allowed = name.startswith(("seal.hypergradients.", "seal.common.", "seal.registry"))
                 assert allowed or not name.startswith("seal"), (path.name, name)
