@@ -83,6 +83,9 @@ def refuse_unknown_config_keys() -> None:
         for key, value in params.params.items():
             if value is None and parameters.get(key) is not None and not _may_be_null(parameters[key]):
                 raise ConfigurationError(f'config key "{params.history}{key}" of {cls.__name__} is null')
+            if key in parameters and _owner(cls, constructor, key) in _RANGED:
+                place = f'config key "{params.history}{key}" of {cls.__name__}'
+                _check_range(place, key, value, getattr(parameters[key], "annotation", None))
         if not params.history and "serialization_dir" in params and "serialization_dir" in extras:
             raise ConfigurationError('config key "serialization_dir": the command line says where, with -s')
         return original(constructor, cls, params, **extras)
@@ -94,7 +97,11 @@ def refuse_unknown_config_keys() -> None:
 _KINDS = {"a int": "a whole number", "a bool": "true or false", "numeric": "a number"}
 
 
-# Keys of any class whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
+# The packages whose classes the ranges below are of. A class of another package that has a setting of the same name
+# knows its range itself.
+_RANGED = ("allennlp", "allennlp_models", "seal", "torch")
+
+# Keys whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
 _FROM_ONE = (
     "batch_size",
     "embedding_dim",
@@ -121,6 +128,15 @@ def _built_class(annotation: Any) -> Any:
     return annotation if hasattr(annotation, "from_params") else None
 
 
+def _owner(cls: Any, constructor: Any, name: str) -> str:
+    """The package of the class whose setting this is: a subclass may hand on those of its base classes."""
+    makers = [constructor, *(base.__dict__.get("__init__") for base in inspect.getmro(cls))]
+    for maker in makers:
+        if inspect.isroutine(maker) and name in inspect.signature(maker).parameters:
+            return maker.__module__.split(".")[0]
+    return cls.__module__.split(".")[0]
+
+
 def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
     whole = int in (get_args(annotation) or (annotation,))
     if name in _FROM_ONE and whole and type(found) is int:
@@ -134,7 +150,6 @@ def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
 
 def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
     """`found` in the form in which AllenNLP reads it as intended. Raises an error that names `place` if it is wrong."""
-    _check_range(place, name, found, annotation)
     if get_origin(annotation) is list:
         if not isinstance(found, (list, tuple)):
             raise ConfigurationError(f"{place} must be a list, found {found!r}")

@@ -4,6 +4,10 @@ change. Docstrings have the same form as in `seal/compat.py`.
 """
 
 import itertools
+import lzma
+import tarfile
+import zipfile
+import zlib
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -81,6 +85,51 @@ def _first_of_no_use(file_uri, embedding_dim, vocab, namespace):
     return 0, ""
 
 
+# What a file that is no text, archive or HDF5 file, or is damaged, makes its library raise.
+_UNREADABLE = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def name_damaged_files_of_vectors() -> None:
+    """
+    Patches: `allennlp.modules.token_embedders.embedding._read_pretrained_embeddings_file`.
+
+    Symptom: a damaged file of word vectors, compressed or not, what is no number in it, or a number that is not finite,
+    ends in a traceback.
+
+    Can go: when AllenNLP names the file.
+    """
+
+    def read(original, file_uri, embedding_dim, *args, **kwargs):
+        try:
+            vectors = original(file_uri, embedding_dim, *args, **kwargs)
+        except FileNotFoundError:
+            raise
+        except _UNREADABLE as error:
+            told = " ".join(str(error).split())
+            problem = "this is no file of word vectors, or a damaged one"
+            raise ConfigurationError(f"{file_uri}: {problem}: {told}") from error
+        except ConfigurationError as error:
+            named = str(file_uri) in str(error)
+            raise ConfigurationError(str(error) if named else f"{file_uri}: {error}") from error
+        if not bool(vectors.isfinite().all()):
+            raise ConfigurationError(f"{file_uri}: it has numbers that are not finite; mend or drop these lines")
+        return vectors
+
+    replace_once(embedding, "_read_pretrained_embeddings_file", read)
+
+
 def name_files_of_vectors_that_are_no_text() -> None:
     """
     Patches: `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile.__init__` and `__next__`.
@@ -141,6 +190,7 @@ def refuse_data_without_instances() -> None:
 
 PATCHES = (
     explain_vectors_that_do_not_fit,
+    name_damaged_files_of_vectors,
     name_files_of_vectors_that_are_no_text,
     refuse_data_without_instances,
 )

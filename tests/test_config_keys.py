@@ -6,11 +6,13 @@ import pytest
 import torch
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
+from allennlp.modules import Embedding
 from allennlp.training import GradientDescentTrainer, Trainer
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.optimizers import Optimizer
 
-import seal  # noqa: F401  (puts the checks in place)
+from seal import config_keys  # (importing seal puts the checks in place)
+from seal.training import AlternatingTrainer
 
 
 class Part(Registrable):
@@ -136,10 +138,32 @@ def test_a_right_config_is_built():
         ),
     ],
 )
-def test_a_wrong_one_is_named(part, sentence):
+def test_a_wrong_one_is_named(part, sentence, monkeypatch):
+    # The ranges are those of settings of these packages' classes.
+    monkeypatch.setattr(config_keys, "_RANGED", ("tests",))
     with pytest.raises(ConfigurationError) as error:
         build(**part)
     assert str(error.value) == sentence
+
+
+class Inheriting(torch.nn.Dropout):
+    """A class of another package, whose own settings have ranges of their own."""
+
+    def __init__(self, decay: float, dropout: float, num_epochs: int = 1, **settings) -> None:
+        super().__init__(**settings)
+
+
+@pytest.mark.parametrize("part", [{"decay": 1.9}, {"dropout": 1.0}, {"warmup_steps": -5}, {"num_epochs": 0}])
+def test_a_class_of_another_package_knows_its_ranges(part):
+    assert build(type="counting", **part)
+
+
+def test_settings_belong_to_the_class_that_has_them():
+    for name, package in {"decay": "tests", "dropout": "tests", "p": "torch", "inplace": "torch"}.items():
+        assert config_keys._owner(Inheriting, Inheriting.__init__, name) == package
+    constructor = AlternatingTrainer.from_partial_objects
+    assert config_keys._owner(AlternatingTrainer, constructor, "num_epochs") == "seal"
+    assert config_keys._owner(Embedding, Embedding.__init__, "embedding_dim") == "allennlp"
 
 
 @pytest.mark.parametrize("key", ["parts", "later_parts"])

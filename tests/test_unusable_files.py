@@ -1,5 +1,12 @@
 """Files of word vectors and of data that cannot be used (`seal/unusable_files.py`)."""
 
+import gzip
+import io
+import lzma
+import zipfile
+
+import h5py
+import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
@@ -33,18 +40,53 @@ def test_vectors_of_another_size(tmp_path):
 @pytest.mark.parametrize(
     "content, told",
     [
-        (b"rose\t1\t0\nsalt\t0\t1\n", "its first lines have no blank; put one between a word and its numbers, and b"),
-        (b"rose 1 0\nsalt x 1\n", "this is no file of word vectors: could not convert string to float: 'x'"),
-        (b"ros\xe9 1 0\nsalt 0 1\n", "byte 0xe9 is not UTF-8; convert the file$"),
-        (b"rose 1 0\n" * 2000 + b"s\xe9l 0 1\n", "byte 0xe9 is not UTF-8; convert the file$"),
+        (b"rose\t1\t0\nsalt\t0\t1\n", ": its first lines have no blank; put one between a word and its numbers, and b"),
+        (b"rose 1 0\nsalt x 1\n", r": this is no file of word vectors: could not convert string to float.* \(line 2\)"),
+        (b"rose 1 0\nsalt nan 1\n", ":2: 'nan' is not a finite number in single precision"),
+        (b"99999999999999999999 2\nrose 1 0\n", ": this is no file of word vectors, or a damaged one: cannot fit 'int'"),
+        (b"ros\xe9 1 0\nsalt 0 1\n", ": byte 0xe9 is not UTF-8; convert the file$"),
+        (b"rose 1 0\n" * 2000 + b"s\xe9l 0 1\n", ": byte 0xe9 is not UTF-8; convert the file$"),
     ],
 )
 def test_files_that_have_no_vectors(tmp_path, content, told):
     path = tmp_path / "vectors.txt"
     path.write_bytes(content)
     vocab = Vocabulary(counter={"tokens": {"rose": 1, "salt": 1}})
-    with pytest.raises(ConfigurationError, match=f"^{path}: {told}"):
+    with pytest.raises(ConfigurationError, match=f"^{path}{told}"):
         Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
+
+
+def in_zip(content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("vectors.txt", content)
+    return file.getvalue()
+
+
+def in_hdf5(content):
+    file = io.BytesIO()
+    with h5py.File(file, "w") as archive:
+        archive["embedding"] = numpy.zeros((4, 2))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name, pack", [("v.txt.gz", gzip.compress), ("v.xz", lzma.compress), ("v.zip", in_zip), ("v.h5", in_hdf5)]
+)
+def test_damaged_files_of_vectors(tmp_path, name, pack):
+    """Cut short, with a byte changed, and with something before it."""
+    good, path = pack(b"rose 1 0\nsalt 0 1\n"), tmp_path / name
+    vocab = Vocabulary(counter={"tokens": {"rose": 1, "salt": 1}})
+    for bad in (good[: len(good) // 2], good[:8] + b"\xff" * 4 + good[12:], b"30\n" + good):
+        path.write_bytes(bad)
+        try:
+            Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
+        except ConfigurationError as error:
+            assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
+        else:
+            assert name == "v.zip"  # Its reader finds the archive after other bytes.
+    path.write_bytes(good)
+    assert Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab).weight.shape == (4, 2)
 
 
 def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path):

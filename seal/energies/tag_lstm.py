@@ -1,11 +1,10 @@
-import math
 from typing import Optional
 
 import torch
 
-# The least probability of a tag: one of probability 0 adds 18.4 nats to the energy, with a gradient of 0.
+# The least probability of a relaxed tag: one of probability 0 adds 18.4 nats to the energy, with a gradient of 0. Those
+# of discrete tags and of the end are computed as logarithms, without bound, so that gold below it is learned, too.
 _LEAST_PROBABILITY = 1e-8
-_LOG_LEAST = math.log(_LEAST_PROBABILITY)
 
 
 class TagLanguageModel(torch.nn.Module):
@@ -97,12 +96,11 @@ class TagLanguageModel(torch.nn.Module):
             chosen = (probs * outputs).sum(dim=-1).clamp(min=_LEAST_PROBABILITY).log()
         else:
             chosen = log_probs[:, :tokens].gather(2, outputs.unsqueeze(-1)).squeeze(-1)
-            chosen = chosen.clamp(min=_LOG_LEAST)
         real = torch.arange(first, first + tokens, device=lengths.device) < lengths.unsqueeze(-1)
         total = (chosen * real).sum(dim=-1)
         if self.with_end:
             ends = log_probs[:, :, -1].gather(1, (lengths - first).clamp(min=0).unsqueeze(-1)).squeeze(-1)
-            total = total + ends.clamp(min=_LOG_LEAST)
+            total = total + ends
         return total
 
 

@@ -35,6 +35,7 @@ from seal.hypergradients.exact import ExactInverse
 from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, hypergradient
 from seal.hypergradients.identity import ScaledIdentity
 from seal.hypergradients.input_spans import InputSpans
+from seal.hypergradients.minimal_residual import MinimalResidual
 from seal.hypergradients.neumann import NeumannSeries
 from seal.hypergradients.nystroem import NystroemInverse
 from seal.hypergradients.parameter_layout import ParameterLayout

@@ -10,7 +10,8 @@ class ConjugateGradient(InverseHessianVector):
     """
     Conjugate gradients on `(H + damping I) q = v` (Hestenes and Stiefel 1952; implicit-training paper, Remark 5).
     Exact, up to rounding, in at most as many steps as there are distinct eigenvalues. It needs positive curvature, and
-    stops with the present iterate where it meets any other.
+    stops where it meets any other; `minres` needs none. The solution is the iterate of least residual, zeros included:
+    a step along a direction with almost no curvature goes very far.
 
     The recursion's residual drifts from the true one. Once it is small enough, the true residual is computed; if that
     is still too large, the method restarts from the current iterate.
@@ -30,21 +31,25 @@ class ConjugateGradient(InverseHessianVector):
 
     def _solve(self, system: System) -> Optional[str]:
         precision = torch.finfo(system.rhs.dtype).eps
+        # What rounding makes of a curvature that should be zero.
+        rounding = 100 * precision
         goal = max(self.tolerance, precision) * system.rhs_norm
-        residual = system.rhs.clone()
+        point, residual = system.iterate, system.rhs.clone()
         direction = residual.clone()
         square = float(residual.dot(residual))
-        checked, best = float("inf"), system.iterate
+        least, checked, best = system.rhs_norm, float("inf"), point
         while system.steps < self.max_steps:
             image = system.damped_product(direction)
             curvature, length = float(direction.dot(image)), float(direction.dot(direction))
             largest = abs(system.most) + self.damping
-            if curvature <= precision * length * largest:
+            if curvature <= rounding * length * largest:
                 return self._no_minimum(system, curvature / length, largest)
-            system.iterate = system.iterate.add(direction, alpha=square / curvature)
+            point = point.add(direction, alpha=square / curvature)
             system.steps += 1
             residual = residual.sub(image, alpha=square / curvature)
             last, square = square, float(residual.dot(residual))
+            if square**0.5 < least:
+                least, system.iterate, system.residual = square**0.5, point, None
             if square**0.5 <= goal:
                 residual = system.measure()
                 square = float(residual.dot(residual))
@@ -54,10 +59,9 @@ class ConjugateGradient(InverseHessianVector):
                     if square**0.5 > checked:
                         system.iterate, system.residual = best, checked / system.rhs_norm
                     return self._rounding(system)
-                checked, best = square**0.5, system.iterate
-                direction = residual.clone()
+                least = checked = square**0.5
+                best, direction = point, residual.clone()
             else:
-                system.residual = None
                 direction = residual.add(direction, alpha=square / last)
         return None
 
@@ -66,12 +70,11 @@ class ConjugateGradient(InverseHessianVector):
         if curvature < -torch.finfo(system.rhs.dtype).eps * largest:
             return (
                 f"negative curvature ({curvature - self.damping:.3g}) met at step {step}: raise damping (now "
-                f"{self.damping:g}) above {self.damping - curvature:.3g}, or take more inner steps first; the solution "
-                "is the iterate before it"
+                f"{self.damping:g}) above {self.damping - curvature:.3g}, take more inner steps first, or the solver "
+                "'minres'"
             )
         return (
-            f"no curvature met at step {step}: raise damping (now {self.damping:g}); the solution is the iterate "
-            "before it"
+            f"no curvature met at step {step}: raise damping (now {self.damping:g}), or take the solver 'minres'"
         )
 
     def _rounding(self, system: System) -> Optional[str]:

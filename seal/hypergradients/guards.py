@@ -2,10 +2,12 @@
 
 import contextlib
 import re
-from typing import Iterable, Iterator
+from typing import Any, Dict, Iterable, Iterator, List
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from seal.registry import ConfigurationError
 
@@ -50,6 +52,26 @@ def advise_finite_differences() -> Iterator[None]:
             "hypergradient: an operation of the inner loss has no second derivative, so set products to "
             f"'finite_differences' ({first_line})"
         ) from error
+
+
+@contextlib.contextmanager
+def statistics_at_rest() -> Iterator[None]:
+    """Puts the running statistics of batch and instance normalisation back on exit, bit for bit."""
+    kept: Dict[torch.nn.Module, List[torch.Tensor]] = {}
+
+    def keep(module: torch.nn.Module, arguments: Any) -> None:
+        if isinstance(module, _NormBase) and module not in kept:
+            kept[module] = [buffer.clone() for buffer in module.buffers(recurse=False)]
+
+    handle = register_module_forward_pre_hook(keep)
+    try:
+        yield
+    finally:
+        handle.remove()
+        for module, values in kept.items():
+            for buffer, value in zip(module.buffers(recurse=False), values):
+                # `.data`, so that a graph that holds the buffer stays valid.
+                buffer.data.copy_(value)
 
 
 class FixedRandomness:

@@ -6,12 +6,16 @@ from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 import torch
 
 from seal.hypergradients.curvature import Curvature
+from seal.hypergradients.guards import statistics_at_rest
 from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
 from seal.hypergradients.solver import InverseHessianVector, Solution, max_abs
 from seal.hypergradients.vector_products import both_layouts, loss_products
 from seal.registry import ConfigurationError
+
+# The disagreement of finite differences above which the report tells of it.
+_DISAGREEMENT = 0.1
 
 
 @dataclass
@@ -31,6 +35,11 @@ class HypergradientReport:
         As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `has_problem` is also
         true if there is no implicit part although one was asked for, except where the outer loss is flat in the inner
         parameters (a hinge that no example violates).
+    left_out : `bool`
+        Whether the implicit part is left out because the residual is not below 1: that of zeros is 1, so no part at all
+        is as near to the solution.
+    disagreement : `float`, optional
+        How far apart two radii put the first product; see `FiniteDifferenceProducts`. `None` with autograd.
     """
 
     loss: float
@@ -44,6 +53,8 @@ class HypergradientReport:
     curvature: Optional[Tuple[float, float]] = None
     products: int = 0
     has_problem: bool = False
+    left_out: bool = False
+    disagreement: Optional[float] = None
 
 
 @dataclass
@@ -85,9 +96,11 @@ def hypergradient(
         dL_Prim/dpsi = dL_Prim/dpsi (explicit) - J^T H^-1 dL_Prim/dtheta (implicit),
         H = d2 L_Aux / dtheta dtheta,   J = d2 L_Aux / dtheta dpsi
 
-    at the parameters' present values, which should be near such a minimum. `H^-1` is applied first, then `J^T`.
-    Neither parameters nor their `.grad` change. The outer loss draws its random numbers from the caller's stream.
-    Every evaluation of the inner loss draws the ones that follow there, without advancing the stream.
+    at the parameters' present values, which should be near such a minimum. `H^-1` is applied first, then `J^T`. A
+    solution whose residual is measured and not below 1 is no better than none: the implicit part is then left out.
+    Neither parameters nor their `.grad` nor the statistics of batch normalisation change. The outer loss draws its
+    random numbers from the caller's stream. Every evaluation of the inner loss draws the ones that follow there,
+    without advancing the stream.
 
     # Parameters
 
@@ -211,7 +224,8 @@ def _curvature(
 def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[], torch.Tensor]:
     def compute() -> torch.Tensor:
         with system.randomness(), torch.enable_grad():
-            losses = example_losses()
+            with statistics_at_rest():
+                losses = example_losses()
             if losses.dim() != 1:
                 raise ConfigurationError(
                     f"hypergradient: the example losses have shape {tuple(losses.shape)}, not (examples,)."
@@ -244,6 +258,9 @@ def _implicit_part(
             "detach or for draws without a gradient"
         )
         return None, 0.0, replace(solution, status=status, has_problem=True)
+    if _is_no_better_than_none(solution):
+        status = f"the implicit part is left out: {solution.status}"
+        return None, 0.0, replace(solution, status=status, has_problem=True)
     if max_abs(solution.solution) == 0:
         return None, 0.0, solution
     change = system.cross(solution.solution).neg()
@@ -257,9 +274,19 @@ def _implicit_part(
     return change, norm, solution
 
 
+def _is_no_better_than_none(solution: Solution) -> bool:
+    return solution.residual is not None and solution.residual >= 1
+
+
 def _with_solution(
     report: HypergradientReport, system: LossProducts, implicit_norm: float, solution: Solution
 ) -> HypergradientReport:
+    if system.disagreement is not None and system.disagreement > _DISAGREEMENT:
+        status = (
+            f"{solution.status}; finite differences at two radii are {system.disagreement:.0%} apart, so products are "
+            "inexact: normalise the inputs, raise the precision, or take products 'autograd'"
+        )
+        solution = replace(solution, status=status, has_problem=True)
     return replace(
         report,
         implicit_norm=implicit_norm,
@@ -271,6 +298,8 @@ def _with_solution(
         curvature=solution.curvature,
         products=solution.products,
         has_problem=solution.has_problem,
+        left_out=_is_no_better_than_none(solution),
+        disagreement=system.disagreement,
     )
 
 

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import List
+from typing import Callable, List, Optional
 
 import torch
 
@@ -43,7 +43,9 @@ class KrylovSpace:
         return coordinates.to(self.basis) @ self.basis
 
 
-def krylov_space(system: System, products: int) -> KrylovSpace:
+def krylov_space(
+    system: System, products: int, is_enough: Optional[Callable[[KrylovSpace], bool]] = None
+) -> KrylovSpace:
     """
     # Parameters
 
@@ -51,29 +53,40 @@ def krylov_space(system: System, products: int) -> KrylovSpace:
         `A` is its matrix without damping, `v` its right-hand side.
     products : `int`
         The maximum number of products, at least 1; fewer are taken if the space closes earlier.
+    is_enough : `Callable[[KrylovSpace], bool]`, optional
+        Asked after each product whether to stop. With it, each new vector is made orthogonal to all others once more,
+        since many products lose that.
     """
     basis = system.rhs.new_empty(products + 1, len(system.rhs))
     torch.div(system.rhs, system.rhs_norm, out=basis[0])
     diagonal: List[float] = []
     beside: List[float] = []
-    closed = False
-    while len(diagonal) < products and not closed:
+    while True:
         vector, following = basis[len(diagonal)], basis[len(diagonal) + 1]
         image, curvature = system.hessian_product(vector, square=1.0)
         torch.add(image, vector, alpha=-curvature, out=following)
         if beside:
             following.add_(basis[len(diagonal) - 1], alpha=-beside[-1])
         diagonal.append(curvature)
+        if is_enough is not None:
+            others = basis[: len(diagonal)]
+            following.sub_(others.mv(following) @ others)
         beside.append(float(torch.linalg.vector_norm(following)))
         # Such a norm is what rounding leaves of a vector that should be zero.
         scale = max(map(abs, [*diagonal, *beside]))
         closed = beside[-1] <= 100 * torch.finfo(vector.dtype).eps * scale
         if not closed:
             following.div_(beside[-1])
+        space = _space(basis, diagonal, beside, closed)
+        if closed or len(diagonal) == products or (is_enough is not None and is_enough(space)):
+            return space
+
+
+def _space(basis: torch.Tensor, diagonal: List[float], beside: List[float], closed: bool) -> KrylovSpace:
     if closed:
-        beside.pop()
+        beside = beside[:-1]
     else:
-        diagonal.append(0.0)
+        diagonal = [*diagonal, 0.0]
     off = torch.tensor(beside, dtype=torch.double)
     matrix = torch.diag(torch.tensor(diagonal, dtype=torch.double)) + torch.diag(off, 1) + torch.diag(off, -1)
     return KrylovSpace(basis[: len(matrix)], matrix, closed)

@@ -22,12 +22,17 @@ class ParameterLayout:
 
     # Raises
 
-    `ConfigurationError` if there is no parameter, or one is frozen, not a leaf, not of floating point or on another
-    device.
+    `ConfigurationError` if they have no names, there is no parameter, or one is no tensor, frozen, not a leaf, not of
+    floating point, made in `torch.inference_mode` or on another device.
     """
 
     def __init__(self, parameters: Mapping[str, torch.Tensor], role: str = "parameters") -> None:
         self.role = role
+        if not isinstance(parameters, Mapping):
+            raise ConfigurationError(
+                f"hypergradient: the {role} are a {type(parameters).__name__}, not tensors by name; give "
+                "dict(net.named_parameters())."
+            )
         self.tensors: List[torch.Tensor] = []
         self._index: Dict[str, int] = {}
         places: Dict[int, int] = {}
@@ -117,6 +122,10 @@ class ParameterLayout:
 
 
 def _problem(tensor: torch.Tensor) -> Optional[str]:
+    if not isinstance(tensor, torch.Tensor):
+        return f"is a {type(tensor).__name__}, not a tensor"
+    if tensor.is_inference():
+        return "was made in torch.inference_mode, so it has no gradient; make it outside"
     if not tensor.is_floating_point():
         return f"is of type {tensor.dtype}, not of floating point"
     if not tensor.is_leaf:

@@ -2,7 +2,7 @@ from typing import Callable, Optional
 
 import torch
 
-from seal.hypergradients.guards import FixedRandomness
+from seal.hypergradients.guards import FixedRandomness, statistics_at_rest
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.registry import ConfigurationError
 
@@ -20,8 +20,8 @@ class LossProducts:
 
     loss : `Callable[[], torch.Tensor]`
         Returns `L`, one number, computed from the parameters themselves. Each call must compute everything that
-        depends on them, since features computed before are constants to it. Buffers that it updates (batch
-        normalisation) change with every call.
+        depends on them, since features computed before are constants to it. The statistics of batch normalisation
+        are put back afterwards; other buffers that it updates change with every call.
     inner : `ParameterLayout`
         `theta`.
     outer : `ParameterLayout`, optional
@@ -47,6 +47,8 @@ class LossProducts:
         randomness: Optional[FixedRandomness] = None,
     ) -> None:
         self.loss, self.inner, self.outer = loss, inner, outer
+        #: How far apart two radii put a product, relative to it; `None` where products are exact.
+        self.disagreement: Optional[float] = None
         self.reduce = reduce or (lambda flat: flat)
         self.randomness = randomness or FixedRandomness([layout.device for layout in (inner, outer) if layout])
         #: `d L / d theta` at the present parameters, flat, `(inner.size,)`.
@@ -89,9 +91,20 @@ def evaluate(loss: Loss, name: str) -> torch.Tensor:
 
     # Raises
 
-    `ConfigurationError` if it is not one number; `NonFiniteValue` if it is not finite.
+    `ConfigurationError` if it is not a tensor of one number, or in `torch.inference_mode`; `NonFiniteValue` if it is
+    not finite.
     """
-    value = loss()
+    if torch.is_inference_mode_enabled():
+        raise ConfigurationError(
+            "hypergradient: nothing has a gradient inside torch.inference_mode; call it outside, or take torch.no_grad."
+        )
+    with statistics_at_rest():
+        value = loss()
+    if not isinstance(value, torch.Tensor):
+        raise ConfigurationError(
+            f"hypergradient: the {name} loss is a {type(value).__name__}, not a tensor with a graph; leave out item() "
+            "or float()."
+        )
     if value.numel() != 1:
         raise ConfigurationError(f"hypergradient: the {name} loss has shape {tuple(value.shape)}, not one number.")
     if not torch.isfinite(value.detach()).all():

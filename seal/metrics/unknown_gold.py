@@ -55,6 +55,10 @@ class UnknownGold:
                     "labels)."
                 )
 
+    def names_of(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> List[List[str]]:
+        """The unknown names of each instance of a batch."""
+        return [[name for _, name in self._unknown(item)] for item in metadata or ()]
+
     def note(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> List[List[str]]:
         """
         For evaluation: counts the unknown names of a batch.

@@ -150,7 +150,7 @@ class TaggingModel(SealModel):
                 output["tags"], output["log_prob"] = self.structure.decide(paths)
                 own = paths.tags[:, 0]
             else:
-                output["tags"] = own = space.decode(logits, mask)
+                output["tags"] = own = self._decode(state, logits)
                 output["log_prob"] = space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
                 output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
@@ -166,6 +166,23 @@ class TaggingModel(SealModel):
                     output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
                     self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
         return output
+
+    def _decode(self, state: TaskState, logits: torch.Tensor) -> torch.Tensor:
+        """
+        The best legal tags. Where the optimum of the energy is no legal sequence, all other tags of a word are equally
+        far from it: of the legal sequences nearest to it, the one of least energy.
+        """
+        tags = self.output_space.decode(logits, state.mask)
+        if self.inference is None:
+            return tags
+        rows = (tags != logits.argmax(dim=-1) * state.mask).any(dim=1).nonzero().squeeze(1)
+        if len(rows):
+            chosen = state.of_rows(rows)
+            # Enough for each tag in the place of either tag of an illegal pair.
+            paths, log_prob = self.output_space.k_best(logits[rows], 2 * len(self._labels), chosen.mask)
+            energy = self.energy(chosen, paths).masked_fill(log_prob.isinf(), torch.inf)
+            tags[rows] = paths[torch.arange(len(rows), device=rows.device), energy.argmin(dim=1)]
+        return tags
 
     def _paths(self, logits: torch.Tensor, mask: torch.Tensor) -> TagPaths:
         return TagPaths(*self.output_space.k_best(logits, self.structure.num_candidates, mask), mask)

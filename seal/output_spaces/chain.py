@@ -17,7 +17,7 @@ class DensePairs:
     # Parameters
 
     transitions : `torch.Tensor`, `(tags, tags)`
-        `transitions[i, j]` is for tag `j` after tag `i`; finite, and a pair that may not be has a very low one.
+        `transitions[i, j]` is for tag `j` after tag `i`; `-inf` for a pair that may not be.
     """
 
     def __init__(self, transitions: torch.Tensor) -> None:
@@ -43,7 +43,7 @@ class LegalPairs(nn.Module):
     # Parameters
 
     transitions : `torch.Tensor`, `(tags, tags)`
-        0 where tag `j` may follow tag `i`, a very low number where not.
+        0 where tag `j` may follow tag `i`, `-inf` where not.
     """
 
     def __init__(self, transitions: torch.Tensor) -> None:
@@ -85,10 +85,10 @@ class Chain:
         # The scores of the first and the last token hold those of start and end.
         scores = scores.to(wide_type(scores))
         if starts is not None:
-            scores = scores + (places == 0).view(1, -1, 1) * starts
+            scores = torch.where((places == 0).view(1, -1, 1), scores + starts, scores)
         if ends is not None:
             last = places == mask.sum(dim=1, keepdim=True) - 1
-            scores = scores + last.unsqueeze(2) * ends
+            scores = torch.where(last.unsqueeze(2), scores + ends, scores)
         self.scores = scores
         self._forward: Optional[Tuple[torch.Tensor, ...]] = None
 
@@ -138,7 +138,7 @@ class Chain:
             logits = self.forward[t].to(self.dtype).unsqueeze(1)
             if after is not None:
                 # Where the next token is padding, there is no tag after.
-                logits = logits + rows[after] * self.mask[:, t + 1, None, None]
+                logits = torch.where(self.mask[:, t + 1, None, None], logits + rows[after], logits)
             sums = logits.expand(batch, number, -1).softmax(dim=2).cumsum(dim=2)
             level = (1 - torch.rand(batch, number, 1, dtype=sums.dtype, device=sums.device)) * sums[..., -1:]
             after = (sums < level).sum(dim=2)
@@ -148,8 +148,9 @@ class Chain:
     def log_prob(self, outputs: torch.Tensor) -> torch.Tensor:
         """`log P(y | x)` of each of `outputs (batch, samples, tokens)`: `(batch, samples)`."""
         # With the samples last, the backward pass of `gather` fills (batch, tokens, tags), and not samples times that.
-        chosen = self.scores.gather(2, outputs.transpose(1, 2)) * self.mask.unsqueeze(2)
-        between = self.pairs.transitions[outputs[..., :-1], outputs[..., 1:]] * self.mask[:, 1:].unsqueeze(1)
+        chosen = self.scores.gather(2, outputs.transpose(1, 2)).masked_fill(~self.mask.unsqueeze(2), 0)
+        between = self.pairs.transitions[outputs[..., :-1], outputs[..., 1:]]
+        between = between.masked_fill(~self.mask[:, 1:].unsqueeze(1), 0)
         score = chosen.sum(dim=1) + between.sum(dim=2)
         return (score - self._log_partition().unsqueeze(1)).to(self.dtype)
 
@@ -168,7 +169,8 @@ class _Product:
     """`log(exp(values) @ exp(matrix))`, by one product of matrices."""
 
     def __init__(self, matrix: torch.Tensor) -> None:
-        self._most = matrix.amax(dim=0).detach()
+        # Finite also where a tag may follow none.
+        self._most = matrix.amax(dim=0).detach().clamp(min=0)
         self._factors = (matrix - self._most).exp()
 
     def __call__(self, values: torch.Tensor) -> torch.Tensor:

@@ -14,8 +14,6 @@ from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
 from seal.registry import ConfigurationError
 
-ILLEGAL = -1e4
-
 
 @OutputSpace.register("tag_sequence")
 class TagSequence(OutputSpace):
@@ -160,7 +158,7 @@ class TagSequence(OutputSpace):
         transitions, starts, ends = self._scores_of_pairs()
         scores = self._scores_of_tags(logits)
         paths, values = k_best_paths(scores, transitions, k, starts, ends, mask)
-        return paths, values.masked_fill(values < ILLEGAL / 2, -torch.inf) - self._log_partition(logits, mask)
+        return paths, values - self._log_partition(logits, mask)
 
     def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
         return at_least_float(logits).log_softmax(dim=-1)
@@ -229,5 +227,5 @@ class TagSequence(OutputSpace):
 
 
 def penalty(allowed: torch.Tensor) -> torch.Tensor:
-    """0 where allowed, `ILLEGAL` where not: added to log-probabilities it rules a path out and stays finite."""
-    return torch.zeros(allowed.shape).masked_fill(~allowed, ILLEGAL)
+    """0 where allowed, `-inf` where not: added to log-probabilities it rules a path out, whatever these are."""
+    return torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)

@@ -72,6 +72,7 @@ class OneMinusScore(Cost):
     # Parameters
 
     score : `Score`
+        Its `zero_division` counts as 1, as the cost of gold against itself is 0.
     scale : `float`, optional (default = `1.0`)
         The cost of the worst output, in units of the energy; above 0.
 
@@ -82,7 +83,7 @@ class OneMinusScore(Cost):
 
     def __init__(self, score: Score, scale: float = 1.0) -> None:
         check_range("cost.scale", scale, above=0)
-        self._score, self._scale = score, scale
+        self._score, self._scale = score.for_cost(), scale
 
     def __call__(self, output_space, outputs, gold, mask=None):
         return self._scale * (1 - self._score(output_space, outputs, gold, mask))

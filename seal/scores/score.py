@@ -1,3 +1,4 @@
+import copy
 from typing import Optional
 
 import torch
@@ -38,18 +39,30 @@ class Score(Registrable):
         """
         raise NotImplementedError
 
+    def for_cost(self) -> "Score":
+        """The same score, but 1 wherever output and gold are equal, so also where both are empty."""
+        return self
 
-def _check_zero_division(value: float) -> None:
-    check_range("score.zero_division", value, least=0, most=1)
 
+class _Ratio(Score):
+    """A score that is a ratio, which has no value where both the output and gold are empty."""
 
-def _ratio(numerator: torch.Tensor, denominator: torch.Tensor, zero_division: float) -> torch.Tensor:
-    empty = denominator == 0
-    return torch.where(empty, zero_division, numerator / denominator.masked_fill(empty, 1.0))
+    def __init__(self, zero_division: float = 1.0) -> None:
+        check_range("score.zero_division", zero_division, least=0, most=1)
+        self._zero_division = zero_division
+
+    def for_cost(self) -> Score:
+        score = copy.copy(self)
+        score._zero_division = 1.0
+        return score
+
+    def _ratio(self, numerator: torch.Tensor, denominator: torch.Tensor) -> torch.Tensor:
+        empty = denominator == 0
+        return torch.where(empty, self._zero_division, numerator / denominator.masked_fill(empty, 1.0))
 
 
 @Score.register("soft_f1")
-class SoftF1(Score):
+class SoftF1(_Ratio):
     """
     `2 I / (I + U)` with `I = sum min(y', y)` and `U = sum max(y', y)` (Gygli et al. 2017; SEAL, footnote 2).
     On discrete outputs it is the F1 of the set; on tag sequences, the share of equal tokens.
@@ -57,24 +70,20 @@ class SoftF1(Score):
     # Parameters
 
     zero_division : `float`, optional (default = `1.0`)
-        The score where both the output and gold are empty; 1 makes the cost of gold against itself 0.
+        The score where both the output and gold are empty. In a cost it is always 1.
 
     # Raises
 
     `ConfigurationError` if `zero_division` is not in [0, 1].
     """
 
-    def __init__(self, zero_division: float = 1.0) -> None:
-        _check_zero_division(zero_division)
-        self._zero_division = zero_division
-
     def __call__(self, output_space, outputs, gold, mask=None):
         intersection, union = output_space.overlap(outputs, gold, mask)
-        return _ratio(2 * intersection, intersection + union, self._zero_division)
+        return self._ratio(2 * intersection, intersection + union)
 
 
 @Score.register("soft_iou")
-class SoftIoU(Score):
+class SoftIoU(_Ratio):
     """
     `I / U` with `I = sum min(y', y)` and `U = sum max(y', y)` (SEAL, NeurIPS 2022, Eq. 10).
 
@@ -88,13 +97,9 @@ class SoftIoU(Score):
     `ConfigurationError` if `zero_division` is not in [0, 1].
     """
 
-    def __init__(self, zero_division: float = 1.0) -> None:
-        _check_zero_division(zero_division)
-        self._zero_division = zero_division
-
     def __call__(self, output_space, outputs, gold, mask=None):
         intersection, union = output_space.overlap(outputs, gold, mask)
-        return _ratio(intersection, union, self._zero_division)
+        return self._ratio(intersection, union)
 
 
 @Score.register("token_accuracy")

@@ -1,6 +1,6 @@
 import math
 from functools import partial
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Lazy
@@ -28,6 +28,7 @@ from seal.training.trainer_checks import (
     check_device,
     check_for_scores,
     check_max_tokens,
+    check_metrics_of_phases,
     check_mixed_precision,
     check_no_grad,
     check_reused_features,
@@ -68,13 +69,17 @@ class AlternatingTrainer(PhasedTrainer):
         The player that is updated first in a batch.
     reuse_features : `bool`, optional (default = `False`)
         Whether one pass of the loss-net's own encoder serves both players, where otherwise each has its own. If the
-        task-net is first, this changes nothing else. If the loss-net is, the task-net's energy reads features from
-        before the loss-net's last update; its terms are those after it. In both cases these features have the
-        dropout of the loss-net's encoder, if there is any.
+        task-net is first, this changes nothing else. If the loss-net is, all that the energy computes from the input
+        alone is from before the loss-net's last update: the whole of the term `local`, and the features that the other
+        terms read; their own parameters are those after it. In both cases these features have the dropout of the
+        loss-net's encoder, if there is any.
     phases : `List[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
         true}]`.
+    best_of_all_phases : `bool`, optional (default = `False`)
+        Whether the best epoch may lie in any phase, where otherwise it is one of the last: fine-tuning that makes a
+        task-net worse then leaves what it was before.
     folds : `int`, optional (default = 3 for a model with a `structure`)
         The structure is learned on held-out scores: before the task-net, as many nets are trained, each on all folds of
         the data but one, which it then scores (`folds/` in the run's folder). With 0 the structure is learned on the
@@ -109,7 +114,8 @@ class AlternatingTrainer(PhasedTrainer):
         self._turns = turns
         self._grad_norms = grad_norms
         self._cpu_autocast = cpu_autocast
-        self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
+        self._seed = torch.initial_seed() + 1 + self._rank
+        self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
         self._player_losses = PlayerLosses(model, self._loss_net_stream, self._check_output, reuse_features)
         self._held_out = held_out
@@ -136,6 +142,11 @@ class AlternatingTrainer(PhasedTrainer):
         metrics.update(learn_structure(self, self._held_out))
         return metrics
 
+    def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
+        # The same draws in every epoch, which no other draws depend on.
+        self._validation_stream = RandomStream(self._seed)
+        return super()._validation_loss(epoch)
+
     # The step.
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
@@ -143,7 +154,11 @@ class AlternatingTrainer(PhasedTrainer):
             # In full precision, as a trained model is evaluated and predicts.
             try:
                 with torch.autocast(self.cuda_device.type, enabled=False):
-                    return super().batch_outputs(batch, for_training=False)
+                    outputs = super().batch_outputs(batch, for_training=False)
+                    if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
+                        with self._validation_stream.active():
+                            self.model.score_loss_net(batch)
+                    return outputs
             except NonFiniteOutput as error:
                 raise self._diverged_in_validation(error) from error
         # AllenNLP's own autocast is for GPUs only.
@@ -223,6 +238,11 @@ class AlternatingTrainer(PhasedTrainer):
         if self._distributed:
             # Before they are unscaled: an overflow in one worker must skip the update in all.
             average_gradients(self.optimizer.parameters())
+        self.optimizer.pauses = all(parameter.grad is None for parameter in self.optimizer.parameters())
+        if self.optimizer.pauses:
+            # Clipping by value and a scaler want to see a gradient in every update.
+            first = self.optimizer.parameters()[0]
+            first.grad = torch.zeros_like(first)
         if self._scaler is not None:
             self._scaler.unscale_(self.optimizer)
         limit = self._grad_norms[player]
@@ -231,6 +251,8 @@ class AlternatingTrainer(PhasedTrainer):
         length = float(norm)  # The only synchronisation with a GPU.
         if limit is not None and length > limit:  # Otherwise clipping would change nothing.
             clip_grads_with_norm_(parameters, limit, norm)
+        if self.optimizer.pauses:
+            return length
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
@@ -296,6 +318,7 @@ class AlternatingTrainer(PhasedTrainer):
         first: str = LOSS_NET,
         reuse_features: bool = False,
         phases: Optional[List[Phase]] = None,
+        best_of_all_phases: bool = False,
         validation_metric: Union[str, List[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
@@ -332,6 +355,7 @@ class AlternatingTrainer(PhasedTrainer):
             check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
             check_for_scores(validation_data_loader)
             check_validation_metric(model, validation_metric)
+        check_metrics_of_phases(model, phases or [], validation_data_loader is not None)
         held_out = None
         if check_folds(model, folds, validation_data_loader, distributed):
             make = partial(
@@ -344,6 +368,7 @@ class AlternatingTrainer(PhasedTrainer):
                 first=first,
                 reuse_features=reuse_features,
                 phases=phases,
+                best_of_all_phases=best_of_all_phases,
                 validation_metric=validation_metric,
                 num_epochs=num_epochs,
                 cuda_device=cuda_device,
@@ -385,6 +410,7 @@ class AlternatingTrainer(PhasedTrainer):
             turns=players.turns,
             grad_norms=players.grad_norms,
             phases=phases_of_run,
+            best_of_all_phases=best_of_all_phases,
             cpu_autocast=cpu_autocast,
             reuse_features=reuse_features,
             held_out=held_out,

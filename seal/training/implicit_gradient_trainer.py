@@ -232,6 +232,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             "inner_gradient_norm": report.inner_gradient_norm,
             "solver_residual": report.residual,
             "solver_steps": report.steps,
+            "solver_left_out": report.left_out,
+            "products_disagreement": report.disagreement,
         }
         if report.curvature is not None:
             values["least_curvature"], values["most_curvature"] = report.curvature

@@ -4,9 +4,11 @@ import logging
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
+from allennlp.training import TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.models import SealModel
+from seal.training.phase_best import PhaseBest
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.resumable_trainer import ResumableTrainer
@@ -18,13 +20,18 @@ class PhasedTrainer(ResumableTrainer):
     """
     A trainer whose run goes through phases. `self._phase` is that of the epoch in progress.
 
-    The best epoch is chosen among those of the last phase: an epoch of an earlier phase never counts as better, and
-    patience does not end an earlier phase.
+    The best epoch is chosen among those of the last phase: an epoch of an earlier phase never counts as better, unless
+    `best_of_all_phases` is set. Patience does not end an earlier phase.
     """
 
-    def __init__(self, *args: Any, phases: Phases, **settings: Any) -> None:
+    def __init__(self, *args: Any, phases: Phases, best_of_all_phases: bool = False, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._phases = phases
+        self._best_of_all_phases = best_of_all_phases
+        # That of the phase in progress, if it has a metric of its own.
+        self._phase_best: Optional[PhaseBest] = None
+        # Before AllenNLP writes a checkpoint, which has the best epoch so far.
+        self._callbacks.append(_TrackPhase(self._serialization_dir))
         self._phase = phases[phases.index(0)]
         # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
         # checkpoint has only their digest, to detect where that does not hold.
@@ -36,17 +43,26 @@ class PhasedTrainer(ResumableTrainer):
             self._enter(epoch)
         return super()._train_epoch(epoch)
 
+    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+        result = super()._try_train()
+        if self._primary and self._serialization_dir:
+            PhaseBest(self._serialization_dir).forget()
+        return result
+
     def _enter(self, epoch: int) -> None:
         index = self._phases.index(epoch)
         self._phase = self._phases[index]
         moving = [player for player in self.optimizer.players if self._phase.trains(player)]
         self._learning_rate_scheduler.moving = moving
         self._learning_rate_scheduler.scored = self._prediction_depends_on(moving)
+        begins = epoch == self._phases.start(index)
         recovered = self._epochs_completed == self._start_after_epochs_completed
         if recovered and self._start_after_batches_in_epoch_completed > 0:
             return  # A checkpoint within the epoch was written after what follows.
-        begins = epoch == self._phases.start(index)
         if begins:
+            self._leave_phase()
+            if self._phase.validation_metric is not None:
+                self._phase_best = PhaseBest(self._serialization_dir, self._phase.validation_metric)
             logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase)
             loss_net = self.model.loss_net
             shares = loss_net is not None and loss_net.shares_encoder
@@ -60,12 +76,34 @@ class PhasedTrainer(ResumableTrainer):
                 self._restart_task_net(index)
             if self._phase.copy_task_net:
                 self._copy_task_net(index)
-        if begins or index < len(self._phases) - 1:
+        if self._best_of_all_phases:
+            if begins or index < len(self._phases) - 1:
+                self._metric_tracker._epochs_with_no_improvement = 0
+        elif begins or index < len(self._phases) - 1:
             # A new dictionary: AllenNLP's loop holds the old one, which `clear` would empty.
             self._metric_tracker.best_epoch_metrics = {}
             self._metric_tracker.clear()
             # Epochs are counted through the whole run.
             self._metric_tracker._epoch_number = epoch
+
+    def _leave_phase(self) -> None:
+        """Goes back to the best epoch of the phase that has ended, if it has a metric of its own."""
+        best, self._phase_best = self._phase_best, None
+        if best is None or best.epoch is None or best.epoch == self._epochs_completed - 1 and not self._moving_average:
+            return
+        logger.info("The next phase starts from epoch %d, the best by the phase's validation_metric.", best.epoch)
+        best.restore(self.model, self._primary, self._distributed)
+        if self._moving_average is not None:
+            for name, parameter in self._moving_average._parameters:
+                self._moving_average._shadows[name].copy_(parameter.data)
+
+    def _count_epoch(self, metrics: Dict[str, Any], epoch: int) -> None:
+        """`metrics` are those of the whole record of an epoch."""
+        prefix = "validation_"
+        found = {name[len(prefix) :]: value for name, value in metrics.items() if name.startswith(prefix)}
+        if self._phase_best is not None and self._phase_best.is_best(found, epoch) and self._primary:
+            with self.averaged_weights():
+                self._phase_best.save(self.model)
 
     def _prediction_depends_on(self, players: List[str]) -> bool:
         """Whether predictions depend on the parameters of one of these players."""
@@ -96,16 +134,31 @@ class PhasedTrainer(ResumableTrainer):
         checkpoint = super().get_checkpoint_state()
         if checkpoint is not None and self._task_net_start is not None:
             checkpoint.trainer_state["task_net_start"] = self._task_net_start.digest
+        if checkpoint is not None and self._phase_best is not None:
+            checkpoint.trainer_state["phase_best"] = self._phase_best.state_dict()
         return checkpoint
 
     def _restored(self, state: Dict[str, Any]) -> None:
         super()._restored(state)
+        if "phase_best" in state:
+            # At the end of a phase it is still that phase's.
+            done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
+            phase = self._phases[self._phases.index(done if inside else done - 1)]
+            self._phase_best = PhaseBest(self._serialization_dir, phase.validation_metric)
+            self._phase_best.load_state_dict(state["phase_best"])
         start = self._task_net_start
         if start is not None and state.get("task_net_start") != start.digest:
             logger.warning(
                 "The task-net was constructed with other weights than in the run that is recovered; "
                 "a phase with `restart` begins with other ones, too."
             )
+
+
+class _TrackPhase(TrainerCallback):
+    """Tells the trainer what an epoch measured."""
+
+    def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs):
+        trainer._count_epoch(metrics, epoch)
 
 
 class TaskNetStart:

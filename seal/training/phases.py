@@ -1,4 +1,4 @@
-from typing import Collection, Iterator, List, Optional
+from typing import Collection, Iterator, List, Optional, Union
 
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
@@ -37,6 +37,10 @@ class Phase(FromParams):
         task-net's label weights: `E_local(x, y)` is then minus the inner product of `y` and the task-net's logits. Its
         optimizer and learning-rate scheduler begin in their first state. Structured prediction energy networks are
         pretrained in this way (Belanger & McCallum 2016).
+    validation_metric : `Union[str, List[str]]`, optional (default = `None`)
+        If set, the next phase starts from the weights of the epoch that is best by it: `"+ranking_accuracy"` or
+        `"-loss_net_loss"` of a phase that trains the loss-net, for example. Otherwise it starts from the last epoch's.
+        That of the last phase is `trainer.validation_metric`.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Phase(FromParams):
         restart: bool = False,
         supervised: bool = True,
         copy_task_net: bool = False,
+        validation_metric: Optional[Union[str, List[str]]] = None,
     ) -> None:
         check_choice("trainer.phases: train", train, (BOTH, TASK_NET, LOSS_NET))
         if not supervised and (not energy or train != TASK_NET):
@@ -60,6 +65,7 @@ class Phase(FromParams):
         self.restart = restart
         self.supervised = supervised
         self.copy_task_net = copy_task_net
+        self.validation_metric = validation_metric
 
     def trains(self, player: str) -> bool:
         return self.train in (BOTH, player)
@@ -105,6 +111,11 @@ class Phases:
                 "phase may leave its epochs out to take the rest."
             )
         self._epochs = [rest if phase.epochs is None else phase.epochs for phase in phases]
+        if phases[-1].validation_metric is not None:
+            raise ConfigurationError(
+                f"trainer.phases[{len(phases) - 1}].validation_metric: that of the last phase is "
+                "trainer.validation_metric; set it there."
+            )
         if len(phases) > 1 and self._epochs[-1] == 0:
             raise ConfigurationError(
                 f"trainer.phases[{len(phases) - 1}].epochs: the best epoch is one of the last phase, so at least 1, "

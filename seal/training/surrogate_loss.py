@@ -11,6 +11,7 @@ from seal.models import SealModel, TaskState
 from seal.output_spaces import Candidates
 from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
+from seal.two_player.objectives import constant_loss
 
 
 class Surrogate(NamedTuple):
@@ -109,6 +110,9 @@ class SurrogateLoss:
             # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
             # solved.
             state = states.pop()
+            if len(state.gold) == 0:
+                # Another worker's batch may have instances.
+                return constant_loss(self._model.loss_net_parameters())
             space = self._model.output_space
             attached = with_gradient(
                 candidates, state.logits, space, state.mask, self._through, state.cost_augmented

@@ -13,7 +13,7 @@ from allennlp.data import DataLoader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.models import SealModel, TextMultilabelModel
-from seal.training.phases import Phases
+from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET
 
 # Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
@@ -56,24 +56,36 @@ def has_bfloat16_lstms() -> bool:
     return True
 
 
-def check_validation_metric(model: SealModel, metric: Union[str, List[str]]) -> None:
+def check_metrics_of_phases(model: SealModel, phases: List[Phase], validated: bool) -> None:
+    for index, phase in enumerate(phases):
+        if phase.validation_metric is None:
+            continue
+        key = f"trainer.phases[{index}].validation_metric"
+        if not validated:
+            raise ConfigurationError(f"{key}: there is no validation_data_path; give one, or leave it out.")
+        check_validation_metric(model, phase.validation_metric, key)
+
+
+def check_validation_metric(
+    model: SealModel, metric: Union[str, List[str]], key: str = "trainer.validation_metric"
+) -> None:
     metrics = [metric] if isinstance(metric, str) else metric
     for name in metrics:
         if name[:1] not in ("+", "-"):
             raise ConfigurationError(
-                f"trainer.validation_metric: '+{name}' where more is better, or '-{name}', not '{name}'."
+                f"{key}: '+{name}' where more is better, or '-{name}', not '{name}'."
             )
         sign, score = name[0], name[1:]
         # The other sign would keep the worst epoch as the best.
         if sign == "+" and _LESS_IS_BETTER.search(score):
-            raise ConfigurationError(f"trainer.validation_metric: less of '{score}' is better; write '-{score}'.")
+            raise ConfigurationError(f"{key}: less of '{score}' is better; write '-{score}'.")
         if sign == "-" and _MORE_IS_BETTER.search(score):
-            raise ConfigurationError(f"trainer.validation_metric: more of '{score}' is better; write '+{score}'.")
+            raise ConfigurationError(f"{key}: more of '{score}' is better; write '+{score}'.")
     # AllenNLP reports a loss of 0 where a model gives none, so that the first epoch would be the best.
     names = {name.lstrip("+-") for name in metrics}
     if model.inference is not None and "loss" in names:
         raise ConfigurationError(
-            "trainer.validation_metric: predictions of model.inference have no loss; name one of the model's metrics, "
+            f"{key}: predictions of model.inference have no loss; name one of the model's metrics, "
             "as '+f1'."
         )
 

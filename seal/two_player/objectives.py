@@ -1,4 +1,4 @@
-from typing import Any, List, Optional
+from typing import Any, Iterable, List, Optional
 
 import torch
 
@@ -93,7 +93,7 @@ class Objectives:
             What `features` returns for this state; computed here if it is `None`.
         """
         if len(state.gold) == 0:
-            return no_loss(self.loss_net_parameters())
+            return no_loss(state.logits)
         features = self.features(state) if features is None else features
         outputs = self.output_space.stack(state.gold.unsqueeze(1), candidates.outputs)
         energy = self.loss_net(features, outputs, state.mask)
@@ -103,6 +103,12 @@ class Objectives:
         ).mean()
         self.monitor("loss_net_loss", loss)
         self.monitor("energy_gold", gold_energy.mean())
+        if not self.training:
+            same, all_there_is = self.output_space.overlap(candidates.outputs, state.gold, state.mask)
+            others = all_there_is > same
+            if bool(others.any()):
+                ranked = (energy > gold_energy.unsqueeze(1))[others].float().mean()
+                self.monitor("ranking_accuracy", 100 * ranked)
         return loss
 
     def features(self, state: TaskState) -> List[Any]:
@@ -151,7 +157,7 @@ class Objectives:
             If not, the loss is `E(x, F(x))` alone, and gold is not read.
         """
         if len(state.logits) == 0:
-            loss = no_loss(self.task_net_parameters())
+            loss = no_loss(state.logits)
         elif not supervised:
             with constant(self.loss_net):
                 loss = self.loss_net(features, self._relaxed(state.logits, state.mask), state.mask).mean()
@@ -179,7 +185,7 @@ class Objectives:
         differentiate twice. The loss-net has no dropout here, as in `task_net_loss`. Nothing is logged.
         """
         losses = self.joint_losses(batch)
-        return no_loss(list(self.parameters())) if len(losses) == 0 else losses.mean()
+        return constant_loss(self.parameters()) if len(losses) == 0 else losses.mean()
 
     def joint_losses(self, batch: Any) -> torch.Tensor:
         """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
@@ -218,6 +224,14 @@ class Objectives:
         return self.output_space.straight_through(output) if self.task_loss.straight_through else output
 
 
-def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
-    """The loss of a batch without an instance: 0, with gradients of 0."""
+def no_loss(like: torch.Tensor) -> torch.Tensor:
+    """
+    The loss of a batch without an instance: 0, which can be backpropagated and leaves no parameter a gradient, so that
+    optimizers move none of them by momentum or decay either.
+    """
+    return like.new_zeros(()).requires_grad_(True)
+
+
+def constant_loss(parameters: Iterable[torch.nn.Parameter]) -> torch.Tensor:
+    """The same with gradients of 0, for workers that average theirs with those of others."""
     return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))

@@ -20,6 +20,8 @@ class TwoPlayerOptimizer:
     def __init__(self, players: Dict[str, torch.optim.Optimizer]) -> None:
         self.players = players
         self.turn = next(iter(players))
+        #: Whether the next step does nothing, as no instance gave the player a gradient.
+        self.pauses = False
         # The state before a scheduler changes it. It is small, as optimizers fill their state as they step.
         self._first = copy.deepcopy(self.state_dict())
 
@@ -40,6 +42,8 @@ class TwoPlayerOptimizer:
             optimizer.zero_grad(set_to_none=set_to_none)
 
     def step(self, closure=None) -> None:
+        if self.pauses:
+            return
         # AllenNLP's `multi` takes no closure.
         self.current.step() if closure is None else self.current.step(closure)
 

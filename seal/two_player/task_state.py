@@ -3,6 +3,7 @@ from typing import Any, Dict, Optional
 
 import torch
 
+from seal.common.batches import select_rows
 from seal.registry import ConfigurationError
 
 
@@ -35,6 +36,13 @@ class TaskState:
     gold: Optional[torch.Tensor] = None
     auxiliary_loss: Optional[torch.Tensor] = None
     cost_augmented: Optional[torch.Tensor] = None
+
+    def of_rows(self, rows: torch.Tensor) -> "TaskState":
+        """The state of these instances alone, without gold, for energies of their outputs."""
+        hidden = None if self.hidden is None else self.hidden[rows]
+        mask = None if self.mask is None else self.mask[rows]
+        return TaskState(select_rows(self.inputs, rows), self.logits[rows], hidden, mask)
+
 
 
 def check_gold(gold: Optional[torch.Tensor]) -> None:

@@ -139,19 +139,27 @@ def test_padding_is_not_read():
     assert gradient[0, :3].abs().amin() > 0 and gradient[1, 0].abs().amin() > 0
 
 
-def test_an_impossible_tag_has_a_finite_energy():
+def test_a_relaxed_tag_that_is_impossible_has_a_bounded_energy():
     model = model_of(2)
     with torch.no_grad():
         model.output.bias.copy_(torch.tensor([-50.0, 50.0, -50.0]))
         model.output.weight.zero_()
     lengths = torch.tensor([1])
-    for form in (torch.tensor([[0]]), one_hot(torch.tensor([[0]]), 2)):
-        # The tag and the end symbol, each at the least probability there is.
-        assert model(form, lengths).item() == pytest.approx(2 * math.log(1e-8))
-        assert model.float()(form.float() if form.is_floating_point() else form, lengths).item() == pytest.approx(
-            2 * math.log(1e-8), rel=1e-5
-        )
-        model.double()
+    relaxed = one_hot(torch.tensor([[0]]), 2)
+    # The tag, at the least probability there is, and the end symbol.
+    assert model(relaxed, lengths).item() == pytest.approx(math.log(1e-8) - 100)
+    assert model.float()(relaxed.float(), lengths).item() == pytest.approx(math.log(1e-8) - 100, rel=1e-5)
+
+
+def test_gold_that_is_nearly_impossible_is_learned():
+    model = model_of(2)
+    with torch.no_grad():
+        model.output.bias.copy_(torch.tensor([-50.0, 50.0, -50.0]))
+        model.output.weight.zero_()
+    value = model(torch.tensor([[0]]), torch.tensor([1]))
+    assert value.item() == pytest.approx(-200)
+    (gradient,) = torch.autograd.grad(value.sum(), model.output.bias)
+    assert gradient.tolist() == pytest.approx([1, -2, 1])
 
 
 def test_the_lstm_keeps_its_mode():

@@ -11,6 +11,7 @@ from seal.hypergradients import (
     NeumannSeries,
     NonFiniteValue,
     NystroemInverse,
+    ScaledIdentity,
     ShermanMorrison,
 )
 from seal.hypergradients import hypergradient
@@ -164,6 +165,10 @@ def test_mistakes_in_one_sentence():
         ((inner_loss, outer_loss, inner, {"shared": theta}), "'0.weight' is among the inner and the outer"),
         ((inner_loss, outer_loss, inner, {"psi": constant}), "outer parameters 'psi' is frozen"),
         ((inner_loss, lambda: theta, inner, outer), r"outer loss has shape \(4, 3\), not one number"),
+        ((inner_loss, outer_loss, list(inner.values()), outer), "inner parameters are a list, not tensors by name"),
+        ((inner_loss, outer_loss, {"theta": 1.0}, outer), "inner parameters 'theta' is a float, not a tensor"),
+        ((inner_loss, lambda: outer_loss().item(), inner, outer), "outer loss is a float, not a tensor with a graph"),
+        ((lambda: inner_loss().item(), outer_loss, inner, outer), "inner loss is a float, not a tensor with a graph"),
     ]
     for parts, message in cases:
         with pytest.raises(ConfigurationError, match=message) as error:
@@ -175,6 +180,85 @@ def test_mistakes_in_one_sentence():
         hypergradient(lambda: inner_loss() * float("nan"), outer_loss, inner, outer, solver)
     with pytest.raises(NonFiniteValue, match="the outer loss is inf"):
         hypergradient(inner_loss, lambda: outer_loss() * float("inf"), inner, outer, solver)
+
+
+def test_inference_mode():
+    inner_loss, outer_loss, inner, outer = net_problem()
+    with torch.inference_mode():
+        made = torch.nn.Parameter(torch.ones(2, dtype=torch.double))
+        with pytest.raises(ConfigurationError, match="nothing has a gradient inside torch.inference_mode"):
+            hypergradient(inner_loss, outer_loss, inner, outer, ConjugateGradient())
+    with pytest.raises(ConfigurationError, match="outer parameters 'psi' was made in torch.inference_mode"):
+        hypergradient(inner_loss, outer_loss, inner, {"psi": made}, ConjugateGradient())
+    with torch.no_grad():
+        assert hypergradient(inner_loss, outer_loss, inner, outer, ConjugateGradient()).report.implicit_norm > 0
+
+
+@pytest.mark.parametrize("products", ["autograd", "finite_differences"])
+def test_the_statistics_of_batch_normalisation_do_not_move(products):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4, momentum=None), torch.nn.Linear(4, 1))
+    net, psi, x = net.double(), leaf(0.3), torch.randn(8, 3, dtype=torch.double)
+    net(x)
+    held = net(x).square().mean()
+    before = [buffer.clone() for buffer in net.buffers()]
+
+    def inner_loss():
+        return (net(x) - psi).square().mean() + sum(p.square().sum() for p in net.parameters())
+
+    parts = inner_loss, lambda: (net(x) - 1).square().mean(), dict(net.named_parameters()), {"psi": psi}
+    assert hypergradient(*parts, ConjugateGradient(damping=1.0), products=products).report.implicit_norm > 0
+    assert all(torch.equal(*pair) for pair in zip(before, net.buffers()))
+    held.backward()
+    net(x)
+    assert not torch.equal(before[0], next(net.buffers()))
+
+
+# What would be worse than nothing.
+
+
+def test_a_solution_no_better_than_none_is_left_out():
+    given = quadratic((0.0, 0.0))
+    # 100 v, far beyond the solution.
+    worse = ScaledIdentity(divisor=0.01)
+    found = hypergradient(*given.parts, worse)
+    assert found.report.residual > 1 and found.report.left_out and found.report.has_problem
+    assert found.report.implicit_norm == 0 and torch.equal(found.gradient["psi"], found.explicit["psi"])
+    assert found.report.status.startswith("the implicit part is left out: relative residual")
+    # Nobody measured it.
+    blind = hypergradient(*given.parts, ScaledIdentity(divisor=0.01, measure_residual=False))
+    assert blind.report.implicit_norm > 1 and not blind.report.left_out
+    better = hypergradient(*given.parts, ScaledIdentity(divisor=3.0))
+    assert better.report.residual < 1 and better.report.implicit_norm > 0 and not better.report.left_out
+
+
+def large_inputs(dtype=torch.float):
+    """Inputs in the thousands, so that the loss changes over parameters of size 1e-3."""
+    torch.manual_seed(0)
+    x, y = 1000 * torch.randn(64, 10, dtype=torch.double), (torch.rand(64) < 0.5).to(dtype)
+    theta, psi = torch.nn.Parameter(torch.zeros(10, dtype=dtype)), torch.nn.Parameter(torch.zeros(10, dtype=dtype))
+    x = x.to(dtype)
+
+    def inner_loss():
+        logits = x @ (theta + psi)
+        return (torch.nn.functional.softplus(logits) - y * logits).mean()
+
+    return inner_loss, lambda: (x[:5] @ theta).sum() / 1000, {"theta": theta}, {"psi": psi}
+
+
+def test_finite_differences_on_badly_scaled_parameters():
+    solver = ConjugateGradient(tolerance=1e-3, max_steps=30)
+    expected = hypergradient(*large_inputs(torch.double), solver).implicit["psi"]
+    found = hypergradient(*large_inputs(), solver, products="finite_differences")
+    assert relative_error(found.implicit["psi"].double(), expected) < 0.01
+    assert 0 < found.report.disagreement < 1e-3 and not found.report.has_problem
+    # A radius that is given is kept, and what it does is told.
+    inner_loss, outer_loss, inner, outer = large_inputs()
+    told = hypergradient(
+        inner_loss, outer_loss, inner, outer, solver, products="finite_differences", radius=0.05
+    ).report
+    assert told.disagreement > 0.1 and told.has_problem and "finite differences at two radii are" in told.status
+    assert hypergradient(*large_inputs(), solver).report.disagreement is None
 
 
 def test_no_implicit_part_is_told():

@@ -10,7 +10,7 @@ from tests.hypergradients.bilevel import positive_definite, relative_error
 
 # What all solvers have in common.
 
-NAMES = ["conjugate_gradient", "diagonal", "exact", "identity", "neumann", "nystroem", "sherman_morrison"]
+NAMES = ["conjugate_gradient", "diagonal", "exact", "identity", "minres", "neumann", "nystroem", "sherman_morrison"]
 ALL = pytest.mark.parametrize("name", NAMES)
 
 

@@ -132,6 +132,36 @@ def test_energy_alone_predicts_what_has_least_of_it():
         assert tags == [LABELS[tag] for tag in row[: len(words)].argmin(dim=-1).tolist()]
 
 
+def test_where_the_energys_optimum_is_illegal_the_energy_chooses_among_legal_sequences(monkeypatch):
+    model = model_of(**SPEN).eval()
+    with torch.no_grad():
+        model.loss_net.energies[0].label_embeddings.weight.mul_(50)
+    batch = batch_of(gold=False)
+    # A `B-ITM` alone in each sentence, and otherwise what is legal.
+    tags = torch.full((3, 6), LABELS.index("O"))
+    tags[:, 1] = LABELS.index("B-ITM")
+    monkeypatch.setattr(model, "infer", lambda state: model.output_space.one_hot(tags).float())
+    state = model.task_state(tokens=batch["tokens"], case=batch["case"])
+    output = model(**batch)
+    for row, (words, _) in enumerate(SENTENCES):
+        found = output["tags"][row, : len(words)].tolist()
+        assert first_broken([LABELS[tag] for tag in found], "BIOES") is None
+        near = [[*tags[row, :1].tolist(), tag, *tags[row, 2 : len(words)].tolist()] for tag in range(len(LABELS))]
+        near += [[*tags[row, :2].tolist(), tag, *tags[row, 3 : len(words)].tolist()] for tag in range(len(LABELS))]
+        legal = [path for path in near if first_broken([LABELS[tag] for tag in path], "BIOES") is None]
+        padded = torch.tensor([path + [0] * (6 - len(path)) for path in [found, *legal]])
+        energies = model.energy(state.of_rows(torch.tensor([row])), padded.unsqueeze(0))[0]
+        # None that differs in one tag has less; they differ, and the first of them would be a bad choice.
+        assert len(legal) > 2 and energies[0] <= energies.min() < energies[1] - 0.1
+
+
+def test_a_loss_that_draws_draws_from_a_crf():
+    model = model_of(output_space="crf_tag_sequence", task_loss={"type": "task_net_ranking"})
+    loss = model.task_net_loss(model.task_state(**batch_of()))
+    loss.backward()
+    assert loss > 0 and model.output_space.crf.transitions.grad.abs().sum() > 0
+
+
 @pytest.mark.parametrize("more", [NCE, SPEN])
 def test_both_players_get_gradients(more):
     model = model_of(**more)

@@ -5,7 +5,6 @@ from scipy.stats import chisquare
 
 from seal.output_spaces import CrfTagSequence, LegalTagSequence
 from seal.output_spaces.chain import Chain, DensePairs, LegalPairs
-from seal.output_spaces.tag_sequence import ILLEGAL
 from tests.spine import LABELS, all_sequences, mask_of, one_hot, vocabulary
 
 BIOES = ["O", "B-A", "I-A", "E-A", "S-A"]
@@ -158,9 +157,9 @@ def test_both_forms_of_pairs_agree():
 
 def test_a_tag_that_may_follow_none_has_no_probability():
     allowed = torch.tensor([[True, True, False], [True, True, False], [True, True, False]])
-    pairs = LegalPairs(torch.zeros(3, 3).masked_fill(~allowed, ILLEGAL))
+    pairs = LegalPairs(torch.zeros(3, 3).masked_fill(~allowed, -torch.inf))
     scores = torch.zeros(1, 3, 3, dtype=torch.double, requires_grad=True)
-    chain = Chain(scores, pairs, starts=torch.tensor([0, 0, ILLEGAL]))
+    chain = Chain(scores, pairs, starts=torch.tensor([0, 0, -torch.inf]))
     assert chain.marginals()[0].tolist() == [pytest.approx([0.5, 0.5, 0])] * 3
     assert chain.log_partition().item() == pytest.approx(3 * torch.tensor(2.0).log().item())
     (gradient,) = torch.autograd.grad(chain.marginals()[0, 0, 0], scores)

@@ -270,6 +270,11 @@ def test_extreme_logits_decode_to_a_legal_sequence():
     logits = torch.full((1, 200, 5), -50.0)
     logits[:, :, LABELS.index("I-A")] = 50.0
     assert is_legal([LABELS[t] for t in space.decode(logits)[0].tolist()])
+    # However far the illegal tag is before the others.
+    for scale in (1e3, 1e30):
+        assert is_legal([LABELS[t] for t in space.decode(scale * logits)[0].tolist()])
+        paths, log_prob = space.k_best(scale * logits[:, :3], 4)
+        assert all(is_legal([LABELS[t] for t in path]) for path in paths[0].tolist()) and log_prob.isfinite().all()
 
 
 def test_padding_changes_nothing():

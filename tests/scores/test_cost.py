@@ -17,6 +17,14 @@ def test_a_worked_example():
         OneMinusScore(SoftIoU(), scale=0)
 
 
+@pytest.mark.parametrize("score", [SoftF1(zero_division=0.0), SoftIoU(zero_division=0.5)])
+def test_gold_costs_nothing_also_where_it_is_empty(score):
+    gold = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
+    assert OneMinusScore(score)(DenseSpace(), gold.unsqueeze(1), gold).tolist() == [[0], [0]]
+    # The score itself keeps its value.
+    assert score(DenseSpace(), gold.unsqueeze(1), gold)[0].item() < 1
+
+
 def test_discrete_sequences_count_wrong_tokens():
     torch.manual_seed(0)
     space, lengths = tag_sequence(3), [5, 2]

@@ -197,6 +197,19 @@ def test_steps_equal_the_reference(any_frozen_loss_net, tmp_path, first, n_e, n_
     assert len(energies) == len(data) * (n_e + n_f)
 
 
+def test_a_batch_without_an_instance_moves_no_player_by_momentum_or_decay(tmp_path):
+    """Rows for the predicate finder: they have nothing to say of the loss-net, nor of the task-net's tags."""
+    trainer = build(config(), tmp_path)
+    trainer._train_epoch(0)
+    before = weights(trainer.model)
+    trainer.data_loader = [batches(trainer)[1]]
+    trainer._train_epoch(1)
+    moved = differing(before, weights(trainer.model))
+    assert "_predicate_head.weight" in moved and "task_net.encoder._predicate.weight" in moved
+    assert not [name for name in moved if name.startswith(("loss_net", "task_net._head"))]
+    assert not trainer.optimizer.pauses
+
+
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("first", ["loss_net", "task_net"])
 @pytest.mark.parametrize("n_e, n_f", [(1, 1), (3, 1), (1, 3)])
@@ -289,13 +302,14 @@ def test_each_phase_leaves_the_other_player_alone(tmp_path, first, share):
         original(*args)
         after = players(trainer.model)
         assert same(before[idle], after[idle])
-        assert not same(before[trainer.optimizer.turn], after[trainer.optimizer.turn])
+        # A batch of rows for the predicate finder alone says nothing of the loss-net.
+        assert same(before[trainer.optimizer.turn], after[trainer.optimizer.turn]) == trainer.optimizer.pauses
         moved.append(trainer.optimizer.turn)
 
     trainer.optimizer.step = step
     trainer._train_epoch(0)
     other = "task_net" if first == "loss_net" else "loss_net"
-    # The second batch has no frame: there the loss-net's gradient is 0, and weight decay alone moves it.
+    # The loss-net has its turns in the second batch, too, which has no frame.
     assert moved == [first, first, other, other] * 4
 
 
@@ -708,7 +722,7 @@ def test_mixed_precision_on_a_cpu_trains_alike(tmp_path, n_e, n_f, group, first,
     assert {"training_grad_norm_loss_net", "training_grad_norm_task_net", "validation_loss"} <= set(names)
     for name in names:
         assert metrics[True][name] != metrics[False][name]
-        assert metrics[True][name] == pytest.approx(metrics[False][name], rel=0.03), name
+        assert metrics[True][name] == pytest.approx(metrics[False][name], rel=0.05), name
 
 
 @needs_bfloat16_lstms

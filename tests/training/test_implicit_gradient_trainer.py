@@ -461,6 +461,19 @@ def test_a_residual_that_nobody_asked_for_is_no_trouble(tmp_path, caplog):
     assert "training_solver_residual" not in metrics and metrics["training_most_curvature"] > 0
 
 
+def test_steps_whose_solution_is_worse_than_none_have_no_implicit_part_and_are_counted(tmp_path, caplog):
+    (tmp_path / "worse").mkdir()
+    metrics = build(tmp_path / "worse", solver={"type": "identity", "divisor": 1e-3}).train()
+    assert metrics["training_solver_residual"] > 1 and metrics["training_solver_left_out"] == 1
+    assert metrics["training_implicit_norm"] == 0 and "training_products_disagreement" not in metrics
+    assert any("the implicit part is left out" in record.message for record in caplog.records)
+    (tmp_path / "better").mkdir()
+    settings = {"solver": {"type": "minres", "max_steps": 3}, "products": "finite_differences"}
+    metrics = build(tmp_path / "better", **settings).train()
+    assert metrics["training_solver_residual"] < 1 and metrics["training_solver_left_out"] == 0
+    assert metrics["training_implicit_norm"] > 0 and metrics["training_products_disagreement"] < 0.1
+
+
 def test_products_that_are_not_finite(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(AutogradProducts, "hessian", lambda self, vector: vector * float("nan"))
     trainer = build(tmp_path)

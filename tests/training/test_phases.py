@@ -13,10 +13,13 @@ from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal import user_errors
+from seal.models import SealModel
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
-from seal.training.phased_trainer import TaskNetStart
+from seal.training.phase_best import PhaseBest
+from seal.training.phased_trainer import PhasedTrainer, TaskNetStart
 from seal.training.phases import Phases
+from seal.training.random_streams import RandomStream
 from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, weights
 
 STATIC = [
@@ -403,6 +406,96 @@ def test_the_first_epoch_of_the_last_phase_may_be_the_best(tmp_path):
     # Patience counts again in the last phase.
     assert metrics["epoch"] == 3 and metrics["best_epoch"] == 2
     assert same(torch.load(tmp_path / "best.th"), {**seen.weights[2]["task_net"], **seen.weights[2]["loss_net"]})
+
+
+def of_epoch(seen: Epochs, epoch: int) -> Dict[str, torch.Tensor]:
+    return {**seen.weights[epoch]["task_net"], **seen.weights[epoch]["loss_net"]}
+
+
+def test_the_best_epoch_may_be_one_of_any_phase(tmp_path):
+    given = [{"epochs": 3, "energy": False}, {}]
+    settings = config(epochs=6, trainer__patience=2, trainer__phases=given, trainer__best_of_all_phases=True)
+    trainer, seen = watched(settings, tmp_path)
+    # Patience does not end the first phase, and counts anew in the last one, where nothing is better.
+    scores(trainer, 0.9, 0.8, 0.7, 0.1, 0.3)
+    metrics = trainer.train()
+    assert metrics["epoch"] == 4 and metrics["best_epoch"] == 0
+    assert same(weights(trainer.model), of_epoch(seen, 0))
+
+
+@pytest.mark.parametrize("average", [None, {"type": "exponential", "decay": 0.5}])
+def test_a_phase_starts_from_the_best_epoch_of_the_last_by_its_own_metric(tmp_path, monkeypatch, average):
+    given = [{"epochs": 3, "train": "loss_net", "validation_metric": "+ranking_accuracy"}, {"train": "task_net"}]
+    values, starts = iter([20.0, 60.0, 40.0]), []
+    is_best, enter = PhaseBest.is_best, PhasedTrainer._enter
+
+    def scored(self, metrics, epoch):
+        assert 0 <= metrics["ranking_accuracy"] <= 100
+        return is_best(self, {"ranking_accuracy": next(values)}, epoch)
+
+    monkeypatch.setattr(PhaseBest, "is_best", scored)
+
+    def recorded(self, epoch):
+        enter(self, epoch)
+        starts.append(weights(self.model))
+
+    monkeypatch.setattr(PhasedTrainer, "_enter", recorded)
+    more = {} if average is None else {"trainer__moving_average": average}
+    trainer, seen = watched(config(epochs=5, trainer__phases=given, **more), tmp_path)
+    trainer.train()
+    if average is None:
+        assert same(starts[3], of_epoch(seen, 1)) and not same(of_epoch(seen, 1), of_epoch(seen, 2))
+    else:
+        # The averages of that epoch, which are validated; they begin anew there.
+        assert not any(same(starts[3], of_epoch(seen, epoch)) for epoch in range(3))
+    assert not (tmp_path / "phase_best.th").exists()
+
+
+def test_the_loss_net_is_scored_on_validation_data(tmp_path):
+    trainer = build(config(dropout=0.0), tmp_path / "one")
+    metrics = trainer.train()
+    model, others, right, gold = trainer.model.eval(), 0, 0, 0.0
+    (batch,) = trainer._validation_data_loader
+    with torch.no_grad(), RandomStream(trainer._seed).active():
+        state = model.state_of_all_nets(**batch)
+        candidates = model.draw(state)
+        loss = model.loss_net_loss(state, candidates)
+    energies = model.energy(state, candidates.outputs)
+    for row, (tags, mask) in enumerate(zip(state.gold, state.mask)):
+        of_gold = float(model.energy(state, state.gold.unsqueeze(1))[row, 0])
+        gold += of_gold / len(state.gold)
+        for output, energy in zip(candidates.outputs[row], energies[row]):
+            if not torch.equal(output[mask], tags[mask]):
+                others, right = others + 1, right + (float(energy) > of_gold)
+    assert 0 < right < others
+    assert metrics["validation_ranking_accuracy"] == pytest.approx(100 * right / others)
+    assert metrics["validation_energy_gold"] == pytest.approx(gold, rel=1e-5)
+    assert metrics["validation_loss_net_loss"] == pytest.approx(float(loss), rel=1e-5)
+
+
+def test_scores_of_the_loss_net_change_no_run(tmp_path, monkeypatch):
+    runs = []
+    for scored in (True, False):
+        if not scored:
+            monkeypatch.setattr(SealModel, "score_loss_net", lambda self, batch: None)
+        trainer = build(config(epochs=2), tmp_path / str(scored))
+        metrics = trainer.train()
+        assert ("validation_ranking_accuracy" in metrics) == scored
+        runs.append(weights(trainer.model))
+    assert same(*runs)
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ([{"epochs": 1, "validation_metric": "f1"}, {}], "trainer.phases[0].validation_metric: '+f1' where more is"),
+        ([{"epochs": 1}, {"validation_metric": "+f1"}], "trainer.phases[1].validation_metric: that of the last phase"),
+    ],
+)
+def test_metrics_of_phases_that_cannot_be(tmp_path, given, told):
+    with pytest.raises(ConfigurationError) as error:
+        build(config(epochs=3, trainer__phases=given), tmp_path)
+    assert told in str(error.value)
 
 
 def test_a_record_has_only_what_its_epoch_measured(tmp_path):

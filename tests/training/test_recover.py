@@ -51,6 +51,15 @@ def settings(**more: Any) -> Dict[str, Any]:
     )
 
 
+@pytest.mark.parametrize("batch", [6, 9, 11])
+def test_killed_where_a_phase_starts_from_the_best_epoch_of_the_last(tmp_path, batch):
+    phases = [{"epochs": 2, "train": "loss_net", "validation_metric": "-loss_net_loss"}, {}]
+    built = settings(trainer__phases=phases, trainer__loss_net__optimizer={"type": "fused_adamw", "lr": 0.5})
+    whole = Whole(built, tmp_path / "whole")
+    trainer, metrics = kill_and_recover(built, tmp_path / "killed", KillAt(batch))
+    whole.check(trainer, metrics, tmp_path / "killed")
+
+
 # Phases: a loss-net between two task-nets, of one, one and two epochs; it begins as the first of them.
 
 STATIC = {

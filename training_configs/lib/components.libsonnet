@@ -23,9 +23,9 @@
       [if std.objectHas(model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
     },
 
-  // The trainer of bi-level training. Measuring the solver's residual would take one more product a step.
+  // The trainer of bi-level training.
   implicit_gradient(solver_steps, damping): {
     type: 'implicit_gradient',
-    solver: { type: 'neumann', max_steps: solver_steps, damping: damping, measure_residual: false },
+    solver: { type: 'neumann', max_steps: solver_steps, damping: damping },
   },
 }

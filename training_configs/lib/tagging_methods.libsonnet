@@ -26,6 +26,8 @@ methods {
           zero_truncation: truncation,
         },
         trainer+:: {
+          // Fine-tuning can make the task-net worse; what was better before it is kept.
+          best_of_all_phases: true,
           // These phases follow a warm-up, if there is one.
           local earlier = if 'phases' in super then super.phases[:std.length(super.phases) - 1] else [],
           local epochs = self.num_epochs - std.foldl(function(sum, phase) sum + phase.epochs, earlier, 0),

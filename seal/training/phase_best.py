@@ -1,0 +1,62 @@
+import os
+from typing import Any, Dict, List, Optional, Union
+
+import torch
+import torch.distributed as dist
+from allennlp.training.metric_tracker import MetricTracker
+
+# The weights of the best epoch of the phase in progress, in the run's folder.
+_FILE = "phase_best.th"
+
+
+class PhaseBest:
+    """
+    The best epoch of a phase that has a `validation_metric`, whose weights the next phase starts from.
+
+    # Parameters
+
+    folder : `str`
+        The run's.
+    metric : `Union[str, List[str]]`, optional
+        The phase's.
+    """
+
+    def __init__(self, folder: str, metric: Union[str, List[str]] = ()) -> None:
+        self._path = os.path.join(folder, _FILE)
+        self._tracker = MetricTracker(metric)
+
+    def is_best(self, metrics: Dict[str, float], epoch: int) -> bool:
+        """Counts an epoch with these metrics on validation data; whether it is the best of the phase so far."""
+        self._tracker._epoch_number = epoch
+        self._tracker.add_metrics(metrics)
+        return self._tracker.is_best_so_far()
+
+    @property
+    def epoch(self) -> Optional[int]:
+        """The best epoch so far, counted through the run."""
+        return self._tracker.best_epoch
+
+    def save(self, model: torch.nn.Module) -> None:
+        torch.save(model.state_dict(), self._path + ".new")
+        # A run that is killed meanwhile keeps what was there.
+        os.replace(self._path + ".new", self._path)
+
+    @torch.no_grad()
+    def restore(self, model: torch.nn.Module, is_primary: bool, distributed: bool) -> None:
+        """Gives the model the weights that were saved, on all workers."""
+        if is_primary:
+            model.load_state_dict(torch.load(self._path, map_location="cpu"))
+        if distributed:
+            for tensor in (*model.parameters(), *model.buffers()):
+                dist.broadcast(tensor.data, src=0)
+
+    def forget(self) -> None:
+        """Removes the file, at the end of the run."""
+        if os.path.exists(self._path):
+            os.remove(self._path)
+
+    def state_dict(self) -> Dict[str, Any]:
+        return self._tracker.state_dict()
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._tracker.load_state_dict(state)
