@@ -88,10 +88,8 @@ def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_label
 def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> Model:
     """A model of the archive's config and the larger vocabulary, with the archive's weights in its first rows."""
     old: Model = archive.model
-    sizes = {
-        (old.vocab.get_vocab_size(namespace), vocab.get_vocab_size(namespace))
-        for namespace in old.vocab.get_namespaces() & vocab.get_namespaces()
-    }
+    # One that the old vocabulary lacks has the entries for padding and unknown words there.
+    sizes = {(old.vocab.get_vocab_size(name), vocab.get_vocab_size(name)) for name in vocab.get_namespaces()}
     params = archive.config.duplicate()["model"]
     remove_keys_from_params(params)
     new = Model.from_params(params, vocab=vocab)

@@ -46,8 +46,6 @@ _ADVICE = {
     "[": "write each of its items as one line (jq -c '.[]' FILE does so)",
     "{": "write each object as one line (jq -c . FILE does so)",
 }
-
-
 _ITEMS = 'give an object a line, such as {"words": ["a", "b"]} or {"text": "a b"}'
 
 
