@@ -5,7 +5,8 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
-from allennlp.models import Model
+from allennlp.models import Model, load_archive
+from allennlp.predictors import Predictor
 
 import seal  # noqa: F401
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -169,6 +170,14 @@ def test_the_same_labels_need_nothing(trained, tmp_path):
     for vocab in (extended(folder, instances), Vocabulary.from_instances(with_indexers(instances))):
         model = continued(folder, vocab)
         assert all(torch.equal(model.state_dict()[name], value) for name, value in old.state_dict().items())
+
+
+def test_the_predictor_is_that_of_the_task(trained, tmp_path):
+    task, folder, _ = trained
+    model = {"type": "from_archive", "archive_file": str(folder)}
+    archive = load_archive(str(folder))
+    archive.config["model"] = Params(model)
+    assert type(Predictor.from_archive(archive)).__name__ == type(Predictor.from_path(str(folder))).__name__
 
 
 def test_words_of_other_numbers_are_refused(tmp_path, trained):
