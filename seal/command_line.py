@@ -31,7 +31,6 @@ from seal.common.setting_checks import check_range
 from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once
 from seal.config_keys import suggest
-from seal.predictors.line_predictor import LinePredictor
 from seal.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
@@ -305,8 +304,7 @@ def tell_of_wrong_lines() -> None:
     def run(original, self):
         original(self)
         predictor = self._predictor
-        if isinstance(predictor, LinePredictor):
-            predictor.warn_of_gold()
+        getattr(predictor, "warn_of_gold", lambda: None)()
         wrong = getattr(predictor, "wrong_lines", 0)
         if wrong == 0:
             return

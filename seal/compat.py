@@ -10,8 +10,9 @@ imports raise.
 
 Other patches are elsewhere: messages about wrong config keys in `seal/config_keys.py`, about a config as a whole in
 `seal/whole_configs.py`, and about files of vectors or data in `seal/unusable_files.py`; the options, input and output
-of AllenNLP's sub-commands in `seal/command_line.py`; the report of a user's mistake in one sentence in
-`seal/user_errors.py`.
+of AllenNLP's sub-commands in `seal/command_line.py`; the pieces of words for pretrained encoders in
+`seal/pretrained_encoders.py`; training that continues in `seal/continued_models.py`; the report of a user's mistake in
+one sentence in `seal/user_errors.py`.
 """
 
 import functools

@@ -3,6 +3,7 @@ Training that continues from a trained model, `{type: 'from_archive', archive_fi
 Docstrings of patches have the same form as in `seal/compat.py`.
 """
 
+import functools
 from typing import Dict, List, Optional, Tuple
 
 import torch
@@ -11,6 +12,7 @@ from allennlp.common.params import remove_keys_from_params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import Archive, load_archive
+from allennlp.predictors import Predictor
 
 from seal.common.namespaces import WRITTEN
 from seal.common.vocabularies import names_of
@@ -88,10 +90,8 @@ def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_label
 def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> Model:
     """A model of the archive's config and the larger vocabulary, with the archive's weights in its first rows."""
     old: Model = archive.model
-    sizes = {
-        (old.vocab.get_vocab_size(namespace), vocab.get_vocab_size(namespace))
-        for namespace in old.vocab.get_namespaces() & vocab.get_namespaces()
-    }
+    # One that the old vocabulary lacks has the entries for padding and unknown words there.
+    sizes = {(old.vocab.get_vocab_size(name), vocab.get_vocab_size(name)) for name in vocab.get_namespaces()}
     params = archive.config.duplicate()["model"]
     remove_keys_from_params(params)
     new = Model.from_params(params, vocab=vocab)
@@ -119,4 +119,27 @@ def _has_more_rows(old: Tuple[int, ...], new: Tuple[int, ...], sizes: set) -> bo
     return len(old) == len(new) and all(one == other or (one, other) in sizes for one, other in zip(old, new))
 
 
-PATCHES = (keep_the_numbers_of_labels,)
+def predict_by_the_predictor_of_the_task() -> None:
+    """
+    Patches: `allennlp.predictors.Predictor.from_archive`.
+
+    Symptom: the default predictor is sought by the name `from_archive` in the config, which has none, and the base of
+    all predictors ends in a traceback.
+
+    Can go: when AllenNLP asks the model that was loaded.
+    """
+    original = Predictor.from_archive.__func__
+    if getattr(original, "patched_by_seal", False):
+        return
+
+    @functools.wraps(original)
+    def from_archive(cls, archive, predictor_name=None, *args, **kwargs):
+        if predictor_name is None and archive.config["model"].get("type") == "from_archive":
+            predictor_name = archive.model.default_predictor
+        return original(cls, archive, predictor_name, *args, **kwargs)
+
+    from_archive.patched_by_seal = True
+    Predictor.from_archive = classmethod(from_archive)
+
+
+PATCHES = (keep_the_numbers_of_labels, predict_by_the_predictor_of_the_task)

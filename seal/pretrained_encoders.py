@@ -27,7 +27,7 @@ def tell_old_models_from_new() -> None:
     """
 
     def _load_dataset_readers(original: Any, *args: Any, **kwargs: Any) -> Any:
-        token = OF_TRAINED_MODEL.set(True)
+        token = OF_TRAINED_MODEL.set(set())
         try:
             return original(*args, **kwargs)
         finally:

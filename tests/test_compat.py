@@ -13,13 +13,13 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
 import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params, cached_transformers
-from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models.archival import load_archive
@@ -328,14 +328,25 @@ def test_without_the_patch_the_first_batch_ends_in_an_assertion(tmp_path, monkey
         train_model(experiment(data, callbacks=[callback]), str(tmp_path / "run"))
 
 
-def test_data_workers_that_are_spawned(tmp_path):
-    data = tmp_path / "train.tsv"
-    data.write_text("a O\nb O\n\nc X\n\n" * 3)
-    settings = {"num_workers": 1, "start_method": "spawn"}
-    loader = MultiProcessDataLoader(TaggingReader(), str(data), batch_size=2, **settings)
-    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
-    assert sum(len(batch["metadata"]) for batch in loader) == 6
-    loader = MultiProcessDataLoader(TaggingReader(), str(data), batch_size=2, **settings)
-    original = MultiProcessDataLoader._start_instance_workers.__wrapped__
-    with pytest.raises(RuntimeError, match="SemLock"):
-        original(loader, multiprocessing.get_context("spawn").JoinableQueue(), multiprocessing.get_context("spawn"))
+@pytest.mark.parametrize("start", ["_start_instance_workers", "_start_batch_workers"])
+def test_data_workers_that_are_spawned_get_a_lock_that_they_can_have(start):
+    class Worker:
+        """A process that is not started: only what it is given counts."""
+
+        def __init__(self, target, args, daemon):
+            locks.append(args[2])
+
+        def start(self):
+            pass
+
+    locks = []
+    spawn = multiprocessing.get_context("spawn")
+    context = SimpleNamespace(RLock=spawn.RLock, Pipe=spawn.Pipe, Process=Worker)
+    # Not all in memory, which would be read at once.
+    settings = {"batch_size": 2, "num_workers": 2, "start_method": "spawn", "max_instances_in_memory": 2}
+    loader = MultiProcessDataLoader(TaggingReader(), "x", **settings)
+    patched = getattr(MultiProcessDataLoader, start)
+    for run in (patched, patched.__wrapped__):
+        run(loader, None, context)
+    # A process that is spawned refuses a lock of the context of forks, in which the other is made.
+    assert [lock._is_fork_ctx for lock in locks] == [False, False, True, True]

@@ -5,7 +5,8 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
-from allennlp.models import Model
+from allennlp.models import Model, load_archive
+from allennlp.predictors import Predictor
 
 import seal  # noqa: F401
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -148,12 +149,35 @@ def test_new_labels_get_rows_and_the_others_keep_theirs(trained, tmp_path):
     assert model.loss_net_loss(state, model.draw(state)).isfinite()
 
 
+def test_rows_for_the_first_words_that_are_common_enough(tmp_path, trained):
+    """A vocabulary without a word has no file of words."""
+    task, folder, old = trained
+    if task == "features":
+        pytest.skip("it has no words")
+    names, new = TASKS[task][4:]
+    (folder / "vocabulary" / "tokens.txt").unlink()
+    weights = old.state_dict()
+    small = {name: value[:2] if "token_embedder_tokens" in name else value for name, value in weights.items()}
+    torch.save(small, folder / "best.th")
+    model = continued(folder, extended(folder, made(task, tmp_path, names + new)), new_labels=True)
+    found = model.state_dict()
+    assert all(torch.equal(found[name][:2], small[name]) for name in small if "token_embedder_tokens" in name)
+
+
 def test_the_same_labels_need_nothing(trained, tmp_path):
     task, folder, old = trained
     instances = made(task, tmp_path, TASKS[task][4])
     for vocab in (extended(folder, instances), Vocabulary.from_instances(with_indexers(instances))):
         model = continued(folder, vocab)
         assert all(torch.equal(model.state_dict()[name], value) for name, value in old.state_dict().items())
+
+
+def test_the_predictor_is_that_of_the_task(trained, tmp_path):
+    task, folder, _ = trained
+    model = {"type": "from_archive", "archive_file": str(folder)}
+    archive = load_archive(str(folder))
+    archive.config["model"] = Params(model)
+    assert type(Predictor.from_archive(archive)).__name__ == type(Predictor.from_path(str(folder))).__name__
 
 
 def test_words_of_other_numbers_are_refused(tmp_path, trained):

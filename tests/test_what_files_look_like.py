@@ -121,8 +121,9 @@ FORMS = [
         ("d.txt", '["Yes" is] what she said\n'), ("e.txt", "[1]\n"), ("f.txt", "(a, b)\n"), ("g.txt", "[a, b]\n"),
     ]),
     Form(PREDICT, "a JSON array, in a line or over several; JSON objects over several lines", "refused",
-         "this looks like a JSON (array|object)", [
+         "this looks like a (JSON array|JSON object|Python list)", [
         ("a.json", '[{"text": "a"}, {"text": "b"}]\n'), ("b.json", SPREAD), ("c.txt", '["She", "left"]\n["b"]\n'),
+        ("i.txt", "['She', 'left']\n"),
         ("d.json", json.dumps({"words": ["a"]}, indent=1)), ("e.json", '[{"text": "a"},\n{"text": "b"}]\n'),
         ("f.json", '\n\n[\n"a text",\n"b"\n]\n'), ("g.json", '[["a", "b"], ["c"]]'),
         ("h.gz", gzip.compress(SPREAD.encode())),
@@ -156,6 +157,10 @@ FORMS = [
          "put a tab or a blank between the columns|column 0 counts the words", [
         ("a.csv", "Anna,B-PER\nsells,O\n"), ("b.conll", "1\tAnna\tNN\n2\tsells\tVB\n\n"),
         ("c.txt", "1 Anna PER\n2 left O\n"), ("d.csv", "a,b\n"),
+    ]),
+    Form(TAGGING, "a sentence a line, with a list of tags", "refused", "looks like a .*; expected columns", [
+        ("a.tsv", "['Anna', 'left']\t['B', 'O']\n"), ("b.tsv", 'Anna left\t["B", "O"]\n'), ("c.tsv", "Anna\t['B']\n"),
+        ("d.tsv", "Anna left\t[B, O]\n"),
     ]),
     Form(TAGGING, "a placeholder for each word, or the same word everywhere", "refused",
          "data without their words", [
@@ -203,6 +208,10 @@ FORMS = [
         ("d.tsv", "a\t('x',)\n"),
         ("e.tsv", "a\t{'x', 'y'}\n"), ("f.tsv", "a\t[x, y]\n"), ("g.tsv", "a\t['x' 'y']\n"),
     ]),
+    Form(TEXTS, "labels with `|` or `;`, and nowhere a comma", "read as one name each, with a warning", 3, [
+        ("a.tsv", "a\tx|y\nb\tx|z\nc\t\n"), ("b.tsv", "a\tx;y\nb\tx; z\nc\tx\n"), ("c.tsv", "a\tx | y\nb\tx|z\nc\t\n"),
+        ("d.tsv", "a\tx|y\t1\nb\ty\t2\nc\tx|z\t3\n"),
+    ], "if it stands between labels, write commas"),
     Form(TEXTS, "JSON that is not an object a line; JSON under another name; CSV", "refused",
          "this looks like .*; expected", [
         ("a.json", SPREAD), ("b.jsonl", '[{"text": "a", "labels": []}]'), ("c.tsv", '{"text": "a", "labels": []}\n'),

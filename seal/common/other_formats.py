@@ -2,6 +2,7 @@
 Tells, from how a file begins, that it has another format than the one that is read there.
 """
 
+import ast
 import json
 import re
 from typing import Optional, Sequence
@@ -40,10 +41,12 @@ _GOES_ON = re.compile(r'\s*(["{\[\]}]|-?\d+(\.\d+)?\s*,?\s*$)')
 #: What may be a JSON value's first line, or a line of text.
 OPENINGS = ("[", "{", "[{", "[[")
 _TAGGED = re.compile(r".*\S[ \t]+([BIESLU]-\S+|O)\s*$")
+_QUOTED_LIST = re.compile(r"\[\s*['{\[].*\]$")
 _ADVICE = {
     "[": "write each of its items as one line (jq -c '.[]' FILE does so)",
     "{": "write each object as one line (jq -c . FILE does so)",
 }
+_ITEMS = 'give an object a line, such as {"words": ["a", "b"]} or {"text": "a b"}'
 
 
 def binary_format(head: bytes) -> Optional[str]:
@@ -77,12 +80,12 @@ def json_of_several_records(lines: Sequence[str]) -> Optional[str]:
         if open_ended or (first in OPENINGS and len(lines) > 1 and _GOES_ON.match(lines[1])):
             what = "a JSON array" if first[0] == "[" else "a JSON object"
             return f"{what} over several lines; {advice}"
-        return None
+        return f"a Python list; {_ITEMS}" if _is_python_list(first) else None
     except (RecursionError, ValueError):
         return None
     if isinstance(value, list) and value and all(isinstance(item, (dict, list, str)) for item in value):
         if isinstance(value[0], str):
-            advice = 'give an object a line, such as {"words": ["a", "b"]} or {"text": "a b"}'
+            advice = _ITEMS
         return f"a JSON array of {len(value)} item{'s' * (len(value) != 1)}; {advice}"
     return None
 
@@ -144,6 +147,15 @@ def list_format(cell: str) -> Optional[str]:
         return "a JSON list" if isinstance(json.loads(cell), list) and inside else "a list of Python or JSON"
     except ValueError:
         return "a Python list" if cell[0] == "[" else "a Python tuple or set"
+
+
+def _is_python_list(line: str) -> bool:
+    if not _QUOTED_LIST.match(line):
+        return False
+    try:
+        return isinstance(ast.literal_eval(line), list)
+    except (MemoryError, RecursionError, SyntaxError, ValueError):
+        return False
 
 
 def _is_object(line: str) -> bool:

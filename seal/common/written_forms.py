@@ -37,6 +37,12 @@ for _sign, _forms in SIGNS.items():
 _LETTER = r"[^\W\d_]"
 _APOSTROPHE = re.compile(rf"(?<={_LETTER})[{''.join(INSIDE['apostrophe'])}](?={_LETTER})")
 _HYPHEN = re.compile(rf"(?<={_LETTER})[{''.join(INSIDE['hyphen'])}](?={_LETTER})")
+# Words with an apostrophe at their beginning, or before one letter.
+_CLITICS = {
+    clitic.replace("'", sign)
+    for clitic in ("n't", "'s", "'re", "'ve", "'ll", "'d", "'m")
+    for sign in INSIDE["apostrophe"]
+}
 _IN_WORDS = {"apostrophe": _APOSTROPHE, "hyphen": _HYPHEN}
 
 
@@ -61,19 +67,11 @@ def count_forms(words: List[str]) -> Dict[str, int]:
         for name, pattern in _IN_WORDS.items():
             for match in pattern.finditer(word):
                 found[f"{name} {match.group()}"] += 1
-        # The word `n't` and `'s` begin or go on with one.
         if word.lower() in _CLITICS:
             found[f"apostrophe {next(sign for sign in word if not sign.isalpha())}"] += 1
         if _HYPHEN.search(word):
             found[f"{HYPHENATED} {WHOLE}"] += 1
     return dict(found)
-
-
-_CLITICS = {
-    clitic.replace("'", sign)
-    for clitic in ("n't", "'s", "'re", "'ve", "'ll", "'d", "'m")
-    for sign in INSIDE["apostrophe"]
-}
 
 
 class WrittenForms:

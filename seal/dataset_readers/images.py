@@ -2,6 +2,7 @@
 Images and masks from files.
 """
 
+import logging
 import os
 import re
 import zipfile
@@ -14,6 +15,8 @@ from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
 from seal.common.paths import user_path
+
+logger = logging.getLogger(__name__)
 
 #: Pillow's modes of images without transparency, with no more than eight bits a colour once they are read.
 _MODES = ("1", "L", "P", "RGB")
@@ -56,8 +59,15 @@ def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> Mas
     `ConfigurationError`, one sentence with the file, for everything that can be wrong.
     """
     path = user_path(path)
-    if os.path.isdir(path):
-        return _read_folder(path, size)
+    found = _read_folder(path, size) if os.path.isdir(path) else _read_archive(path, size)
+    shares = found.masks.any(), found.masks.all()
+    if shares in ((False, False), (True, True)):
+        what = "background" if not shares[0] else "foreground"
+        logger.warning("%s: its %d masks are all %s; a model has nothing to learn there", path, len(found.masks), what)
+    return found
+
+
+def _read_archive(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
     images, masks = read_images(path), read_array(path, "masks")
     if masks.shape != images.shape[:3]:
         raise ConfigurationError(

@@ -31,7 +31,7 @@ class MultilabelReader(DatasetReader):
     or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` gets the data as a table;
     AllenNLP's own loaders work too, with one instance a row.
 
-    A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; `.gz` is
+    A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; packed ones are
     read as well.
 
     # Parameters

@@ -4,7 +4,7 @@ Words as the pieces of pretrained encoders.
 
 import logging
 from contextvars import ContextVar
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token
@@ -23,8 +23,9 @@ _BEFORE = ("a", "the", "1", ".")
 _PROBES = ("a", "b", "and", "1", "The", "Anna")
 _MOST_KEPT = 2**16
 
-#: Whether the readers that are being constructed are those of a trained model.
-OF_TRAINED_MODEL: ContextVar[bool] = ContextVar("of_trained_model", default=False)
+#: Where the readers that are being constructed are those of a trained model, the encoders that it was told of; else
+#: `None`.
+OF_TRAINED_MODEL: ContextVar[Optional[Set[str]]] = ContextVar("of_trained_model", default=None)
 
 
 class SentencePieces:
@@ -123,8 +124,10 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
             token_min_padding_length=token_min_padding_length,
         )
         in_sentence = SentencePieces(self._allennlp_tokenizer.tokenizer)
-        old = pieces is None and OF_TRAINED_MODEL.get()
-        if old and in_sentence.differs():
+        told = OF_TRAINED_MODEL.get()
+        old = pieces is None and told is not None
+        if old and model_name not in told and in_sentence.differs():
+            told.add(model_name)
             logger.warning(
                 "this model was trained on the pieces of words alone, which in the vocabulary of '%s' are others than "
                 "those in a sentence; it reads them as it was trained to (token_indexers.pieces: '%s'), and one that "

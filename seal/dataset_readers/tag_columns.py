@@ -12,8 +12,9 @@ from typing import Dict, Iterator, List, Optional, Union
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.names import clean_name
-from seal.common.other_formats import counts_words
+from seal.common.other_formats import counts_words, list_format
 from seal.common.paths import not_empty, user_path
+from seal.common.quoting import short
 from seal.common.setting_checks import check_choice
 from seal.common.text_lines import column_lines, without_packing
 
@@ -254,7 +255,11 @@ class TagColumns:
         sentence.words.append(row[self._token])
         sentence.lines.append(number)
         if self._tag is not None:
-            sentence.tags.append(clean_name(row[self._tag], f"{sentence.path}:{number}: the tag"))
+            tag, where = row[self._tag], f"{sentence.path}:{number}: the tag"
+            listed = list_format(tag) if tag[0] == "[" else None
+            if listed is not None:
+                raise ConfigurationError(f"{where} {short(tag)} looks like {listed}; expected {_EXPECTED}.")
+            sentence.tags.append(clean_name(tag, where))
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
 

@@ -11,6 +11,8 @@ from allennlp.common.util import JsonDict
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from seal.common.paths import user_path
+
 #: The colour of the foreground in an overlay, and its share in the mixture with the image.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5
 #: The keyword, in the files that are written, under which the image is named that they are of.
@@ -38,6 +40,7 @@ class MaskFiles:
     def __init__(self, folder: str) -> None:
         if not isinstance(folder, str) or not folder:
             raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
+        folder = user_path(folder)
         if os.path.exists(folder) and not os.path.isdir(folder):
             raise ConfigurationError(f"folder: {folder} is a file.")
         self._folder = folder

@@ -93,9 +93,11 @@ def test_the_name_that_configs_have(folder):
 def test_an_old_model_reads_what_it_was_trained_on_and_says_so(folder, caplog, family, told):
     model = str(folder(family))
     with caplog.at_level(logging.WARNING):
-        token = OF_TRAINED_MODEL.set(True)
+        token = OF_TRAINED_MODEL.set(set())
         try:
             old = SentencePiecesIndexer(model)
+            # As for the reader of validation data: told once.
+            SentencePiecesIndexer(model)
             SentencePiecesIndexer(model, pieces=IN_SENTENCE)
         finally:
             OF_TRAINED_MODEL.reset(token)

@@ -90,3 +90,14 @@ def test_a_folder_that_is_none(tmp_path):
 )
 def test_a_file_and_its_row(name, parts):
     assert file_and_row(name) == parts
+
+
+def test_a_file_whose_name_ends_as_a_row_does_and_a_folder_at_home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert file_and_row("a:1") == ("a", "1")
+    (tmp_path / "a:1").write_text("")
+    assert file_and_row("a:1") == ("a:1", "")
+    pixels = numpy.zeros((2, 2, 3), dtype=numpy.uint8)
+    MaskFiles("~/out").write("a", pixels, numpy.zeros((2, 2), dtype=bool))
+    assert (tmp_path / "out").is_dir() and not (tmp_path / "~").exists()

@@ -2,6 +2,8 @@
 TSV files with a text a line, and the names of its labels after a tab.
 """
 
+import logging
+from collections import Counter
 from typing import Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
@@ -11,6 +13,10 @@ from seal.common.quoting import short
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
+logger = logging.getLogger(__name__)
+
+# What other programs write between labels.
+_SEPARATORS = ("|", ";")
 # What a header, in lower case, has over the columns of texts and of labels.
 _TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
 _HEADINGS = ("label", "labels", "category", "categories", "tags")
@@ -31,8 +37,19 @@ def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
 
     `ConfigurationError` as `text_rows`, and at a label that is empty, malformed or there twice.
     """
+    commas, others, first = 0, Counter(), ""
     for text, cell, where in text_rows(path, "its labels"):
+        commas += "," in cell
+        found = [sign for sign in _SEPARATORS if sign in cell.strip()]
+        others.update(found)
+        first = first or (where if found else "")
         yield LabelledText(text, _labels(cell, where), where)
+    if others and not commas and max(others.values()) > 1:
+        sign = others.most_common(1)[0][0]
+        logger.warning(
+            "%s: labels have '%s' in their names, and nowhere a comma between them; if it stands between labels, write "
+            "commas", first, sign,
+        )
 
 
 def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
