@@ -27,6 +27,7 @@ from seal.common.setting_checks import check_range
 from seal.common.text_lines import check_ending
 from seal.compat import replace_once
 from seal.config_keys import suggest
+from seal.predictors.line_predictor import NumberedLine
 from seal.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
@@ -39,25 +40,45 @@ def keep_undecodable_input_lines() -> None:
 
     Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line
     it is on. With `errors="surrogateescape"` the line reaches the predictor's `load_line`, with each bad byte as
-    one character U+DC80 to U+DCFF, and the predictor can report that line alone.
+    one character U+DC80 to U+DCFF, and the predictor can report that line alone. Blank lines are left out before
+    anything counts them; here each line knows its number.
 
-    Can go: when AllenNLP lets the predictor decide.
+    Can go: when AllenNLP lets the predictor decide, and says which line it hands on.
     """
 
     def open_compressed(original, filename, *args, **kwargs):
         if os.path.isfile(filename):
             check_ending(str(filename))
         kwargs.setdefault("errors", "surrogateescape")
-        return original(filename, *args, **kwargs)
+        return _Numbered(original(filename, *args, **kwargs))
 
     def _get_json_data(original, self):
+        if self._input_file != "-":
+            return original(self)
         # Not every replacement of standard input (a notebook's, a test's) can be reconfigured.
-        if self._input_file == "-" and hasattr(sys.stdin, "reconfigure"):
+        if hasattr(sys.stdin, "reconfigure"):
             sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-        return original(self)
+        return (self._predictor.load_line(line) for line in _Numbered(sys.stdin) if not line.isspace())
 
     replace_once(predict, "open_compressed", open_compressed)
     replace_once(predict._PredictManager, "_get_json_data", _get_json_data)
+
+
+class _Numbered:
+    """A file whose lines know their numbers."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[NumberedLine]:
+        return (NumberedLine(line, number) for number, line in enumerate(self._file, start=1))
+
+    def __enter__(self) -> "_Numbered":
+        self._file.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._file.__exit__(*error)
 
 
 #: What a command reads of a model that is given as a folder.

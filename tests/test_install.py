@@ -138,6 +138,13 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
     assert 'python_requires=">=3.11,<3.13"' in (ROOT / "setup.py").read_text(encoding="utf-8")
 
 
+def test_the_command_and_the_page_come_with_the_package():
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert 'entry_points={"console_scripts": ["seal=seal.__main__:run"]}' in text
+    (package, name) = re.search(r'package_data=\{"([\w.]+)": \["([\w.]+)"\]\}', text).groups()
+    assert (ROOT / package.replace(".", "/") / name).is_file()
+
+
 def test_the_plugin_file_names_seal():
     assert (ROOT / ".allennlp_plugins").read_text(encoding="utf-8").split() == ["seal"]
 
