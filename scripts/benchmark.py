@@ -15,6 +15,7 @@ SUITES = {
     "text": ("encoder", "layers", "width"),
     "tagging": (),
     "segmentation": (),
+    "chains": (),
 }
 DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -42,6 +43,9 @@ segmentation: the nets and sizes are those of Weizmann's horses, the data random
 against cross-entropy's, predictions of whole images by the task-net and by DVN, and memory. DVN predicts from fewer
 crops of an image than cross-entropy does, so cross-entropy is measured with as many, too.
 
+chains: the steps of NCE with whole tag sequences against those with independent tags, what the output spaces take of
+them, and predictions of SRL with and without a structure.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
@@ -65,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
         help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
         "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
         "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
-        "memory",
+        "memory; of chains, step, space, prediction",
     )
     result.add_argument(
         "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
@@ -216,6 +220,15 @@ def segmentation(arguments: argparse.Namespace) -> Any:
     return cases, SegmentationBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
 
 
+def chains(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_chains import CASES, SPACES, ChainsBenchmark
+
+    cases = choose("cases", arguments.cases, list(CASES))
+    choose("methods", arguments.methods, list(SPACES))  # They are few, and all are measured.
+    return cases, ChainsBenchmark(arguments.repeats, arguments.batches, arguments.threads)
+
+
 def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.command import check_folder, make_folder, mistakes_of_the_library
     from scripts.measure.suite import UserError
@@ -245,6 +258,7 @@ def run(arguments: argparse.Namespace) -> None:
         "text": text,
         "tagging": tagging,
         "segmentation": segmentation,
+        "chains": chains,
     }
     with mistakes_of_the_library():
         cases, benchmark = builds[arguments.suite](arguments)

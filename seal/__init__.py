@@ -1,38 +1,16 @@
 """
-Structured prediction with energy networks as losses: an AllenNLP plugin.
+Structured prediction with energy networks as losses: a library for torch, and an AllenNLP plugin.
 
-Importing `seal` patches AllenNLP for current libraries (`seal.compat`), reports a user's mistake in one sentence
-(`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`, `seal.user_errors`), opens
-archives safely (`seal.safe_archives`), keeps a second run out of a folder (`seal.run_lock`), records what a run is
-trained with (`seal.run_record`), makes two functions of PyTorch run at their full speed (`seal.fast_log1p`) and imports
-every module of the package, so that configs can name everything that is registered here. All this happens here because
-a plugins file imports `seal` and none of its submodules; new modules are found automatically.
-
-Where AllenNLP is not installed, nothing of this happens: `seal.structure` needs PyTorch and NumPy alone.
+The core needs torch and NumPy alone: output spaces, energies, losses, samplers, scores, nets, structure, hypergradients
+and the step of two players. Import what you need of it, such as `seal.losses`. Models, readers, predictors, trainers
+and sub-commands are AllenNLP's room: configs name what is in there, and `seal.plugin` opens it as soon as AllenNLP is
+used. `docs/architecture.md` has the plan.
 """
 
-import importlib
-import importlib.util
-import pkgutil
-
+from seal import fast_log1p, plugin
 from seal.version import VERSION as __version__
 
 __all__ = ["__version__"]
 
-if importlib.util.find_spec("allennlp") is not None:
-    from seal import compat
-
-    # Before anything else imports AllenNLP.
-    compat.apply()
-
-    from seal import command_line, config_keys, fast_log1p, run_lock, run_record, safe_archives, unusable_files
-    from seal import user_errors, whole_configs
-
-    for _patching in (config_keys, whole_configs, run_lock, run_record, unusable_files, safe_archives, command_line):
-        compat.apply(_patching.PATCHES)
-    user_errors.install()
-    fast_log1p.load_special_values()
-
-    for _module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):
-        if not _module.name.endswith(".__main__"):  # The command, which `python -m seal` runs.
-            importlib.import_module(_module.name)
+fast_log1p.load_special_values()
+plugin.install()

@@ -6,6 +6,7 @@ in `seal/compat.py`.
 """
 
 import glob
+import itertools
 import json
 import logging
 import multiprocessing
@@ -14,71 +15,98 @@ import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, TextIO
+from typing import Any, Dict, Iterator, List, Optional, Set, TextIO
 
 from allennlp.commands import evaluate, predict
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
+from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
+from seal.common.paths import user_path
 from seal.common.plain import plain
 from seal.common.setting_checks import check_range
-from seal.common.text_lines import check_ending
+from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once
 from seal.config_keys import suggest
-from seal.predictors.line_predictor import NumberedLine
+from seal.predictors.line_predictor import LinePredictor, NumberedLine
 from seal.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
 
 
-def keep_undecodable_input_lines() -> None:
+def read_the_lines_of_predict() -> None:
     """
-    Patches: `allennlp.commands.predict.open_compressed` and `_PredictManager._get_json_data` (for standard
-    input).
+    Patches: `allennlp.commands.predict._PredictManager._get_json_data`.
 
-    Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line
-    it is on. With `errors="surrogateescape"` the line reaches the predictor's `load_line`, with each bad byte as
-    one character U+DC80 to U+DCFF, and the predictor can report that line alone. Blank lines are left out before
-    anything counts them; here each line knows its number.
+    Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line it is on.
+    Here the line reaches the predictor's `load_line`, with each bad byte as one character U+DC80 to U+DCFF, and the
+    predictor can report that line alone. In a file a carriage return ends a line, on standard input it does not. A
+    file of another format, such as a JSON array over several lines, is read as text, line by line.
 
-    Can go: when AllenNLP lets the predictor decide, and says which line it hands on.
+    Can go: when AllenNLP lets the predictor decide, and ends lines by line feeds alone.
     """
-
-    def open_compressed(original, filename, *args, **kwargs):
-        if os.path.isfile(filename):
-            check_ending(str(filename))
-        kwargs.setdefault("errors", "surrogateescape")
-        return _Numbered(original(filename, *args, **kwargs))
 
     def _get_json_data(original, self):
-        if self._input_file != "-":
-            return original(self)
-        # Not every replacement of standard input (a notebook's, a test's) can be reconfigured.
-        if hasattr(sys.stdin, "reconfigure"):
-            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-        return (self._predictor.load_line(line) for line in _Numbered(sys.stdin) if not line.isspace())
+        path = self._input_file if self._input_file == "-" else user_path(self._input_file)
+        for line in _told_format(_lines_of_input(path), path):
+            yield self._predictor.load_line(line)
 
-    replace_once(predict, "open_compressed", open_compressed)
     replace_once(predict._PredictManager, "_get_json_data", _get_json_data)
 
 
-class _Numbered:
-    """A file whose lines know their numbers."""
+def _lines_of_input(path: str) -> Iterator[str]:
+    """The lines of the input that are not blank, with undecodable bytes as surrogates."""
+    try:
+        # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
+        source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(cached_path(path))
+        with source as lines:
+            if path == "-" and hasattr(lines, "peek"):
+                check_text_bytes(lines.peek(1)[:HEAD], "standard input", has_name=False)
+            for number, line in enumerate(lines):
+                if isinstance(line, bytes):
+                    line = line.decode("utf-8", errors="surrogateescape")
+                line = line.removeprefix("\ufeff") if number == 0 else line
+                if line and not line.isspace():
+                    yield NumberedLine(f"{line[:-2]}\n" if line.endswith("\r\n") else line, number + 1)
+    except READ_ERRORS as error:
+        # An error with a file's name, as that of a missing file, says enough.
+        if isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None:
+            raise
+        raise ConfigurationError(f"{path}: the file cannot be read ({error})") from error
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
 
-    def __iter__(self) -> Iterator[NumberedLine]:
-        return (NumberedLine(line, number) for number, line in enumerate(self._file, start=1))
-
-    def __enter__(self) -> "_Numbered":
-        self._file.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> Any:
-        return self._file.__exit__(*error)
+def _told_format(lines: Iterator[str], path: str) -> Iterator[str]:
+    """
+    Passes the lines on. What is not lines of text or of JSON is refused, and what looks like columns is told of.
+    """
+    name = "standard input" if path == "-" else path
+    begin = list(itertools.islice(lines, 1))
+    # The next line is only waited for where it is needed: standard input may be a person.
+    if begin and begin[0].strip() in OPENINGS:
+        begin += itertools.islice(lines, 1)
+    found = other_format(begin, json_lines=True)
+    if found is not None:
+        raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
+    found = columns_format(begin[0]) if begin else None
+    if found is not None:
+        raise ConfigurationError(
+            f"{name}: this looks like {found}; give the text alone, a line an input, or add --use-dataset-reader if "
+            "the file has the format of the training data."
+        )
+    looks: Set[Optional[str]] = set()
+    count = 0
+    for count, line in enumerate(itertools.chain(begin, lines), start=1):
+        looks.add(look_of_row(line))
+        yield line
+    look = looks.pop() if count > 1 and len(looks) == 1 else None
+    if look is not None:
+        logger.warning(
+            "%s: each of the %d lines %s, as rows of columns do, and was read as text; if the file has the format of "
+            "the training data, add --use-dataset-reader", name, count, look,
+        )
 
 
 #: What a command reads of a model that is given as a folder.
@@ -88,7 +116,7 @@ _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
 def _files_read(paths: List[Optional[str]]) -> List[str]:
     """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
     files: List[str] = []
-    for path in filter(None, paths):
+    for path in map(user_path, filter(None, paths)):
         files += [path, *glob.glob(path.partition("#")[0])]
         files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
     return [file for file in files if os.path.isfile(file)]
@@ -116,6 +144,8 @@ def _check_files_and_batch_size(
 
 def _inputs_of_evaluation(text: str) -> List[str]:
     """The files that `evaluate` reads; none where the text holds JSON objects, which some readers take."""
+    if os.path.exists(user_path(text)):
+        return [text]
     try:
         inputs = json.loads(f"[{text}]")
     except json.JSONDecodeError:
@@ -266,7 +296,8 @@ def tell_of_wrong_lines() -> None:
     Patches: `allennlp.commands.predict._PredictManager.run`.
 
     Symptom: seal's predictors give a wrong line a record of its error, and go on. Where the file has another format
-    than the predictor reads, all records are errors, and the command ends without a word.
+    than the predictor reads, all records are errors, and the command ends without a word. So it does where a reader's
+    file has gold labels that the model does not know.
 
     Can go: when AllenNLP lets a predictor say how its input was.
     """
@@ -274,6 +305,8 @@ def tell_of_wrong_lines() -> None:
     def run(original, self):
         original(self)
         predictor = self._predictor
+        if isinstance(predictor, LinePredictor):
+            predictor.warn_of_gold()
         wrong = getattr(predictor, "wrong_lines", 0)
         if wrong == 0:
             return
@@ -310,6 +343,9 @@ def check_options_of_evaluate() -> None:
     ):
         check_for_gpu(kwargs.get("cuda_device", -1))
         inputs = _inputs_of_evaluation(str(input_file))
+        if len(inputs) == 1:
+            # As JSON, so that a name with commas or of digits is one name.
+            input_file = json.dumps(inputs[0])
         outputs = _outputs_of_evaluation(
             inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
         )
@@ -348,7 +384,7 @@ def end_data_workers_quietly() -> None:
 
 
 PATCHES = (
-    keep_undecodable_input_lines,
+    read_the_lines_of_predict,
     check_options_of_predict,
     open_the_output_of_predict_late,
     write_the_output_of_predict_to_its_end,

@@ -1,7 +1,8 @@
 """
 Every workaround that AllenNLP 2.10.1 needs on current libraries, and nothing else.
 
-`apply()` runs when `seal` is imported, so a config, a sub-command or a script that names `seal` has them all.
+`apply()` runs when `seal` and AllenNLP are imported, in either order (`seal.plugin`), so a config, a sub-command or a
+script that names `seal` has them all.
 Each patch is one small function. Its docstring gives the upstream name that it patches, the symptom without it, and
 the condition under which it can go; `tests/test_compat.py` has a test for each that fails without it.
 AllenNLP is imported inside the functions, because the first patch silences warnings that AllenNLP's own
@@ -97,15 +98,17 @@ def drop_tokenizer_constructor_keyword() -> None:
     pretrained transformer tokenizer, with transformers >= 4.44. `PretrainedTransformerTokenizer` asks for one
     tokenizer with `add_special_tokens=False` and one with `True`. The keyword never had an effect in the constructor
     (special tokens are added where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is
-    dropped.
+    dropped. And a folder `~/bert` is sought on the hub (see also `seal.pretrained_encoders`).
 
-    Can go: when AllenNLP no longer passes it.
+    Can go: when AllenNLP no longer passes it, and expands `~`.
     """
     from allennlp.common import cached_transformers
 
+    from seal.common.paths import user_path
+
     def get_tokenizer(original, model_name, **kwargs):
         kwargs.pop("add_special_tokens", None)
-        return original(model_name, **kwargs)
+        return original(user_path(model_name), **kwargs)
 
     replace_once(cached_transformers, "get_tokenizer", get_tokenizer)
 
@@ -262,6 +265,51 @@ def find_submodules_without_importing() -> None:
     util.pkgutil = SimpleNamespace(walk_packages=pkgutil.iter_modules)
 
 
+def spawn_data_workers_with_their_own_lock() -> None:
+    """
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._start_instance_workers` and `_start_batch_workers`.
+
+    Symptom: with `start_method: "spawn"`, `RuntimeError: A SemLock created in a fork context is being shared with a
+    process in a spawn context`: the lock of progress bars is made in the default context, not in that of the workers.
+
+    Can go: when AllenNLP makes the lock in the workers' context.
+    """
+    from allennlp.data.data_loaders import multiprocess_data_loader as module
+
+    def start(original, self, queue, ctx):
+        multiprocessing = module.mp
+        module.mp = SimpleNamespace(RLock=ctx.RLock)
+        try:
+            return original(self, queue, ctx)
+        finally:
+            module.mp = multiprocessing
+
+    replace_once(module.MultiProcessDataLoader, "_start_instance_workers", start)
+    replace_once(module.MultiProcessDataLoader, "_start_batch_workers", start)
+
+
+def log_distributions_from_the_first_batch() -> None:
+    """
+    Patches: `allennlp.training.callbacks.LogWriterCallback.on_start` (of TensorBoard and W&B).
+
+    Symptom: `AssertionError` at the first batch with `distribution_interval: 1`, and after `--recover` wherever the
+    next batch is one to log: the parameters before a batch, from which its updates are counted, are kept at the end of
+    the batch before it.
+
+    Can go: when AllenNLP keeps them at the start of training, too.
+    """
+    from allennlp.training.callbacks.log_writer import LogWriterCallback
+
+    def on_start(original, self, trainer, is_primary: bool = True, **kwargs) -> None:
+        original(self, trainer, is_primary=is_primary, **kwargs)
+        if is_primary and (self._should_log_distributions_this_batch() or self._should_log_distributions_next_batch()):
+            self._param_updates = {
+                name: parameter.detach().cpu().clone() for name, parameter in trainer.model.named_parameters()
+            }
+
+    replace_once(LogWriterCallback, "on_start", on_start)
+
+
 PATCHES = (
     silence_known_warnings,
     find_submodules_without_importing,
@@ -271,6 +319,8 @@ PATCHES = (
     start_wandb_runs,
     forget_pretrained_files_in_lists,
     encode_by_convolutions_in_full_precision,
+    spawn_data_workers_with_their_own_lock,
+    log_distributions_from_the_first_batch,
 )
 
 

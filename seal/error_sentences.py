@@ -142,16 +142,13 @@ def _weights(error: BaseException, frames: Frames) -> Optional[str]:
 
 
 def _archive(error: BaseException, frames: Frames) -> Optional[str]:
-    """The sentence for a model archive, or a compressed file of input, that cannot be unpacked."""
+    """The sentence for a model archive that cannot be unpacked."""
     if not isinstance(error, ARCHIVE_ERRORS):
         return None
     for _, name, variables in frames:
         # The frame of a wrapper, as `seal.command_line` has one, may have its arguments by other names.
         if name == "load_archive" and "archive_file" in variables:
             return f"{variables['archive_file']} is not a model archive (.tar.gz): {_one_line(error)}"
-    for _, name, variables in frames:
-        if name == "_get_json_data" and "self" in variables:
-            return f"{variables['self']._input_file}: the file cannot be read ({_one_line(error)})"
     return None
 
 

@@ -1,14 +1,23 @@
 """
-What the science needs of AllenNLP: `Registrable` and `ConfigurationError`. They are AllenNLP's where AllenNLP is
-installed, so that jsonnet configs can name what is registered; elsewhere small stand-ins, so that the modules that
-import from here work with torch and numpy alone.
+What the core needs of AllenNLP: `Registrable`, `FromParams`, `Lazy`, `Activation` and `ConfigurationError`. They are
+AllenNLP's where AllenNLP is installed, so that jsonnet configs can name what is registered; elsewhere small stand-ins,
+so that the modules that import from here work with torch and numpy alone.
 """
 
+import importlib
+from typing import Any, Callable, Dict
+
 try:
-    from allennlp.common import Registrable
+    from allennlp.common import FromParams, Lazy, Registrable
     from allennlp.common.checks import ConfigurationError
+    from allennlp.nn import Activation
 except ImportError:
     from collections import defaultdict
+    from typing import Generic, TypeVar
+
+    import torch
+
+    T = TypeVar("T")
 
     class ConfigurationError(Exception):  # type: ignore[no-redef]
         """A setting that cannot work, told in one sentence."""
@@ -20,7 +29,13 @@ except ImportError:
         def __str__(self) -> str:
             return self.message
 
-    class Registrable:  # type: ignore[no-redef]
+    class FromParams:  # type: ignore[no-redef]
+        """Where there is AllenNLP, a class that configs can describe."""
+
+    class Lazy(Generic[T]):  # type: ignore[no-redef]
+        """In annotations: what is constructed later, with arguments that are not known yet (see `construct`)."""
+
+    class Registrable(FromParams):  # type: ignore[no-redef]
         """A base class whose subclasses are registered by name."""
 
         _registry: dict[type, dict[str, type]] = defaultdict(dict)
@@ -50,5 +65,66 @@ except ImportError:
         def list_available(cls) -> list[str]:
             return sorted(cls._registry[cls])
 
+    class Activation(torch.nn.Module, Registrable):  # type: ignore[no-redef]
+        """torch's activation functions by AllenNLP's names; `Activation.by_name("relu")()` is a module."""
 
-__all__ = ["ConfigurationError", "Registrable"]
+    for _name, _kind in {
+        "linear": torch.nn.Identity,
+        "swish": torch.nn.SiLU,
+        "mish": torch.nn.Mish,
+        "relu": torch.nn.ReLU,
+        "relu6": torch.nn.ReLU6,
+        "elu": torch.nn.ELU,
+        "gelu": torch.nn.GELU,
+        "prelu": torch.nn.PReLU,
+        "leaky_relu": torch.nn.LeakyReLU,
+        "hardtanh": torch.nn.Hardtanh,
+        "sigmoid": torch.nn.Sigmoid,
+        "tanh": torch.nn.Tanh,
+        "log_sigmoid": torch.nn.LogSigmoid,
+        "softplus": torch.nn.Softplus,
+        "softshrink": torch.nn.Softshrink,
+        "softsign": torch.nn.Softsign,
+        "tanhshrink": torch.nn.Tanhshrink,
+        "selu": torch.nn.SELU,
+    }.items():
+        Activation.register(_name)(_kind)
+
+
+def construct(part: Callable[..., Any], **arguments: Any) -> Any:
+    """
+    `part(**arguments)`, where `part` is a class, any function, or AllenNLP's `Lazy` that a config has given: so a
+    program may pass `LocalEnergy` or `partial(LabelInteractionEnergy, hidden_dim=50)` to a net.
+    """
+    return part.construct(**arguments) if isinstance(part, Lazy) else part(**arguments)
+
+
+def from_allennlp_room(package: str, modules: Dict[str, str]) -> Callable[[str], Any]:
+    """
+    The `__getattr__` of a package of the core, by which it also has the names that need AllenNLP: each is imported when
+    it is first asked for.
+
+    # Parameters
+
+    package : `str`
+    modules : `Dict[str, str]`
+        The module, in the package, of each name.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
+
+    return __getattr__
+
+
+__all__ = [
+    "Activation",
+    "ConfigurationError",
+    "FromParams",
+    "Lazy",
+    "Registrable",
+    "construct",
+    "from_allennlp_room",
+]

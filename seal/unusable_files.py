@@ -5,6 +5,7 @@ change. Docstrings have the same form as in `seal/compat.py`.
 
 import itertools
 
+import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.modules.token_embedders import embedding
@@ -18,12 +19,13 @@ def explain_vectors_that_do_not_fit() -> None:
     Patches: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
 
     Symptom: where a file's vectors have another size than the config says, there is a warning for each of its lines,
-    with the vector in it, and then an error that gives neither size. What is no number ends in a traceback.
+    with the vector in it, and then an error that gives neither size. What is no number, or no finite one, ends in a
+    traceback.
 
     Can go: when AllenNLP's message says both, and names the file.
     """
 
-    def read(original, file_uri, embedding_dim, *args, **kwargs):
+    def read(original, file_uri, embedding_dim, vocab, namespace="tokens"):
         with embedding.EmbeddingsTextFile(file_uri) as lines:
             # Several lines are read, because a word may contain a blank.
             sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
@@ -39,11 +41,44 @@ def explain_vectors_that_do_not_fit() -> None:
                 f"(word_dim of seal's libraries) to {found}."
             )
         try:
-            return original(file_uri, embedding_dim, *args, **kwargs)
-        except ValueError as error:
-            raise ConfigurationError(f"{file_uri}: this is no file of word vectors: {error}") from error
+            # What is too large is told of below, with its line.
+            with numpy.errstate(over="ignore", invalid="ignore"):
+                weight = original(file_uri, embedding_dim, vocab, namespace)
+            if weight.isfinite().all():
+                return weight
+        except (ValueError, RuntimeError) as error:
+            number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
+            if isinstance(error, ValueError):
+                place = f" (line {number})" if number else ""
+                raise ConfigurationError(f"{file_uri}: this is no file of word vectors: {error}{place}") from error
+            if not number:
+                raise
+        number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
+        raise ConfigurationError(
+            f"{file_uri}:{number}: {value!r} is not a finite number in single precision; correct the vector, or leave "
+            "its word out"
+        )
 
     replace_once(embedding, "_read_embeddings_from_text_file", read)
+
+
+def _first_of_no_use(file_uri, embedding_dim, vocab, namespace):
+    """The line of the first vector of a known word with a value that is not a finite number, and that value."""
+    known = vocab.get_token_to_index_vocabulary(namespace)
+    with embedding.EmbeddingsTextFile(file_uri) as lines:
+        # A first line of numbers alone, the size of the file, is no vector.
+        for number, line in enumerate(lines, start=1 if lines.num_tokens is None else 2):
+            word, *values = line.rstrip().split(" ")
+            if word not in known or len(values) != embedding_dim:
+                continue
+            for value in values:
+                try:
+                    if abs(float(value)) <= float(numpy.finfo(numpy.float32).max):
+                        continue
+                except ValueError:
+                    pass
+                return number, value
+    return 0, ""
 
 
 def name_files_of_vectors_that_are_no_text() -> None:
@@ -79,7 +114,7 @@ def refuse_data_without_instances() -> None:
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader.iter_instances`.
 
     Symptom: where a reader gives no instance, the error is one about the key `min_count` of the vocabulary, or there
-    is none and nothing is trained.
+    is none and nothing is trained. Of several processes, one may get no instance of a small file.
 
     Can go: when AllenNLP's loader refuses to be empty.
     """
@@ -88,6 +123,13 @@ def refuse_data_without_instances() -> None:
         instances = original(self)
         first = next(instances, None)
         if first is None:
+            info = self.reader.get_distributed_info()
+            if info is not None and info.global_rank > 0:
+                # The first process gets the first instance, if there is one.
+                raise ConfigurationError(
+                    f"{self.data_path}: process {info.global_rank + 1} of {info.world_size} gets no instance, as there "
+                    "are fewer instances than processes; take fewer processes (distributed.cuda_devices) or more data"
+                )
             raise ConfigurationError(
                 f"{self.data_path}: no instance is read; see what the file has, and what the dataset_reader leaves out"
             )

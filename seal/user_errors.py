@@ -3,8 +3,8 @@ A user's mistake on the command line ends in one sentence on standard error and 
 traceback. So does a command that is stopped, with status 130 (by Control-C) or 143 (by SIGTERM).
 
 The sentence is `error: ...`. The traceback still goes to the run's `out.log`; set `SEAL_TRACEBACK=1` to see
-it on the console too. Only exceptions that leave the `allennlp` command are handled: a script or a notebook
-that imports `seal` keeps Python's tracebacks. What the sentence says is in `seal/error_sentences.py`.
+it on the console too. Only the `allennlp` command has the hook (`seal.plugin`), and it handles what leaves the command:
+a script or a notebook that imports `seal` keeps Python's own. What the sentence says is in `seal/error_sentences.py`.
 """
 
 import logging

@@ -149,3 +149,6 @@ def test_names_that_lose_no_result_of_an_evaluation(tmp_path, allennlp_logging):
     evaluate.evaluate_from_archive(run, f'"{data}"', "x", "x", auto_names="ALL")
     assert (tmp_path / "train.outputs").is_file() and (tmp_path / "train.preds").is_file()
     evaluate.evaluate_from_archive(run, data, os.devnull, os.devnull)
+    # A file that exists is meant by its name, whatever signs it has.
+    (tmp_path / "a,b.tsv").write_text(TAGGED, encoding="utf-8")
+    assert "accuracy" in evaluate.evaluate_from_archive(run, str(tmp_path / "a,b.tsv"))

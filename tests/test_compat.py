@@ -7,6 +7,7 @@ those assertions breaks, the patch can go.
 
 import io
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -18,14 +19,18 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params, cached_transformers
+from allennlp.data import Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models.archival import load_archive
+from allennlp.training.callbacks.log_writer import LogWriterCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.momentum_schedulers import MomentumScheduler
 from allennlp.training.optimizers import Optimizer
 
 from seal import compat
+from seal.dataset_readers.tagging import TaggingReader
 from tests.stock_tagger import TAGGED, experiment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -238,7 +243,7 @@ def test_training_shows_none_of_the_warnings(tagged, tmp_path, allennlp_logging)
 
 def test_importing_seal_first_is_quiet():
     done = subprocess.run(
-        [sys.executable, "-c", "import seal"], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", "import seal, allennlp.models"], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
@@ -303,3 +308,34 @@ def test_files_of_the_working_folder_are_not_run(tmp_path):
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
+
+
+@pytest.mark.parametrize("interval", [1, 2])
+def test_distributions_are_logged_from_the_first_batch(tmp_path, interval):
+    data = tmp_path / "train.tsv"
+    data.write_text(TAGGED)
+    callback = {"type": "tensorboard", "summary_interval": 1, "distribution_interval": interval}
+    train_model(experiment(data, callbacks=[callback]), str(tmp_path / "run"))
+    assert list((tmp_path / "run" / "log" / "train").iterdir())
+
+
+def test_without_the_patch_the_first_batch_ends_in_an_assertion(tmp_path, monkeypatch):
+    data = tmp_path / "train.tsv"
+    data.write_text(TAGGED)
+    monkeypatch.setattr(LogWriterCallback, "on_start", LogWriterCallback.on_start.__wrapped__)
+    with pytest.raises(AssertionError):
+        callback = {"type": "tensorboard", "distribution_interval": 1}
+        train_model(experiment(data, callbacks=[callback]), str(tmp_path / "run"))
+
+
+def test_data_workers_that_are_spawned(tmp_path):
+    data = tmp_path / "train.tsv"
+    data.write_text("a O\nb O\n\nc X\n\n" * 3)
+    settings = {"num_workers": 1, "start_method": "spawn"}
+    loader = MultiProcessDataLoader(TaggingReader(), str(data), batch_size=2, **settings)
+    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+    assert sum(len(batch["metadata"]) for batch in loader) == 6
+    loader = MultiProcessDataLoader(TaggingReader(), str(data), batch_size=2, **settings)
+    original = MultiProcessDataLoader._start_instance_workers.__wrapped__
+    with pytest.raises(RuntimeError, match="SemLock"):
+        original(loader, multiprocessing.get_context("spawn").JoinableQueue(), multiprocessing.get_context("spawn"))

@@ -3,8 +3,10 @@
 import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,7 @@ CAPPED = {
     },
     "allennlp-models": {"torch", "conllu"},
 }
+EXTRAS = ("allennlp", "demo", "measure", "dev")
 # Declared by AllenNLP, but imported nowhere.
 LEFT_OUT = {"traitlets"}
 
@@ -76,7 +79,6 @@ def test_linux_only_packages_say_so():
 def test_the_lock_is_complete_consistent_and_holds_nothing_else():
     locked = _locked()
     wanted = [(need.name, frozenset(need.extras)) for need in _setup_requirements()]
-    wanted += [(name, frozenset()) for name in ("pytest", "pytest-xdist", "pyflakes", "hypothesis", "pandas")]
     seen = set()
     while wanted:
         name, extras = wanted.pop()
@@ -109,9 +111,14 @@ def test_the_caps_are_still_there():
 
 
 def _setup_requirements() -> list:
-    text = (ROOT / "setup.py").read_text(encoding="utf-8")
-    block = re.search(r"install_requires=\[(.*?)\]", text, flags=re.DOTALL)[1]
-    return [Requirement(line) for line in re.findall(r'"([^"]+)"', block)]
+    """Of the core and of all extras."""
+    lists = re.findall(r"^(?:CORE|ALLENNLP|MEASURE|DEV) = \[(.*?)\]$", _setup_text(), flags=re.DOTALL | re.MULTILINE)
+    assert len(lists) == 4
+    return [Requirement(line) for each in lists for line in re.findall(r'"([^"]+)"', each)]
+
+
+def _setup_text() -> str:
+    return (ROOT / "setup.py").read_text(encoding="utf-8")
 
 
 def test_the_lock_meets_what_setup_py_asks_for():
@@ -135,14 +142,37 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "seal" in told and seal.__version__ in told
     assert "Programming Language :: Python :: 3.12" in told
-    assert 'python_requires=">=3.11,<3.13"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert 'python_requires=">=3.11,<3.13"' in _setup_text()
+
+
+def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
+    command = [sys.executable, "setup.py", "-q", "bdist_wheel", "-d", str(tmp_path)]
+    copied = tmp_path / "clone"
+    for folder in ("seal", "training_configs/lib"):
+        shutil.copytree(ROOT / folder, copied / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("setup.py", "README.md"):
+        shutil.copy(ROOT / file, copied)
+    done = subprocess.run(command, cwd=copied, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+        told = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    library = {path.name for path in (ROOT / "training_configs" / "lib").glob("*.libsonnet")}
+    assert {Path(name).name for name in names if name.endswith(".libsonnet")} == library
+    assert all(name.startswith("seal/config_library/") for name in names if name.endswith(".libsonnet"))
+    assert sum(name.endswith(".py") for name in names) == len(list((ROOT / "seal").rglob("*.py")))
+    needs = [Requirement(line) for line in re.findall(r"^Requires-Dist: (.+)$", told, flags=re.MULTILINE)]
+    assert {need.name for need in needs if need.marker is None} == {"torch", "numpy"}
+    extras = {extra: {n.name for n in needs if n.marker and n.marker.evaluate({"extra": extra})} for extra in EXTRAS}
+    assert {"allennlp", "transformers", "jsonnet", "scikit-learn"} <= extras["allennlp"] == extras["demo"]
+    assert extras["measure"] - extras["allennlp"] == {"allennlp-models", "setuptools"}
 
 
 def test_the_command_and_the_page_come_with_the_package():
     text = (ROOT / "setup.py").read_text(encoding="utf-8")
     assert 'entry_points={"console_scripts": ["seal=seal.__main__:run"]}' in text
-    (package, name) = re.search(r'package_data=\{"([\w.]+)": \["([\w.]+)"\]\}', text).groups()
-    assert (ROOT / package.replace(".", "/") / name).is_file()
+    assert '"seal.commands": ["demo_page.html"]' in text
+    assert (ROOT / "seal" / "commands" / "demo_page.html").is_file()
 
 
 def test_the_plugin_file_names_seal():
@@ -164,10 +194,13 @@ def test_allennlp_test_install_finds_the_plugin():
 
 
 def test_every_module_registers_itself_at_import():
-    """A plugins file imports `seal` and nothing below it."""
+    """A plugins file imports `seal` and nothing below it, when the command has imported AllenNLP."""
+    import allennlp.commands  # noqa: F401
+
     import seal
 
-    files = [p for p in Path(seal.__file__).parent.rglob("*.py") if p.name != "__init__.py"]
+    # `__main__` registers nothing: it is the command, which `python -m seal` runs.
+    files = [p for p in Path(seal.__file__).parent.rglob("*.py") if p.name not in ("__init__.py", "__main__.py")]
     root = Path(seal.__file__).parents[1]
     for file in files:
         module = ".".join(file.relative_to(root).with_suffix("").parts)

@@ -4,6 +4,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers.dataset_reader import DistributedInfo
 from allennlp.modules.token_embedders import Embedding
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
@@ -61,3 +62,37 @@ def test_data_without_instances():
 
     with pytest.raises(ConfigurationError, match="^nothing.tsv: no instance is read; see what the file has"):
         MultiProcessDataLoader(Nothing(), "nothing.tsv", batch_size=1)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e39"])
+@pytest.mark.parametrize("head", ["", "3 2\n"])
+def test_vectors_that_are_not_finite(tmp_path, value, head):
+    path = tmp_path / "vectors.txt"
+    path.write_text(f"{head}rose 1 0\nunused nan nan\nsalt 0 {value}\n")
+    vocab = Vocabulary(counter={"tokens": {"rose": 1, "salt": 1}})
+    place = f"{path}:{4 if head else 3}"
+    with pytest.raises(ConfigurationError, match=f"^{place}: '{value}' is not a finite number in single precision"):
+        Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
+    # Of a word that the data lack, a vector is not read.
+    vocab = Vocabulary(counter={"tokens": {"rose": 1}})
+    assert Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab).weight.isfinite().all()
+
+
+def test_the_line_of_what_is_no_number(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("rose 1 0\nsalt x 1\n")
+    vocab = Vocabulary(counter={"tokens": {"rose": 1, "salt": 1}})
+    with pytest.raises(ConfigurationError, match=r"could not convert string to float: 'x' \(line 2\)$"):
+        Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
+
+
+def test_fewer_instances_than_processes():
+    class Nothing(DatasetReader):
+        def _read(self, file_path):
+            yield from ()
+
+    for rank, told in ((0, "no instance is read"), (2, "process 3 of 4 gets no instance, as there are fewer")):
+        reader = Nothing()
+        reader._set_distributed_info(DistributedInfo(4, rank))
+        with pytest.raises(ConfigurationError, match=f"^dev.tsv: {told}"):
+            list(MultiProcessDataLoader(reader, "dev.tsv", batch_size=1).iter_instances())

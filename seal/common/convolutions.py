@@ -3,7 +3,8 @@
 from typing import List
 
 import torch
-from allennlp.common.checks import ConfigurationError
+
+from seal.registry import ConfigurationError
 
 
 def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) -> torch.nn.Conv2d:

@@ -1,6 +1,7 @@
 """
 Paths that name a part of a file, `FILE#train` and `FILE#valid`, for data sets without a validation split. Every
-`valid_every`th item, starting with the first, belongs to `valid`; all other items belong to `train`.
+`valid_every`th item, starting with the first, belongs to `valid`; all other items belong to `train`. A file whose own
+name has a `#` is meant as a whole.
 """
 
 import os
@@ -22,11 +23,13 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[
 
     # Raises
 
-    `ConfigurationError` where the part is neither `train` nor `valid`, or `path` is not a path.
+    `ConfigurationError` where there is no file of that name and the part is neither `train` nor `valid`, or `path` is
+    not a path.
     """
     path = one_path(path)
     file, mark, part = path.rpartition("#")
-    if not mark:
+    # A part has no folder: in `run#1/dev.tsv` the sign is one of a folder's name.
+    if not mark or os.sep in part or os.path.exists(path):
         return path, None
     if part not in PARTS:
         raise ConfigurationError(f"{path}: the part of a file after '#' is one of {', '.join(PARTS)}, not '{part}'.")

@@ -1,9 +1,12 @@
 """
 Checks for strings that become lines of a vocabulary file: with a bad one the saved model could not be loaded. AllenNLP
-writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`.
+writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. Names of what a model predicts, or of attributes,
+must also be such that no two of them look the same.
 """
 
 import re
+import unicodedata
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
@@ -13,6 +16,13 @@ from seal.common.quoting import short
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")
 _RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN)
+# Blanks other than the space, and signs without a look: soft hyphens, joiners, marks of direction, fillers, variations.
+_UNSEEN = re.compile(
+    "[\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
+    "\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINS = re.compile("[\u200c\u200d]")
+_VARIES = re.compile("[\ufe00-\ufe0f\U000e0020-\U000e007f]")
 _CONTROL_AT_AN_END = re.compile("^[\x00-\x1f\x7f-\x9f]|[\x00-\x1f\x7f-\x9f]\\Z")
 
 
@@ -50,6 +60,46 @@ def check_name(name: str, what: str) -> None:
         raise ConfigurationError(
             f"{what} begins or ends with a control character, such as a line's end: {short(name)}."
         )
+
+
+def clean_name(name: str, what: str) -> str:
+    """
+    The name of a tag, a role, a label or an attribute, in the one form in which all readers write it: Unicode's
+    composed form (NFC), in which an accent is no character of its own.
+
+    # Raises
+
+    `ConfigurationError` as `check_name`, and where the name has a character that nobody sees, such as a no-break or a
+    zero-width space, or begins or ends with a blank.
+    """
+    check_name(name, what)
+    unseen = _first_unseen(name)
+    if unseen is not None:
+        called = unicodedata.name(unseen, "control character").lower()
+        raise ConfigurationError(
+            f"{what} has a character that cannot be seen, U+{ord(unseen):04X} ({called}), and would look like another "
+            f"name: {short(name)}; remove it."
+        )
+    if name.strip() and name != name.strip():
+        raise ConfigurationError(f"{what} begins or ends with white space: {short(name)}.")
+    return composed(name)
+
+
+def composed(name: str) -> str:
+    """The name in NFC."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _first_unseen(name: str) -> Optional[str]:
+    for place, sign in enumerate(name):
+        if not _UNSEEN.match(sign) and unicodedata.category(sign) not in ("Cc", "Zl", "Zp"):
+            continue
+        # Some scripts and emoji join and vary characters by signs that have no look of their own.
+        after, before = name[place + 1 : place + 2], name[max(place - 1, 0) : place]
+        varies = _VARIES.match(sign) or (_JOINS.match(sign) and after and not after.isascii())
+        if not (varies and before and not before.isascii()):
+            return sign
+    return None
 
 
 def check_label(name: str, what: str) -> None:

@@ -1,5 +1,5 @@
 """
-Namespaces of the vocabulary of multi-label data.
+Namespaces of the vocabulary.
 """
 
 # AllenNLP gives no padding entry to namespaces that end in "labels".
@@ -7,3 +7,5 @@ Namespaces of the vocabulary of multi-label data.
 LABELS = "labels"
 #: The attributes that are features, of data with a row of numbers an instance.
 ATTRIBUTES = "attribute_labels"
+#: How the training data write brackets, quotes and the like (`seal.common.written_forms`).
+WRITTEN = "written_form_labels"

@@ -4,7 +4,7 @@ import math
 from operator import ge, gt, le, lt
 from typing import Any, Collection, List, Optional
 
-from allennlp.common.checks import ConfigurationError
+from seal.registry import ConfigurationError
 
 
 def check_range(

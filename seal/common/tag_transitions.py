@@ -5,7 +5,8 @@ Which tags may follow each other, come first and come last: with these a decoder
 from typing import NamedTuple, Sequence
 
 import torch
-from allennlp.common.checks import ConfigurationError
+
+from seal.registry import ConfigurationError
 
 #: The encodings that a decoder knows.
 DECODED = ("BIO", "BIOES")

@@ -1,27 +1,112 @@
+"""
+Lines of text files, packed or not: the one place that says what ends a line, and what is no text.
+"""
+
+import bz2
 import gzip
+import itertools
+import lzma
 import os
 import zlib
-from typing import Iterator, Tuple
+from typing import BinaryIO, Iterable, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.other_formats import PACKED, binary_format, other_format
+from seal.common.paths import user_path
 
-def check_ending(path: str) -> None:
-    """Raises a `ConfigurationError` where a file is compressed by gzip, and its name does not end in `.gz`."""
-    with open(path, "rb") as file:
-        if file.read(2) == b"\x1f\x8b" and not path.endswith(".gz"):
-            raise ConfigurationError(f"{path}: this is a gzip file; its name must end in '.gz'.")
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+#: What reading a file raises that is damaged, or packed in another way than its name says.
+READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
+#: As many bytes tell what a file is.
+HEAD = 64
 
 
-def text_lines(path: str) -> Iterator[Tuple[int, str]]:
+def without_packing(path: str) -> str:
+    """The path without the ending `.gz`, `.bz2` or `.xz`; the ending before it tells the format."""
+    stem, ending = os.path.splitext(path)
+    return stem if ending in _OPENERS else path
+
+
+def with_packings(endings: Iterable[str]) -> Tuple[str, ...]:
+    """The endings, alone and followed by one of a packed file."""
+    return tuple(ending + packing for ending in endings for packing in ("", *_OPENERS))
+
+
+def opened(path: str) -> BinaryIO:
     """
-    The lines of a UTF-8 file, which may be a `.gz`: the number of each line, from 1, and its text with the line end.
+    A file of text, open for its bytes, unpacked where its name ends in `.gz`, `.bz2` or `.xz`.
 
     # Raises
 
-    `ConfigurationError` where there is no such file, or where it cannot be read or is not UTF-8; then with the number
-    of the line.
+    `ConfigurationError` where the file is no text; and one of `READ_ERRORS` where it cannot be read.
     """
+    ending = os.path.splitext(path)[1]
+    if ending not in _OPENERS:
+        with open(path, "rb") as file:
+            check_text_bytes(file.read(HEAD), path)
+    file = _OPENERS.get(ending, open)(path, "rb")
+    if ending in _OPENERS:
+        try:
+            check_text_bytes(file.peek(HEAD)[:HEAD], path)
+        except BaseException:
+            file.close()
+            raise
+    return file
+
+
+def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
+    """
+    # Parameters
+
+    head : `bytes`
+        How a file begins.
+    what : `str`
+        The file, for the message.
+    has_name : `bool`, optional (default = `True`)
+        Whether the end of its name can tell that it is packed, which standard input has not.
+
+    # Raises
+
+    `ConfigurationError` where it is no text.
+    """
+    found = binary_format(head)
+    if found is None:
+        return
+    ending = next((ending for ending, kind in PACKED.items() if kind == found), None)
+    if ending is not None:
+        advice = f"its name must end in '{ending}'" if has_name else "unpack it first"
+        raise ConfigurationError(f"{what}: this is {found}; {advice}.")
+    advice = "save it as UTF-8" if found.startswith("text") else "save its content as text in UTF-8"
+    raise ConfigurationError(f"{what}: this is {found}; {advice}.")
+
+
+def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = False) -> Iterator[Tuple[int, str]]:
+    """
+    The lines of a UTF-8 file, which may be packed as a `.gz`, `.bz2` or `.xz`: the number of each line, from 1, and its
+    text with the line end. Only `\\n` and `\\r\\n` end a line.
+
+    # Parameters
+
+    path : `str`
+    expected : `str`, optional (default = `None`)
+        What is read, such as `a text and its labels a line`: then a file that is JSON or XML is refused.
+    json_lines : `bool`, optional (default = `False`)
+        Whether JSON is read, an object a line.
+
+    # Raises
+
+    `ConfigurationError` where there is no such file, where it cannot be read or is not UTF-8; then with the number
+    of the line; or where it has another format.
+    """
+    lines = _lines(path)
+    if expected is None:
+        return lines
+    return _refusing_other_formats(path, expected, json_lines, lines)
+
+
+def _lines(path: str) -> Iterator[Tuple[int, str]]:
+    path = user_path(path)
     if not os.path.isfile(path):
         raise ConfigurationError(
             f"{path}: there is no such file; put the data there (see data/README.md), or correct its path in the "
@@ -29,18 +114,32 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
         )
     number = 0
     try:
-        check_ending(path)
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+        with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 # Some editors put a byte order mark before the first line.
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}:{number}: {undecodable(error)}.") from error
-    except (OSError, EOFError, zlib.error) as error:
+    except READ_ERRORS as error:
         raise ConfigurationError(
             f"{path}:{number + 1}: the file cannot be read from here on ({error})."
         ) from error
+
+
+def _refusing_other_formats(
+    path: str, expected: str, json_lines: bool, lines: Iterator[Tuple[int, str]]
+) -> Iterator[Tuple[int, str]]:
+    begin: List[Tuple[int, str]] = []
+    for line in lines:
+        begin.append(line)
+        if sum(not text.isspace() for _, text in begin) == 2:
+            break
+    first = [(number, text) for number, text in begin if not text.isspace()]
+    found = other_format([text for _, text in first], json_lines)
+    if found is not None:
+        raise ConfigurationError(f"{path}:{first[0][0]}: this looks like {found}; expected {expected}.")
+    yield from itertools.chain(begin, lines)
 
 
 def undecodable(error: UnicodeDecodeError) -> str:
@@ -48,7 +147,7 @@ def undecodable(error: UnicodeDecodeError) -> str:
     return f"byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file"
 
 
-def column_lines(path: str) -> Iterator[Tuple[int, str]]:
+def column_lines(path: str, expected: Optional[str] = None) -> Iterator[Tuple[int, str]]:
     """
     As `text_lines`, for formats whose lines hold columns.
 
@@ -57,7 +156,7 @@ def column_lines(path: str) -> Iterator[Tuple[int, str]]:
     `ConfigurationError` also at a carriage return inside a line, which would count as a blank: a file with the line
     ends of old Macs is all one line.
     """
-    for number, line in text_lines(path):
+    for number, line in text_lines(path, expected):
         if "\r" in line.rstrip("\r\n"):
             raise ConfigurationError(
                 f"{path}:{number}: a carriage return inside the line; save the file with line ends of Unix or Windows."

@@ -3,22 +3,20 @@ import os
 import tarfile
 import zlib
 from contextlib import nullcontext
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
+from seal.common.namespaces import WRITTEN
+from seal.common.paths import user_path
+from seal.common.vocabularies import names_of
 from seal.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
-
-
-def shapes_of(weights: Mapping[str, torch.Tensor]) -> Dict[str, Tuple[int, ...]]:
-    """The shape of each weight, by its name."""
-    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def trained_weights(
@@ -49,13 +47,14 @@ def trained_weights(
 
     `ConfigurationError` if there is no such model, or its labels or inputs differ.
     """
+    path = user_path(path)
     try:
         with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
             weights = _read(folder)
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
     except (FileNotFoundError, *ARCHIVE_ERRORS) as error:
         raise ConfigurationError(f"{key}: '{path}' is not a trained model: {error}") from None
-    theirs = _names(vocab, namespace)
+    theirs = names_of(vocab, namespace)
     if sorted(theirs) == sorted(labels) and theirs != labels:
         folder = os.path.join(path if os.path.isdir(path) else "RUN", "vocabulary")
         raise ConfigurationError(
@@ -64,18 +63,13 @@ def trained_weights(
         )
     if theirs != labels:
         raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
-    known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace}
+    known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace, WRITTEN}
     for other in sorted(known):
-        if _names(vocab, other) != _names(inputs, other):
+        if names_of(vocab, other) != names_of(inputs, other):
             raise ConfigurationError(
                 f"{key}: the vocabulary '{other}' of '{path}' is not that of this data, in its order."
             )
     return weights
-
-
-def _names(vocab: Vocabulary, namespace: str) -> List[str]:
-    index = vocab.get_index_to_token_vocabulary(namespace)
-    return [index[i] for i in range(len(index))]
 
 
 def _read(folder: str) -> Dict[str, torch.Tensor]:

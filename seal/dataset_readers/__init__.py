@@ -1,7 +1,10 @@
+"""Files to instances: readers of words, texts, feature vectors and images, and the loaders that batch them."""
+
 from seal.dataset_readers.batches_by_length import BatchesByLength
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.partly_labelled_batches import PartlyLabelledBatches
 from seal.dataset_readers.segmentation import SegmentationReader
+from seal.dataset_readers.sentence_pieces import SentencePiecesIndexer
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader

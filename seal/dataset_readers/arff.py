@@ -11,7 +11,7 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import Dict, Iterator, List, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy
 from scipy import sparse
@@ -32,6 +32,8 @@ NUMERIC = re.compile(
     rf"(?:numeric|real|integer)(?:\s*+\[\s*+{NUMBER.pattern}\s*+,\s*+{NUMBER.pattern}\s*+\])?+",
     re.ASCII | re.IGNORECASE,
 )
+# A declaration that would be read as part of the relation's name.
+_LOST = re.compile(r"\s@(?:attribute\s|data\b)", re.IGNORECASE)
 
 
 @dataclass
@@ -62,13 +64,14 @@ class ArffTable:
     lines: numpy.ndarray
 
 
-def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
+def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[Tuple[int, str]]:
     """
-    Stream the lines of a UTF-8 file, unpacked where its name ends in `.gz`.
+    Stream the lines of a UTF-8 file, as `column_lines` does.
 
     # Parameters
 
     path : `str`
+    expected : `str`, optional (default = `None`)
 
     # Returns
 
@@ -80,7 +83,7 @@ def stripped_lines(path: str) -> Iterator[Tuple[int, str]]:
     `ConfigurationError`
         Where the file is missing, damaged or not UTF-8, or has the line ends of old Macs.
     """
-    for number, line in column_lines(os.fspath(path)):
+    for number, line in column_lines(os.fspath(path), expected):
         yield number, line.strip()
 
 
@@ -93,7 +96,7 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     # Parameters
 
     path : `str`
-        UTF-8, packed where the name ends in `.gz`.
+        UTF-8, packed where the name ends in `.gz`, `.bz2` or `.xz`.
     repeated_names : `str`, optional (default = `"error"`)
         What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
         one `name#2` (KU Leuven's expression data need it).
@@ -110,13 +113,17 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     path = os.fspath(path)
     check_choice("dataset_reader.repeated_names", repeated_names, ("error", "number"))
     relation, attributes, names = "", [], set()
-    lines, number = stripped_lines(path), 0
+    lines, number = stripped_lines(path, "ARFF, which begins with @relation"), 0
     for number, line in lines:
         line = uncommented(line)
         keyword = line.split(None, 1)[0].lower() if line else ""
         where = f"{path}:{number}"
         if keyword == "@relation":
             relation = unquote(line[len(keyword) :].strip())
+            if _LOST.search(relation):
+                raise ConfigurationError(
+                    f"{where}: an @attribute or @data stands in the line of @relation; put it in a line of its own."
+                )
         elif keyword == "@attribute":
             attribute = _attribute(where, line, number)
             if attribute.name in names:
@@ -130,6 +137,10 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
             names.add(attribute.name)
             attributes.append(attribute)
         elif keyword == "@data":
+            if line[len(keyword) :].strip():
+                raise ConfigurationError(
+                    f"{where}: a row stands in the line of @data; put it in a line of its own."
+                )
             break
         elif line:
             raise ConfigurationError(

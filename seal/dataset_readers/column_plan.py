@@ -12,6 +12,7 @@ from scipy import sparse
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import clean_name, composed
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import ArffTable
 from seal.dataset_readers.feature_columns import feature_columns, is_binary
@@ -76,7 +77,14 @@ class ColumnPlan:
         hierarchy: str,
     ) -> None:
         self._first = table
-        columns = {attribute.name: column for column, attribute in enumerate(table.attributes)}
+        columns: Dict[str, int] = {}
+        for column, attribute in enumerate(table.attributes):
+            first = columns.setdefault(composed(attribute.name), column)
+            if first != column:
+                raise ConfigurationError(
+                    f"{table.path}:{attribute.line}: the attribute {attribute.name!r} looks like that of line "
+                    f"{table.attributes[first].line}, and differs only in how its accents are encoded; rename one."
+                )
         for name in drop_attributes:
             if name not in columns:
                 raise ConfigurationError(f"{table.path}:1: no attribute {name!r} to drop.")
@@ -93,6 +101,8 @@ class ColumnPlan:
                     where = found.wheres.get(name, f"{table.path}:1")
                     raise ConfigurationError(f"{where}: the label {name!r} is in 'drop_attributes'.")
             self._label_columns = [columns[name] for name in self.label_names]
+            for name, column in zip(self.label_names, self._label_columns):
+                clean_name(name, f"{table.path}:{table.attributes[column].line}: the label")
         left_out = {columns[name] for name in drop_attributes}.union(self._label_columns)
         self.features = [column for column in range(len(columns)) if column not in left_out]
         self._used = self.features + self._label_columns
@@ -131,8 +141,8 @@ class ColumnPlan:
         for column in self._used:
             attribute = self._first.attributes[column]
             names = [attribute.name, *(f"{attribute.name}={value}" for value in attribute.values)]
-            if column == self._hierarchical:
-                names = self.label_names
+            if column in self._label_columns:
+                names = self.label_names if column == self._hierarchical else [composed(attribute.name)]
             found.update(dict.fromkeys(names, f"{self._first.path}:{attribute.line}"))
         return found
 
@@ -217,11 +227,12 @@ class ColumnPlan:
         indptr, indices = [0], []
         for line, code in zip(table.lines.tolist(), codes.tolist()):
             text = "" if code != code else table.texts[self._hierarchical][int(code)]
-            for node in text.split("@"):
+            nodes = [composed(node) for node in text.split("@")]
+            for node in nodes:
                 if node not in columns:
                     what = f"{node[:40]!r} is not a node of the hierarchy" if node else "a label is missing"
                     raise ConfigurationError(f"{table.path}:{line}: {what}.")
-            indices += sorted({columns[node] for node in text.split("@")})
+            indices += sorted({columns[node] for node in nodes})
             indptr.append(len(indices))
         shape = (len(table.lines), len(columns))
         given = sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
@@ -247,8 +258,10 @@ def _labels_of(
         return _Labels(list(lines), taxonomy, wheres={name: f"{label_xml}:{line}" for name, line in lines.items()})
     for column, attribute in enumerate(table.attributes):
         if attribute.kind == "hierarchical" and attribute.name not in drop_attributes:
-            taxonomy = hierarchy_of(f"{table.path}:{attribute.line}", attribute.values, hierarchy)
+            where = f"{table.path}:{attribute.line}"
+            nodes = [clean_name(node, f"{where}: the label") for node in attribute.values]
+            taxonomy = hierarchy_of(where, nodes, hierarchy)
             return _Labels(taxonomy.labels, taxonomy, column)
     where = f"{table.path}:{table.attributes[-1].line}"
     found = meka_columns(where, table.relation, len(table.attributes))
-    return _Labels([table.attributes[column].name for column in found])
+    return _Labels([composed(table.attributes[column].name) for column in found])

@@ -13,6 +13,8 @@ from numpy.lib.format import MAGIC_PREFIX
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
+from seal.common.paths import user_path
+
 #: Pillow's modes of images without transparency, with no more than eight bits a colour once they are read.
 _MODES = ("1", "L", "P", "RGB")
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
@@ -53,6 +55,7 @@ def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> Mas
 
     `ConfigurationError`, one sentence with the file, for everything that can be wrong.
     """
+    path = user_path(path)
     if os.path.isdir(path):
         return _read_folder(path, size)
     images, masks = read_images(path), read_array(path, "masks")
@@ -102,6 +105,7 @@ def read_array(path: str, name: str) -> numpy.ndarray:
 
     `ConfigurationError` if there is no such file or array, or it cannot be read.
     """
+    path = user_path(path)
     if not os.path.isfile(path):
         raise ConfigurationError(
             f"{path}: there is no such file or folder; put the data there, or set the data path of the config to "
@@ -188,6 +192,7 @@ def resized_image(image: Image.Image, size: Optional[Tuple[int, int]]) -> numpy.
 
 def _open(path: str) -> Tuple[Image.Image, int]:
     """An image, read and upright, and the largest number that a colour of it can have in the file."""
+    path = user_path(path)
     try:
         with Image.open(path) as image:
             # In a camera's file (MPO) the frames after the photo are only previews of it.

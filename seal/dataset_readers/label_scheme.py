@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Set
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_label
+from seal.common.names import check_label, clean_name
 from seal.common.taxonomy import Taxonomy
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.taxonomy_files import read_taxonomy_file
@@ -155,11 +155,12 @@ class LabelScheme:
 
 def _read_names(path: str) -> Dict[str, None]:
     names: Dict[str, None] = {}
-    for number, line in text_lines(path):
+    for number, line in text_lines(path, "the name of a label a line"):
         if line.isspace():
             continue
         name = line.strip()
         check_label(name, f"{path}:{number}: the label")
+        name = clean_name(name, f"{path}:{number}: the label")
         if name in names:
             raise ConfigurationError(f"{path}:{number}: the label {name!r} comes a second time.")
         names[name] = None

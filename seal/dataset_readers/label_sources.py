@@ -8,6 +8,7 @@ from xml.parsers import expat
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import clean_name
 from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import stripped_lines
 
@@ -51,6 +52,7 @@ def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
         where, name = f"{path}:{parser.CurrentLineNumber}", attributes.get("name")
         if not name:
             raise ConfigurationError(f"{where}: the <label> has no name.")
+        name = clean_name(name, f"{where}: the label's name")
         if name in labels:
             raise ConfigurationError(f"{where}: the label {name!r} comes a second time.")
         labels[name] = parser.CurrentLineNumber

@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.names import check_label
+from seal.common.names import check_label, clean_name
 from seal.common.namespaces import ATTRIBUTES, LABELS
 from seal.common.paths import expanded
 from seal.common.quoting import short
@@ -77,6 +77,7 @@ class MultilabelReader(DatasetReader):
             )
         if root is not None:
             check_label(root, "dataset_reader.root")
+            root = clean_name(root, "dataset_reader.root")
         self._settings = dict(
             label_xml=label_xml,
             labels=labels,
@@ -106,6 +107,12 @@ class MultilabelReader(DatasetReader):
         data = read_multilabel(_files(path), **self._settings, statistics=self.training_statistics())
         if self.standardize:
             data = replace(data, features=self.standardized(_dense(data), data.feature_names))
+            rows, columns = numpy.nonzero(~numpy.isfinite(data.features))
+            if len(rows):
+                raise ConfigurationError(
+                    f"{data.source[rows[0]]}: the value of {short(data.feature_names[columns[0]])} is too large to be "
+                    "standardized, for single precision; correct it, or scale the attribute."
+                )
         sizes = numpy.diff(data.labels.indptr)
         if not len(sizes) or sizes.max() == 0:
             raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
@@ -148,7 +155,8 @@ class MultilabelReader(DatasetReader):
     def standardized(self, features: numpy.ndarray, names: Optional[List[str]] = None) -> numpy.ndarray:
         """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
         columns = slice(None) if names is None else self._statistics.columns_of(names)
-        return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
+        with numpy.errstate(over="ignore"):
+            return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
 
     def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
         data = self.load(path)

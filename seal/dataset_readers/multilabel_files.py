@@ -13,6 +13,7 @@ from scipy import sparse
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import composed
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice
 from seal.common.taxonomy import Taxonomy
@@ -116,6 +117,8 @@ def read_multilabel(
     for key, names in (("labels", labels or ()), ("drop_attributes", drop_attributes)):
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise ConfigurationError(f"dataset_reader.{key} must be a list of attribute names, found {short(names)}.")
+    labels = None if labels is None else [composed(name) for name in labels]
+    drop_attributes = [composed(name) for name in drop_attributes]
     if labels is not None and label_xml is not None:
         raise ConfigurationError("dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.")
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)

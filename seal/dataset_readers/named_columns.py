@@ -5,6 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import MetadataField
 
+from seal.common.names import composed
+
 
 class NamedColumns:
     """
@@ -56,6 +58,9 @@ class NamedColumns:
 
     def _order_of(self, vocab: Vocabulary) -> numpy.ndarray:
         known = vocab.get_token_to_index_vocabulary(self.namespace)
+        if not known.keys() >= set(self.names):
+            # A model of before names of labels were composed has them as its files did.
+            known = {name if name in self.names else composed(name): index for name, index in known.items()}
         seen: Set[str] = set()
         for name in self.names:
             if name in seen:

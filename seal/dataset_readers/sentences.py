@@ -16,6 +16,11 @@ from seal.common.setting_checks import check_range
 logger = logging.getLogger(__name__)
 
 
+# What stands for each word in data that are published without their words, and as many equal words as are no accident.
+_PLACEHOLDERS = ("[WORD]", "_")
+_NO_ACCIDENT = 6
+
+
 class SentenceReader(DatasetReader):
     """
     What readers of sentences share: token indexers that workers do not send, sharding, and a limit on length.
@@ -90,3 +95,29 @@ class SentenceReader(DatasetReader):
             An instance of this reader; changed in place.
         """
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+
+def with_words(file_path: str, sentences: Iterable) -> Iterator:
+    """
+    Passes the sentences on.
+
+    # Raises
+
+    `ConfigurationError` after the last one, where most words are a placeholder, or all of them are the same.
+    """
+    first, same, words, missing = None, True, 0, 0
+    for sentence in sentences:
+        yield sentence
+        words += len(sentence.words)
+        missing += sum(word in _PLACEHOLDERS for word in sentence.words)
+        if same and sentence.words:
+            first = sentence.words[0] if first is None else first
+            same = all(word == first for word in sentence.words)
+    if missing > max(words / 2, 1) or (same and words >= _NO_ACCIDENT):
+        found = f"all of its {words} words are '{first}'"
+        if not same:
+            found = f"{missing} of its {words} words are {' or '.join(_PLACEHOLDERS)}"
+        raise ConfigurationError(
+            f"{file_path}: {found}: these are data without their words; fill them in by the program that comes with "
+            "the data, or name the column that has them."
+        )

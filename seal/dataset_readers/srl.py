@@ -2,25 +2,31 @@
 The dataset reader for semantic role labelling.
 """
 
+import logging
 import zlib
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import SequenceLabelField, TextField
 
+from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.known_labels import KnownLabelsField
-from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.dataset_readers.words_field import WordsField
+
+logger = logging.getLogger(__name__)
 
 
 @DatasetReader.register("seal_srl")
 class SrlReader(SentenceReader):
     """
     Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats
-    are described at `read_srl_sentences`.
+    are described at `read_srl_sentences`. For data without a test file, `FILE#train` and `FILE#valid` are two parts of
+    one: the first sentence and then every `valid_every`th one belong to the latter.
 
     There is one instance a frame and, with `predicate_instances`, one more a sentence (also for a sentence
     without frames), which marks no predicate and trains the predicate finder. The fields of an instance:
@@ -44,6 +50,8 @@ class SrlReader(SentenceReader):
         The share of the sentences to keep, in (0, 1]. The choice is fixed: sentence `i` (counted from 0 over
         all files of the path) is kept where `crc32(str(i)) < fraction * 2**32`. It is thus the same in every
         run and every process, and a larger fraction keeps all that a smaller one keeps.
+    valid_every : `int`, optional (default = `10`)
+        At least 2: see above.
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test
         score without the long sentences cannot be compared with others.
@@ -63,14 +71,16 @@ class SrlReader(SentenceReader):
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         predicate_instances: bool = True,
         fraction: float = 1.0,
+        valid_every: int = 10,
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
         check_range("dataset_reader.fraction", fraction, above=0, most=1)
+        check_valid_every(valid_every)
         self._predicate_instances = predicate_instances
-        self._fraction = fraction
+        self._fraction, self._valid_every = fraction, valid_every
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for sentence, frame in self._shard(self._examples(file_path)):
@@ -83,16 +93,22 @@ class SrlReader(SentenceReader):
             )
 
     def _examples(self, file_path: str) -> Iterator[Tuple[SrlSentence, Optional[SrlFrame]]]:
+        path, part = split_off_part(file_path)
+        sentences = of_part(with_words(file_path, read_srl_sentences(path)), part, self._valid_every)
         kept = (
             sentence
-            for index, sentence in enumerate(read_srl_sentences(file_path))
+            for index, sentence in enumerate(sentences)
             if zlib.crc32(str(index).encode()) < self._fraction * 2**32
         )
+        frames = 0
         for sentence in self._short_enough(file_path, kept):
+            frames += len(sentence.frames)
             for frame in sentence.frames:
                 yield sentence, frame
             if self._predicate_instances:
                 yield sentence, None
+        if not frames:
+            logger.warning("%s: none of its sentences has a frame; a model has nothing to learn there", file_path)
 
     def text_to_instance(  # type: ignore[override]
         self,
@@ -148,7 +164,7 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
-        fields["metadata"] = MetadataField(
+        fields["metadata"] = WordsField(
             {"words": words, "predicate": predicate, "tags": tags, "source": source}
         )
         return Instance(fields)

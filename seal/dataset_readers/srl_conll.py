@@ -7,6 +7,7 @@ from typing import Iterable, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import clean_name
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
 _WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
@@ -104,7 +105,7 @@ def _tags(path: str, start: int, column: int, cells: List[str]) -> List[str]:
                     f"{path}:{number}: {cell!r} in column {column} opens inside the {role} span of line "
                     f"{opened}; nested spans are not supported."
                 )
-            role, opened = opens, number
+            role, opened = clean_name(opens, f"{path}:{number}: the role"), number
             tags.append(f"B-{role}")
         else:
             if role is None:

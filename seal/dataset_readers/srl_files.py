@@ -10,17 +10,19 @@ from typing import Any, Iterable, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_name
+from seal.common.names import check_name, clean_name
 from seal.common.paths import not_empty, one_path
 from seal.common.strict_json import read_json
 from seal.common.tag_encodings import first_broken
-from seal.common.text_lines import column_lines
+from seal.common.text_lines import column_lines, text_lines, with_packings
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
-_ENDINGS = tuple(ending + gz for ending in ("_conll", ".conll", ".jsonl") for gz in ("", ".gz"))
+_ENDINGS = with_packings(("_conll", ".conll", ".jsonl"))
 _GOLD, _AUTO = "gold_conll", "auto_conll"
-_JSON_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+_JSON_ENDINGS = with_packings((".jsonl", ".json"))
+_JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
+_COLUMNS = "CoNLL-2012 columns (a file of JSON lines must end in .jsonl)"
 
 
 def srl_data_files(path: str) -> List[str]:
@@ -31,8 +33,9 @@ def srl_data_files(path: str) -> List[str]:
 
     path : `str`
         A file, which stands for itself, or a folder, which stands for every file below it whose name ends in
-        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`. Where there are files of `gold_conll`, those of
-        `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
+        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of
+        `gold_conll`, those of `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by
+        tools.
 
     # Returns
 
@@ -63,7 +66,7 @@ def srl_data_files(path: str) -> List[str]:
     if not files:
         raise ConfigurationError(
             f"{path}: no file in this folder has a name that ends in _conll, .conll or .jsonl, or in one of "
-            "these and .gz."
+            "these and .gz, .bz2 or .xz."
         )
     return files
 
@@ -72,7 +75,7 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
     """
     Stream the sentences of a file or folder (see `srl_data_files`).
 
-    A file whose name ends in `.jsonl` or `.json` (or these and `.gz`) holds one JSON object a line:
+    A file whose name ends in `.jsonl` or `.json` (or these and `.gz`, `.bz2` or `.xz`) holds one JSON object a line:
     `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma`
     and `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
     Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0),
@@ -97,8 +100,10 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
         At the first thing in a file that is not as above.
     """
     for file_path in srl_data_files(path):
-        parse = parse_json_lines if file_path.endswith(_JSON_ENDINGS) else parse_conll2012
-        sentences = parse(file_path, column_lines(file_path))
+        if file_path.endswith(_JSON_ENDINGS):
+            sentences = parse_json_lines(file_path, text_lines(file_path, _JSON_LINES, json_lines=True))
+        else:
+            sentences = parse_conll2012(file_path, column_lines(file_path, _COLUMNS))
         yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
 
 
@@ -161,8 +166,8 @@ def _frame(where: str, record: Any, length: int) -> SrlFrame:
         raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
     if len(tags) != length:
         raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
-    for tag in dict.fromkeys(tags):
-        check_name(tag, f"{where}: the tag")
+    clean = {tag: clean_name(tag, f"{where}: the tag") for tag in dict.fromkeys(tags)}
+    tags = [clean[tag] for tag in tags]
     illegal = first_broken(tags, "BIO")
     if illegal is not None:
         raise ConfigurationError(

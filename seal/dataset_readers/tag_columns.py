@@ -11,10 +11,11 @@ from typing import Dict, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_name
-from seal.common.paths import not_empty
+from seal.common.names import clean_name
+from seal.common.other_formats import counts_words
+from seal.common.paths import not_empty, user_path
 from seal.common.setting_checks import check_choice
-from seal.common.text_lines import column_lines
+from seal.common.text_lines import column_lines, without_packing
 
 Column = Union[int, str]
 """A column by its place, counted from 0 or, below 0, from the last; or by its name."""
@@ -28,7 +29,8 @@ _HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
 _HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
 # An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
-_CONLL_U = (".conllu", ".conllu.gz")
+_CONLL_U = ".conllu"
+_EXPECTED = "columns, a token and its tag a row and an empty line between sentences"
 
 
 @dataclass
@@ -63,7 +65,8 @@ class TaggedSentence:
 
 class TagColumns:
     """
-    The layout of files with one token a row in columns, and an empty line between sentences. UTF-8, `.gz` or plain.
+    The layout of files with one token a row in columns, and an empty line between sentences. UTF-8, plain or
+    packed (`.gz`, `.bz2`, `.xz`).
 
     - Twitter POS, WNUT-17, Cora: two columns, the token and its tag; the defaults read them.
     - CoNLL-2003: four, `columns = ["word", "pos", "chunk", "ner"]`. Rows that begin with `-DOCSTART-` are skipped.
@@ -89,7 +92,7 @@ class TagColumns:
     id_column : `Optional[Union[int, str]]`, optional (default = `None`)
         The column of CoNLL-U's ids. Rows of multi-word tokens (`2-3`) and of empty nodes (`4.1`) are no words and
         are skipped. `None`: the one that `columns` calls `id`; without `columns`, the first of a file whose name
-        ends in `.conllu`, or this and `.gz`.
+        ends in `.conllu`, or this and `.gz`, `.bz2` or `.xz`.
 
     # Raises
 
@@ -146,15 +149,22 @@ class TagColumns:
             that a vocabulary cannot hold, or with an id that is none; at a byte that is not UTF-8; for a file that
             cannot be read or holds no sentence.
         """
-        path = os.fspath(path)
-        return not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
+        path = user_path(os.fspath(path))
+        sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
+        for place, sentence in enumerate(sentences):
+            if place == 0 and counts_words(sentence.words):
+                raise ConfigurationError(
+                    f"{sentence.source}: the words of the first sentence are 1, 2 and so on: column {self._token} "
+                    "counts the words; set token_column and tag_column (1 and 3 in CoNLL-U, with a name in .conllu)."
+                )
+            yield sentence
 
     def _sentences(self, path: str) -> Iterator[TaggedSentence]:
         separator, width = self._separator, None if self._names is None else len(self._names)
-        ids = 0 if self._id is None and self._names is None and path.endswith(_CONLL_U) else self._id
+        ids = 0 if self._id is None and self._names is None and without_packing(path).endswith(_CONLL_U) else self._id
         comment = "#" if self._comment is None and ids == 0 else self._comment
         sentence, checked = self._start(path), False
-        for number, line in column_lines(path):
+        for number, line in column_lines(path, _EXPECTED):
             if comment is not None and line.startswith(comment):
                 continue
             text = line.strip(_BLANKS)
@@ -222,13 +232,15 @@ class TagColumns:
             )
         # Otherwise the only column of a file would be both token and tag, and CoNLL-U's ids would be words.
         for name, place, advice in (
-            ("id", ids, "token_column and tag_column (1 and 3 in CoNLL-U)"),
-            ("tag", self._tag, "token_column and tag_column, or tag_column to null for a file without tags"),
+            ("id", ids, "set token_column and tag_column (1 and 3 in CoNLL-U)"),
+            ("tag", self._tag, "set token_column and tag_column, or tag_column to null for a file without tags"),
         ):
             if place is not None and place % len(row) == self._token % len(row):
+                if len(row) == 1 and "," in row[0]:
+                    advice = "put a tab or a blank between the columns, as a comma may be part of a word"
                 raise ConfigurationError(
                     f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where column "
-                    f"{self._token % len(row)} would be both token and {name}; set {advice}."
+                    f"{self._token % len(row)} would be both token and {name}; {advice}."
                 )
 
     def _add(self, sentence: TaggedSentence, number: int, row: List[str]) -> None:
@@ -242,8 +254,7 @@ class TagColumns:
         sentence.words.append(row[self._token])
         sentence.lines.append(number)
         if self._tag is not None:
-            check_name(row[self._tag], f"{sentence.path}:{number}: the tag")
-            sentence.tags.append(row[self._tag])
+            sentence.tags.append(clean_name(row[self._tag], f"{sentence.path}:{number}: the tag"))
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
 

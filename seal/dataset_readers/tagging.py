@@ -2,11 +2,12 @@
 The dataset reader for sequence labelling: part-of-speech tags, named entities, fields of citations.
 """
 
-from typing import Any, Dict, Iterator, List, Optional, Union
+import logging
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
 from seal.common.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.paths import not_empty
@@ -14,8 +15,11 @@ from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.common.tag_transitions import DECODED
 from seal.dataset_readers.known_labels import KnownLabelsField
-from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
+from seal.dataset_readers.words_field import WordsField
+
+logger = logging.getLogger(__name__)
 
 #: The names of the ways in which raw text is split into words.
 TOKENIZERS = ("english", "tweets", "white_space")
@@ -148,7 +152,8 @@ class TaggingReader(SentenceReader):
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
         path, part = split_off_part(file_path)
         sentences = of_part(self._columns.read(path), part, self._valid_every)
-        return not_empty(sentences, f"{file_path}: this part of the file holds no sentence.")
+        sentences = not_empty(sentences, f"{file_path}: this part of the file holds no sentence.")
+        return _telling_of_equal_tags(file_path, with_words(file_path, sentences))
 
     def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
         tags = sentence.tags
@@ -225,8 +230,22 @@ class TaggingReader(SentenceReader):
         metadata = {"words": words, "tags": tags, "source": source}
         if lines is not None:
             metadata["lines"] = lines
-        fields["metadata"] = MetadataField(metadata)
+        fields["metadata"] = WordsField(metadata)
         return Instance(fields)
+
+
+def _telling_of_equal_tags(file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
+    """Passes the sentences on, and warns after the last one where all tags are the same: it may be meant."""
+    tags, words = set(), 0
+    for sentence in sentences:
+        yield sentence
+        words += len(sentence.words)
+        if len(tags) < 2:
+            tags.update(sentence.tags or ())
+    if len(tags) == 1 and words > 1:
+        logger.warning(
+            "%s: all of its %d words have the tag '%s'; a model has nothing to learn there", file_path, words, *tags
+        )
 
 
 def _namespace(indexer: Any) -> Optional[str]:

@@ -7,12 +7,14 @@ from typing import Dict, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.names import clean_name
 from seal.common.paths import not_empty
 from seal.common.taxonomy import CircularTaxonomy, Taxonomy
 from seal.common.text_lines import text_lines
 
 # How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
 _RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
+_EXPECTED = "lines of a label, a tab and the labels below it"
 # Names of the node above all labels, which is not a label.
 _ROOTS = {"root", "none"}
 
@@ -41,9 +43,10 @@ def read_taxonomy_file(path: str) -> Taxonomy:
     # The line of each edge.
     edges: Dict[Tuple[str, str], int] = {}
     tabs, alone = False, None
-    lines = ((number, line) for number, line in text_lines(path) if not line.isspace())
+    lines = ((number, line) for number, line in text_lines(path, _EXPECTED) if not line.isspace())
     for number, line in not_empty(lines, f"{path}:1: the taxonomy is empty; a line is a parent, a tab and its child."):
-        parent, children = _edge(line, f"{path}:{number}")
+        where = f"{path}:{number}"
+        parent, *children = (clean_name(name, f"{where}: the label") for name in _edge(line, where))
         tabs = tabs or "\t" in line
         if not children and parent.lower() not in _ROOTS:
             alone = alone or _no_edge(line, f"{path}:{number}")
@@ -67,14 +70,15 @@ def read_taxonomy_file(path: str) -> Taxonomy:
         raise ConfigurationError(f"{path}:{number}: {error.message}") from error
 
 
-def _edge(line: str, where: str) -> Tuple[str, List[str]]:
+def _edge(line: str, where: str) -> List[str]:
+    """The parent and its children."""
     match = _RCV1.match(line.strip())
     if match:
-        return match[1], [match[2]]
+        return [match[1], match[2]]
     cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
     if not all(cells):
         raise _no_edge(line, where)
-    return cells[0], cells[1:]
+    return cells
 
 
 def _no_edge(line: str, where: str) -> ConfigurationError:

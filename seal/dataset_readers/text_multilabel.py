@@ -87,8 +87,8 @@ class TextMultilabelReader(SentenceReader):
     # Raises
 
     `ConfigurationError`
-        Where an option is out of range, a file is malformed, or the taxonomy for `ancestors` has no label of the list
-        or, without one, of a path with at least 10 labels.
+        Where an option is out of range, a file is malformed, no text of a path has a label, or the taxonomy for
+        `ancestors` has no label of the list or, without one, of a path with at least 10 labels.
     """
 
     def __init__(
@@ -153,6 +153,11 @@ class TextMultilabelReader(SentenceReader):
                 cut, count = cut + is_cut, count + 1
                 yield self._instance(tokens, scheme.complete(text.labels, text.source), text.source, columns)
                 columns = []
+            if not found:
+                raise ConfigurationError(
+                    f"{file_path}: no text has a label; is this the file with the labels filled in? (To predict, leave "
+                    "--use-dataset-reader out.)"
+                )
             scheme.check_placed(list(found), file_path)
         finally:
             # Also where `max_instances` ends the reading.

@@ -1,7 +1,15 @@
+"""
+The terms of a loss-net's energy: what links an input and an output, or the parts of an output. The language model of
+tags reads words with AllenNLP's embedders and is imported where it is asked for.
+"""
+
 from seal.energies.energy import Energy
+from seal.energies.constraints import ConstraintsEnergy
 from seal.energies.label_interaction import LabelInteractionEnergy
 from seal.energies.linear_chain import LinearChainEnergy
 from seal.energies.local import LocalEnergy
 from seal.energies.mask_convolution import MaskConvolutionEnergy
 from seal.energies.self_attention import SelfAttentionEnergy
-from seal.energies.tag_language_model import TagLanguageModelEnergy
+from seal.registry import from_allennlp_room
+
+__getattr__ = from_allennlp_room(__name__, {"TagLanguageModelEnergy": "tag_language_model"})

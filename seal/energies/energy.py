@@ -1,10 +1,9 @@
 from typing import Any, Dict, Optional, Type
 
 import torch
-from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import OutputSpace
+from seal.registry import ConfigurationError, Registrable
 
 
 class Energy(torch.nn.Module, Registrable):

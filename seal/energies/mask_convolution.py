@@ -1,13 +1,13 @@
 from typing import List, Optional
 
 import torch
-from allennlp.nn import Activation
 
 from seal.common.convolutions import check_convolutions, convolution
 from seal.common.precision import in_full_precision
 from seal.common.setting_checks import check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import BinaryMask, OutputSpace
+from seal.registry import Activation
 
 
 @Energy.register("mask_convolution")

@@ -2,12 +2,13 @@ import re
 from typing import Dict, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.trained_models import shapes_of, trained_weights
+from seal.common.trained_models import trained_weights
+from seal.common.weight_shapes import shapes_of
 from seal.energies.energy import Energy
 from seal.output_spaces import OutputSpace
+from seal.registry import ConfigurationError
 
 _TERM = re.compile(r"(loss_net\.energies\.\d+)\.(.+)")
 

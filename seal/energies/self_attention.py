@@ -2,13 +2,13 @@ import math
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.common.precision import without_autocast
 from seal.common.setting_checks import check_choice, check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
+from seal.registry import ConfigurationError
 
 
 @Energy.register("self_attention")

@@ -1,7 +1,6 @@
 from typing import Any, Dict, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
@@ -11,6 +10,7 @@ from seal.energies.energy import Energy, check_output_space
 from seal.energies.pretrained_energy import load_pretrained_energy
 from seal.energies.tag_lstm import TagLanguageModel, reverse_tokens
 from seal.output_spaces import OutputSpace, TagSequence
+from seal.registry import ConfigurationError
 
 _KEY = "loss_net.energies: 'tag_language_model'"
 

@@ -5,8 +5,9 @@ import re
 from typing import Iterable, Iterator
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from seal.registry import ConfigurationError
 
 # Torch's messages for an operation whose gradient cannot be differentiated again.
 _NO_SECOND_DERIVATIVE = re.compile(

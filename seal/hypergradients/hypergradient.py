@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients.curvature import Curvature
 from seal.hypergradients.input_spans import InputSpans
@@ -12,6 +11,7 @@ from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
 from seal.hypergradients.solver import InverseHessianVector, Solution, max_abs
 from seal.hypergradients.vector_products import both_layouts, loss_products
+from seal.registry import ConfigurationError
 
 
 @dataclass

@@ -1,11 +1,11 @@
 from typing import Callable, Optional, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
 from seal.hypergradients.krylov import krylov_space
 from seal.hypergradients.solver import InverseHessianVector, System
+from seal.registry import ConfigurationError
 
 
 @InverseHessianVector.register("neumann")

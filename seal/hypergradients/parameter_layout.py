@@ -1,7 +1,8 @@
 from typing import Dict, List, Mapping, Optional, Sequence
 
 import torch
-from allennlp.common.checks import ConfigurationError
+
+from seal.registry import ConfigurationError
 
 
 class ParameterLayout:

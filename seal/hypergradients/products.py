@@ -1,10 +1,10 @@
 from typing import Callable, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.parameter_layout import ParameterLayout
+from seal.registry import ConfigurationError
 
 Loss = Callable[[], torch.Tensor]
 Reduce = Callable[[torch.Tensor], torch.Tensor]

@@ -1,9 +1,9 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients.solver import InverseHessianVector, System
+from seal.registry import ConfigurationError
 
 
 @InverseHessianVector.register("sherman_morrison")

@@ -3,10 +3,10 @@ from dataclasses import dataclass
 from typing import Optional, Tuple
 
 import torch
-from allennlp.common import Registrable
 
 from seal.common.setting_checks import check_range
 from seal.hypergradients.curvature import Curvature
+from seal.registry import Registrable
 
 
 @dataclass

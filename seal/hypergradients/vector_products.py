@@ -3,7 +3,6 @@
 from typing import Dict, Mapping, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_choice
 from seal.hypergradients.autograd_products import AutogradProducts
@@ -11,6 +10,7 @@ from seal.hypergradients.finite_difference_products import FiniteDifferenceProdu
 from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce
+from seal.registry import ConfigurationError
 
 #: The ways to compute second derivatives.
 PRODUCTS = ("autograd", "finite_differences")

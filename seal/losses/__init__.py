@@ -1,3 +1,5 @@
+"""Energy losses `L_E`, which train the loss-net, and task losses `L_F`, which train the task-net under it."""
+
 from seal.losses.compound import CompoundLoss
 from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss
 from seal.losses.energy_loss import EnergyLoss

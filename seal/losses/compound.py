@@ -1,13 +1,13 @@
 from typing import Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.margin import MarginLoss
 from seal.losses.perceptron import PerceptronLoss
 from seal.output_spaces import Candidates, OutputSpace
+from seal.registry import ConfigurationError
 from seal.scores import Cost
 
 

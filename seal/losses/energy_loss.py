@@ -1,9 +1,9 @@
 from typing import Optional
 
 import torch
-from allennlp.common import Registrable
 
 from seal.output_spaces import Candidates, OutputSpace
+from seal.registry import Registrable
 from seal.scores import Cost
 
 

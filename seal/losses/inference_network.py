@@ -1,11 +1,11 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
 from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.output_spaces import OutputSpace
+from seal.registry import ConfigurationError
 from seal.scores import Cost, L1Cost
 
 

@@ -1,11 +1,10 @@
 from typing import NamedTuple, Optional
 
 import torch
-from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
 from seal.output_spaces import OutputSpace
+from seal.registry import ConfigurationError, Registrable
 
 
 class NetTerms(NamedTuple):

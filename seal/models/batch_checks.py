@@ -53,12 +53,3 @@ def known_rows(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.
 def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """The mean of `values` over the rows marked True; 0 where there is none."""
     return (values * rows).sum() / rows.sum().clamp(min=1)
-
-
-def check_gold(gold: Optional[torch.Tensor]) -> None:
-    """Refuses a training batch without gold, as from a file that was read without its tags."""
-    if gold is None:
-        raise ConfigurationError(
-            "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
-            "does without, and the callback 'trace_inference_networks' never does."
-        )

@@ -12,13 +12,13 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.structure import Structure
+from seal.two_player.task_state import TaskState
 
 #: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")
@@ -183,6 +183,8 @@ class MultilabelModel(SealModel):
                 for name, predicted in decided.items():
                     self._structured[name](predicted, labels, missed)
                     self._own[name](self.structure.own(state.logits, name), labels, missed)
+                if decided:
+                    self.structure.count_broken(output["predicted"], self.structure.own(state.logits, self.score))
         return output
 
     @property
@@ -239,12 +241,13 @@ class MultilabelModel(SealModel):
         if not self.training:
             metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
             if self.structure is not None and self.structure.is_fitted:
+                metrics.update(self.structure.violations(reset))
                 for suffix, scores in (("own", self._own), ("structured", self._structured)):
                     metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
         return metrics
 
     def structure_settings(self) -> Dict[str, Any]:
-        return {"num_labels": self.output_space.num_labels}
+        return {"num_labels": self.output_space.num_labels, "labels": self.output_space.labels}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         state = self.task_state(**batch)

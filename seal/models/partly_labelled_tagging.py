@@ -8,13 +8,13 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
 from seal.losses import EnergyLoss, RewardedContrastiveDivergenceLoss, TaskLoss
-from seal.models.loss_terms import LossTerms
 from seal.models.tagging import TaggingModel
-from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates
 from seal.rewards import Reward
 from seal.samplers import DiscreteSampler, RewardSearch, Sampler
+from seal.two_player.loss_terms import LossTerms
+from seal.two_player.task_state import TaskState
 
 
 @dataclass(kw_only=True)

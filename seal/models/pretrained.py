@@ -2,7 +2,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.trained_models import shapes_of, trained_weights
+from seal.common.trained_models import trained_weights
+from seal.common.weight_shapes import shapes_of
 from seal.output_spaces import OutputSpace
 
 

@@ -7,13 +7,15 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.common.module_modes import constant, without_dropout
-from seal.losses import EnergyLoss, NetTerms, TaskLoss
+from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import Monitors, UnknownGold
-from seal.models.batch_checks import check_gold
 from seal.models.consistency import warn_of_differing_settings
-from seal.models.loss_terms import LossTerms
-from seal.models.model_checks import (
+from seal.models.pretrained import load_pretrained
+from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
+from seal.output_spaces import OutputSpace
+from seal.samplers import Sampler
+from seal.structure.structure import Structure
+from seal.two_player.model_checks import (
     check_cost_augmented,
     check_loss_net_parts,
     check_no_loss_net_parts,
@@ -21,19 +23,15 @@ from seal.models.model_checks import (
     check_trained,
     check_who_predicts,
 )
-from seal.models.pretrained import load_pretrained
-from seal.models.task_state import TaskState
-from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
-from seal.output_spaces import Candidates, OutputSpace
-from seal.samplers import Sampler, SamplingProblem
-from seal.structure.structure import Structure
+from seal.two_player.objectives import Objectives
+from seal.two_player.task_state import TaskState
 
 
-class SealModel(Model):
+class SealModel(Model, Objectives):
     """
     A task-net, and what trains it: a loss-net with its sampler and loss. There is a subclass for each task, which
-    defines how a batch becomes a `TaskState` (`task_state`) and adds metrics and decoding. Trainers call the losses
-    below, one player at a time.
+    defines how a batch becomes a `TaskState` (`task_state`) and adds metrics and decoding. Trainers call its losses
+    (`Objectives`), one player at a time.
 
     Called like any AllenNLP model, it is the task-net alone, with its cross-entropy as `loss`; or, if `inference` is
     set, that sampler predicts by minimising the loss-net's energy.
@@ -112,7 +110,7 @@ class SealModel(Model):
         if loss_net is None:
             check_no_loss_net_parts(sampler, energy_loss, task_loss)
         else:
-            check_loss_net_parts(output_space, sampler, energy_loss, self.gives_rewards)
+            check_loss_net_parts(sampler, energy_loss, self.gives_rewards)
             warn_of_differing_settings(sampler, energy_loss, self.task_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # The nets that train it draw their random starts from a copy of the generator, so that further heads,
@@ -136,10 +134,6 @@ class SealModel(Model):
         self.monitors = Monitors()
 
     # What a subclass defines.
-
-    def task_state(self, **batch: Any) -> TaskState:
-        """Runs the task-net on a batch, with its graph."""
-        raise NotImplementedError
 
     def structure_settings(self) -> Dict[str, Any]:
         """What a `Structure` for the task's outputs is constructed with, beside its own settings."""
@@ -165,28 +159,6 @@ class SealModel(Model):
             return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs)
 
-    # What trainers call.
-
-    def state_of_all_nets(self, **batch: Any) -> TaskState:
-        """`task_state`, with the logits of the cost-augmented network if there is one and gold is given."""
-        state = self.task_state(**batch)
-        if self.cost_augmented_net is not None and state.gold is not None and len(state.gold) > 0:
-            output = TaskNetOutput(state.logits, state.hidden)
-            state.cost_augmented = self.cost_augmented_net(state.inputs, output, state.gold, state.mask)
-        return state
-
-    def task_net_parameters(self) -> List[torch.nn.Parameter]:
-        """`Phi`: everything but the loss-net."""
-        theirs = {id(parameter) for parameter in self.loss_net_parameters()}
-        return [parameter for parameter in self.parameters() if id(parameter) not in theirs]
-
-    def loss_net_parameters(self) -> List[torch.nn.Parameter]:
-        """`Theta`; empty without a loss-net. An output space's parameters count as the task-net's."""
-        if self.loss_net is None:
-            return []
-        shared = {id(parameter) for parameter in self.output_space.parameters()}
-        return [parameter for parameter in self.loss_net.parameters() if id(parameter) not in shared]
-
     def prediction_parameters(self) -> List[torch.nn.Parameter]:
         """
         The parameters that predictions depend on: the task-net's, the loss-net's where `inference` predicts, or both.
@@ -196,13 +168,6 @@ class SealModel(Model):
             return by_energy
         trained_with = set() if self.cost_augmented_net is None else set(self.cost_augmented_net.parameters())
         return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy
-
-    def draw(self, state: TaskState) -> Candidates:
-        """The loss-net's candidates, drawn with the present task-net; constants."""
-        check_gold(state.gold)
-        if len(state.gold) == 0:
-            return Candidates(state.gold.unsqueeze(1))
-        return self.sample_with(self.sampler, state, state.gold)
 
     def infer(self, state: TaskState) -> torch.Tensor:
         """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
@@ -230,162 +195,6 @@ class SealModel(Model):
         finally:
             self.inference = before
 
-    def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
-        """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
-        features: List[Any] = []
-
-        def energy(outputs: torch.Tensor) -> torch.Tensor:
-            if not features:
-                features.append(self.frozen_features(state))
-            return self.loss_net(features[0], outputs, state.mask)
-
-        logits, cost_augmented = state.logits.detach(), state.cost_augmented
-        cost_augmented = None if cost_augmented is None else cost_augmented.detach()
-        needs_log_prob = self.energy_loss is not None and self.energy_loss.needs_noise_log_prob
-        with constant(self.loss_net):
-            return sampler(
-                SamplingProblem(
-                    logits, gold, state.mask, self.output_space, energy, cost_augmented, needs_log_prob
-                )
-            )
-
-    def loss_net_loss(
-        self, state: TaskState, candidates: Candidates, features: Optional[List[Any]] = None
-    ) -> torch.Tensor:
-        """
-        `L_E`, the mean over the batch: a scalar with a graph into the loss-net, and into the task-net if the
-        candidates have one.
-
-        # Parameters
-
-        features : optional
-            What `features` returns for this state; computed here if it is `None`.
-        """
-        if len(state.gold) == 0:
-            return no_loss(self.loss_net_parameters())
-        features = self.features(state) if features is None else features
-        outputs = self.output_space.stack(state.gold.unsqueeze(1), candidates.outputs)
-        energy = self.loss_net(features, outputs, state.mask)
-        gold_energy, energy = energy[:, 0], energy[:, 1:]
-        loss = self.energy_loss(
-            gold_energy, energy, candidates, state.gold, self.output_space, state.mask
-        ).mean()
-        self.monitor("loss_net_loss", loss)
-        self.monitor("energy_gold", gold_energy.mean())
-        return loss
-
-    def features(self, state: TaskState) -> List[Any]:
-        """The loss-net's features of the input, one item for each of its terms, with their graph."""
-        if len(state.logits) == 0:
-            return []
-        return self.loss_net.encode(state.inputs, state.hidden, state.mask)
-
-    def frozen_features(self, state: TaskState) -> List[Any]:
-        """`features` as constants."""
-        with without_dropout(self.loss_net), torch.no_grad():
-            return self.features(state)
-
-    def energy(self, state: TaskState, outputs: torch.Tensor) -> torch.Tensor:
-        """
-        `E(x, y)` of the given outputs under a model with a loss-net, which is a constant here.
-
-        # Parameters
-
-        state : `TaskState`
-            Of the inputs, as `task_state` returns it.
-        outputs : `torch.Tensor`, `(batch, samples, *output)`
-            Discrete or relaxed. For gold, `state.gold.unsqueeze(1)`.
-
-        # Returns
-
-        `torch.Tensor`, `(batch, samples)`, with a graph into relaxed outputs only
-        """
-        if len(outputs) == 0:
-            return state.logits.new_zeros(outputs.shape[:2])
-        with constant(self.loss_net):
-            return self.loss_net(self.frozen_features(state), outputs, state.mask)
-
-    def task_net_loss(
-        self, state: TaskState, features: Optional[List[Any]] = None, supervised: bool = True
-    ) -> torch.Tensor:
-        """
-        `L_F` plus the loss of further heads: a scalar whose graph leads into the task-net, and the cost-augmented
-        network beside it, only.
-
-        # Parameters
-
-        features : optional
-            What `frozen_features` returns; needed where the energy's weight is not 0.
-        supervised : `bool`, optional (default = `True`)
-            If not, the loss is `E(x, F(x))` alone, and gold is not read.
-        """
-        if len(state.logits) == 0:
-            loss = no_loss(self.task_net_parameters())
-        elif not supervised:
-            with constant(self.loss_net):
-                loss = self.loss_net(features, self._relaxed(state.logits, state.mask), state.mask).mean()
-            self.monitor("energy_prediction", loss)
-            return loss
-        else:
-            check_gold(state.gold)
-            with constant(self.loss_net):
-                terms = self._terms(state, features)
-            loss = self.task_loss(*terms).mean()
-            self.monitor(self.task_loss.supervised_name, terms.task_net.supervised.mean())
-            if terms.task_net.energy is not None:
-                self.monitor("energy_prediction", terms.task_net.energy.mean())
-            if terms.cost_augmented is not None and terms.cost_augmented.energy is not None:
-                self.monitor("energy_cost_augmented", terms.cost_augmented.energy.mean())
-        if state.auxiliary_loss is not None and supervised:
-            self.monitor(self.auxiliary_name, state.auxiliary_loss)
-            loss = loss + state.auxiliary_loss
-        self.monitor("task_net_loss", loss)
-        return loss
-
-    def joint_loss(self, batch: Any) -> torch.Tensor:
-        """
-        `L_F` of a batch as a function of both nets: a scalar with a graph into each, for an implicit gradient to
-        differentiate twice. The loss-net has no dropout here, as in `task_net_loss`. Nothing is logged.
-        """
-        losses = self.joint_losses(batch)
-        return no_loss(list(self.parameters())) if len(losses) == 0 else losses.mean()
-
-    def joint_losses(self, batch: Any) -> torch.Tensor:
-        """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
-        state = self.state_of_all_nets(**batch)
-        if len(state.gold) == 0:
-            return state.logits.new_zeros(0)
-        with without_dropout(self.loss_net):
-            features = self.features(state)
-            losses = self.task_loss(*self._terms(state, features))
-        return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
-
-    def _terms(self, state: TaskState, features: Optional[List[Any]]) -> LossTerms:
-        """Without `features` the terms have no energy."""
-        space, gold, mask = self.output_space, state.gold, state.mask
-        networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
-        energies: List[Optional[torch.Tensor]] = [None] * len(networks)
-        costs, gold_energy = list(energies), None
-        if features is not None:
-            outputs = torch.cat([self._relaxed(logits, mask) for logits in networks], dim=1)
-            cost = self.task_loss.cost(space, outputs, gold, mask)
-            costs = costs if cost is None else list(cost.unbind(dim=1))
-            if self.task_loss.needs_gold_energy:
-                outputs = space.stack(outputs, gold.unsqueeze(1))
-            # shape: (batch, nets) or, with gold's, (batch, nets + 1)
-            energies = list(self.loss_net(features, outputs, mask).unbind(dim=1))
-            if self.task_loss.needs_gold_energy:
-                gold_energy = energies.pop()
-        terms = [
-            NetTerms(self.task_loss.supervised(space, logits, gold, mask), energy, cost)
-            for logits, energy, cost in zip(networks, energies, costs)
-        ]
-        return LossTerms(terms[0], terms[1] if len(terms) > 1 else None, gold_energy)
-
-    def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        output = self.output_space.relax(logits, mask)
-        return self.output_space.straight_through(output) if self.task_loss.straight_through else output
-
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""
         self.monitors.add(name, float(value.detach()))
@@ -404,8 +213,3 @@ def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
             "seal's, or leave model.loss_net out. To change a single key by --overrides, name it with dots "
             "('trainer.num_epochs'): an object in that place replaces the whole trainer."
         )
-
-
-def no_loss(parameters: List[torch.nn.Parameter]) -> torch.Tensor:
-    """The loss of a batch without an instance: 0, with gradients of 0."""
-    return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))

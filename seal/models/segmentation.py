@@ -12,10 +12,10 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import BinaryMask, OutputSpace
 from seal.samplers import Sampler
+from seal.two_player.task_state import TaskState
 
 # How many parts of images go through the nets at once, outside training; memory grows with their number.
 _AT_ONCE = 256

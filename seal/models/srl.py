@@ -10,17 +10,17 @@ from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
 from seal.common.batches import select_rows
-from seal.common.precision import in_full_precision
+from seal.common.precision import at_least_float, in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
 from seal.structure.structure import Structure
 from seal.structure.tag_structure import TagPaths, TagStructure
+from seal.two_player.task_state import TaskState
 
 
 @Model.register("seal_srl")
@@ -59,7 +59,8 @@ class SrlModel(SealModel):
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
-                "model.output_space.type: 'seal_srl' predicts tag sequences: 'tag_sequence' or 'crf_tag_sequence'."
+                "model.output_space.type: 'seal_srl' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' or "
+                "'crf_tag_sequence'."
             )
         super().__init__(
             vocab,
@@ -168,12 +169,7 @@ class SrlModel(SealModel):
             scored = frames & known_rows(unknown, cross_entropy)
             output["loss"] = mean_of(cross_entropy, scored) + mean_of(finder_loss, ~frames)
         if not self.training:
-            output["tags"] = own = self.output_space.decode(logits, mask)
-            if self.structure is not None and self.structure.uses_candidates() and bool(frames.any()):
-                rows = frames.nonzero().squeeze(1)
-                paths = self._paths(logits, mask, rows, predicate, metadata)
-                output["tags"] = own.index_put((rows,), self.structure.decide(paths))
-            output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
+            own = self._predict(output, logits, mask, frames, predicate, metadata)
             if self.with_energy and self.loss_net is not None:
                 state = TaskState(inputs, logits, hidden, mask)
                 output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
@@ -182,6 +178,24 @@ class SrlModel(SealModel):
                 check_scored((output["log_prob"] + finder).unsqueeze(1), metadata)
                 self._update_metrics(output, own, frames, is_predicate, mask, metadata)
         return output
+
+    def _predict(self, output, logits, mask, frames, predicate, metadata) -> torch.Tensor:
+        """Adds `tags` and `log_prob`; returns the task-net's own tags."""
+        if self.structure is None or not self.structure.uses_candidates():
+            output["tags"] = self.output_space.decode(logits, mask)
+            output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
+            return output["tags"]
+        # The best of the candidates is what decoding would find; only frames have some.
+        rows = frames.nonzero().squeeze(1)
+        own = torch.zeros_like(mask, dtype=torch.long)
+        output["tags"], output["log_prob"] = own, at_least_float(logits).new_zeros(len(logits))
+        if len(rows):
+            paths = self._paths(logits, mask, rows, predicate, metadata)
+            tags, log_prob = self.structure.decide(paths)
+            output["tags"] = own.index_put((rows,), tags)
+            output["log_prob"] = output["log_prob"].index_put((rows,), log_prob)
+            own = own.index_put((rows,), paths.tags[:, 0])
+        return own
 
     def _paths(self, logits, mask, rows, predicate, metadata) -> TagPaths:
         tags, log_prob = self.output_space.k_best(logits[rows], self.structure.num_candidates, mask[rows])
@@ -209,6 +223,7 @@ class SrlModel(SealModel):
         self._score(self._names(output["tags"], rows, metadata), gold)
         if self.structure is not None and self.structure.is_fitted:
             self._own_score(self._names(own, rows, metadata), gold)
+            self.structure.count_broken(output["tags"][frames], own[frames], mask[frames])
         # Called for every batch: the metric exchanges counts, and workers that do not all call it equally often hang.
         found, rest = output["predicate_prob"], mask & ~frames.unsqueeze(1)
         self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate, rest)
@@ -234,6 +249,7 @@ class SrlModel(SealModel):
             metrics.update(self._score.get_metric(reset))
             if self.structure is not None and self.structure.is_fitted:
                 own = self._own_score.get_metric(reset)
+                metrics.update(self.structure.violations(reset))
                 metrics.update({f"{name}_own": own[name] for name in ("f1", "ucr", "exact_match")})
             found = self._predicate_score
             if found._pred_sum is not None and found._pred_sum.sum() > 0:

@@ -12,12 +12,12 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
 from seal.structure.structure import Structure
 from seal.structure.tag_structure import TagPaths, TagStructure
+from seal.two_player.task_state import TaskState
 
 
 @Model.register("seal_tagging")
@@ -53,7 +53,8 @@ class TaggingModel(SealModel):
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
-                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence' or 'crf_tag_sequence'."
+                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' "
+                "or 'crf_tag_sequence'."
             )
         if by_label and output_space.encoding is None:
             raise ConfigurationError(
@@ -144,13 +145,15 @@ class TaggingModel(SealModel):
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
-            output["tags"] = own = space.decode(logits, mask)
             if self.structure is not None and self.structure.uses_candidates():
-                output["tags"] = self.structure.decide(self._paths(logits, mask))
-            outputs = output["tags"].unsqueeze(1)
-            output["log_prob"] = space.log_prob(logits, outputs, mask).squeeze(1)
+                paths = self._paths(logits, mask)
+                output["tags"], output["log_prob"] = self.structure.decide(paths)
+                own = paths.tags[:, 0]
+            else:
+                output["tags"] = own = space.decode(logits, mask)
+                output["log_prob"] = space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
             if self.with_energy and self.loss_net is not None:
-                output["energy"] = self.energy(state, outputs).squeeze(1)
+                output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 # Gold as strings, which have no padding: tags predicted there do not count.
@@ -158,6 +161,7 @@ class TaggingModel(SealModel):
                 self._score(self._strings(output), gold)
                 if self.structure is not None and self.structure.is_fitted:
                     self._own_score(self._strings({**output, "tags": own}), gold)
+                    self.structure.count_broken(output["tags"], own, mask)
                 if state.cost_augmented is not None:
                     output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
                     self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
@@ -205,6 +209,7 @@ class TaggingModel(SealModel):
             metrics.update(self._score.get_metric(reset))
             if self.structure is not None and self.structure.is_fitted:
                 own = self._own_score.get_metric(reset)
+                metrics.update(self.structure.violations(reset))
                 metrics.update({f"{name}_own": own[name] for name in ("accuracy", "exact_match", "f1") if name in own})
             if self.cost_augmented_net is not None:
                 theirs = self._cost_augmented_score.get_metric(reset)

@@ -7,8 +7,8 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.models.multilabel import MultilabelModel
-from seal.models.task_state import TaskState
 from seal.nets.encoders.text_transformer import TextTransformer
+from seal.two_player.task_state import TaskState
 
 
 @Model.register("seal_text_multilabel")

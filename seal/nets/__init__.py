@@ -1,4 +1,15 @@
-from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedNet, StackedNet
-from seal.nets.encoders import Encoder, Seq2SeqWordEncoder, TransformerWordEncoder
+"""
+The nets: the task-net, the loss-net, cost-augmented networks, and the encoders that they are made of (`encoders`).
+Those that read text with AllenNLP's embedders, or a transformer, are imported where they are asked for.
+"""
+
+from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedNet
+from seal.nets.encoders import Encoder, FeatureMlp
 from seal.nets.loss_net import LossNet
 from seal.nets.task_net import TaskNet, TaskNetOutput
+from seal.registry import from_allennlp_room
+
+__getattr__ = from_allennlp_room(
+    __name__,
+    {"StackedNet": "stacked_net", "Seq2SeqWordEncoder": "encoders", "TransformerWordEncoder": "encoders"},
+)

@@ -1,14 +1,13 @@
 from typing import Any, Dict, List, Optional
 
 import torch
-from allennlp.common import Lazy, Registrable
-from allennlp.common.checks import ConfigurationError
 
-from seal.common.trained_models import shapes_of
+from seal.common.weight_shapes import shapes_of
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet
 from seal.output_spaces import OutputSpace
+from seal.registry import ConfigurationError, Lazy, Registrable, construct
 
 
 class LossNet(torch.nn.Module, Registrable):
@@ -19,7 +18,8 @@ class LossNet(torch.nn.Module, Registrable):
 
     # Parameters
 
-    energies : `List[Energy]`
+    energies : `List[Lazy[Energy]]`
+        In Python also their classes, or functions that make them: `[LocalEnergy, partial(LinearChainEnergy, ...)]`.
     encoder : `Encoder`, optional (default = `None`)
         `None`: the task-net's encoder is shared. The loss-net reads its vectors as constants, and trains only its own
         terms.
@@ -59,7 +59,7 @@ class LossNet(torch.nn.Module, Registrable):
         self._dropout = torch.nn.Dropout(dropout)
         input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
         self.energies = torch.nn.ModuleList(
-            energy.construct(input_dim=input_dim, output_space=output_space) for energy in energies
+            construct(energy, input_dim=input_dim, output_space=output_space) for energy in energies
         )
 
     @property

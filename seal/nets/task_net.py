@@ -1,11 +1,11 @@
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
-from allennlp.common import Registrable
 
 from seal.common.precision import in_full_precision
 from seal.nets.encoders import Encoder
 from seal.output_spaces import OutputSpace
+from seal.registry import Registrable
 
 
 class TaskNetOutput(NamedTuple):

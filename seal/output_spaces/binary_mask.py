@@ -1,9 +1,8 @@
 from typing import List, Union
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.output_spaces.binary_variables import BinaryVariables
 from seal.output_spaces.output_space import OutputSpace
+from seal.registry import ConfigurationError
 
 
 @OutputSpace.register("binary_mask")

@@ -1,31 +1,33 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-from allennlp.modules import ConditionalRandomField
+from torch import nn
 
+from seal.common.labels import Vocabulary
+from seal.output_spaces.chain import Chain, DensePairs
+from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace
-from seal.output_spaces.tag_sequence import TagSequence
-from seal.output_spaces.viterbi import viterbi
 
 
 @OutputSpace.register("crf_tag_sequence")
-class CrfTagSequence(TagSequence):
+class CrfTagSequence(ChainTagSequence):
     """
-    Tag sequences under a linear-chain conditional random field (AllenNLP's module), for the baselines BERT-CRF and
-    BiLSTM-CRF: `P(y | x) = exp(sum_t logits_t[y_t] + transitions[y_{t-1}, y_t]) / Z(x)` with learned start, end and
-    pair scores, trained by its likelihood and decoded by Viterbi. The transitions belong to the task-net.
-
-    It is a baseline and has no sampler: with a loss-net use `tag_sequence`.
+    Tag sequences under a linear-chain conditional random field (Lafferty, McCallum & Pereira 2001), as in the baselines
+    BERT-CRF and BiLSTM-CRF: `P(y | x) = exp(sum_t logits_t[y_t] + transitions[y_{t-1}, y_t]) / Z(x)` with learned
+    scores of pairs, of the first and of the last tag, trained by its likelihood and decoded by Viterbi. These scores
+    belong to the task-net.
 
     # Parameters
 
-    As for `TagSequence`. The encoding rules out illegal paths in decoding, if that is `constrained`; the likelihood is
-    over all paths.
-    """
+    vocab, namespace, encoding, constrained : as for `TagSequence`
+    legal : `bool`, optional (default = `False`)
+        Whether the distribution is over the sequences that are legal in the encoding alone. Otherwise it is over all
+        paths, and the encoding rules out illegal ones in decoding, if that is `constrained`.
 
-    serves_loss_net = False
+    # Raises
+
+    `ConfigurationError` as `TagSequence` does.
+    """
 
     def __init__(
         self,
@@ -33,39 +35,19 @@ class CrfTagSequence(TagSequence):
         namespace: str = "tags",
         encoding: Optional[str] = "BIO",
         constrained: bool = True,
+        legal: bool = False,
     ) -> None:
         super().__init__(vocab, namespace, encoding, constrained)
-        self.crf = ConditionalRandomField(self.num_labels)
+        self.legal = legal
+        self.crf = _Crf(self.num_labels)
 
-    def relax(self, logits, mask=None):
-        # The softmax of each token's logits, which is the relaxation of `tag_sequence`, is not a marginal here.
-        raise ConfigurationError(
-            "output_space: 'crf_tag_sequence' has no relaxed output; use 'tag_sequence' with a loss-net."
-        )
-
-    def sample(self, logits, num_samples, mask=None):
-        raise ConfigurationError(
-            "output_space: 'crf_tag_sequence' has no sampler; use 'tag_sequence' with a loss-net."
-        )
-
-    def log_prob(
-        self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
-        if outputs.is_floating_point():
-            raise ConfigurationError("output_space: 'crf_tag_sequence' gives no probability of relaxed outputs.")
-        if mask is None:
-            mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
-        # The module's public forward sums over the batch; its two parts give a number for each instance.
-        pairs = self.crf.transitions
-        log_z = self.crf._input_likelihood(logits, pairs, mask)
-        joint = [self.crf._joint_likelihood(logits, pairs, tags, mask) for tags in outputs.unbind(dim=1)]
-        return torch.stack(joint, dim=1) - log_z.unsqueeze(1)
-
-    def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        return viterbi(logits, *self._scores_of_pairs(), mask)
-
-    def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
-        return logits
+    def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
+        crf = self.crf
+        if self.legal:
+            transitions, starts, ends = self._scores_of_pairs()
+        else:
+            transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
+        return Chain(self._scores_of_tags(logits), DensePairs(transitions), starts, ends, mask)
 
     def _scores_of_pairs(self):
         crf = self.crf
@@ -75,7 +57,20 @@ class CrfTagSequence(TagSequence):
             ends = ends + self._ends
         return transitions, starts, ends
 
-    def _log_partition(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        if mask is None:
-            mask = torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
-        return self.crf._input_likelihood(logits, self.crf.transitions, mask).unsqueeze(1)
+
+class _Crf(nn.Module):
+    """The parameters, with the names, the order and the initial values that AllenNLP's module of this kind has."""
+
+    def __init__(self, tags: int) -> None:
+        super().__init__()
+        self.transitions = nn.Parameter(torch.empty(tags, tags))
+        self.start_transitions = nn.Parameter(torch.empty(tags))
+        self.end_transitions = nn.Parameter(torch.empty(tags))
+        nn.init.xavier_normal_(self.transitions)
+        nn.init.normal_(self.start_transitions)
+        nn.init.normal_(self.end_transitions)
+
+    def _load_from_state_dict(self, state_dict, prefix, *others) -> None:
+        # Models that were trained with AllenNLP's module have it.
+        state_dict.pop(f"{prefix}_constraint_mask", None)
+        super()._load_from_state_dict(state_dict, prefix, *others)

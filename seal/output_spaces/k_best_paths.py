@@ -1,13 +1,7 @@
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 import torch
 from torch.nn import functional as F
-
-
-# So many tags a token are tried first, which is enough for most sequences.
-FEW = 8
-# Of sums of scores in another order, relative.
-ROUNDING = 1e-4
 
 
 @torch.no_grad()
@@ -20,8 +14,8 @@ def k_best_paths(
     mask: Optional[torch.Tensor] = None,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """
-    The `k` paths of highest score of every sequence of a batch at once: `viterbi` with the k best ways to each tag in
-    place of the best one.
+    The `k` paths of highest score of every sequence of a batch at once: best first search from left to right, with the
+    exact score of the best way to the end as its bound, so that `k` beginnings are all that are kept.
 
     # Parameters
 
@@ -50,69 +44,40 @@ def k_best_paths(
     if ends is not None:
         last = mask.sum(dim=1) - 1
         scores[torch.arange(batch, device=scores.device), last] += ends
-    # The best paths through the tags of a token are all different, so that the tags that the k best paths have there
-    # are among the k of the best such score. Among the best few of these alone, the k best paths may already be found:
-    # a tag whose best path is below the last of them is in none.
-    highest, order = _best_through(scores, transitions, mask).topk(min(k, tags), dim=2)
-    paths, values = _among(scores, transitions, mask, k, order[:, :, :FEW])
-    if order.shape[2] <= FEW:
-        return paths, values
-    least = values[:, -1] if values.shape[1] == k else values.new_full((batch,), -torch.inf)
-    possible = highest >= (least - ROUNDING * least.abs()).view(-1, 1, 1)
-    needed = (possible & mask.unsqueeze(2)).sum(dim=2).amax(dim=1)
-    rows = (needed > FEW).nonzero().squeeze(1)
-    if len(rows):
-        more = order[rows, :, : int(needed.max())]
-        found = _among(scores[rows], transitions, mask[rows], k, more)
-        # Among more tags there are no fewer paths.
-        wider = found[1].shape[1] - values.shape[1]
-        paths = F.pad(paths, (0, 0, 0, wider)).index_put((rows,), found[0])
-        values = F.pad(values, (0, wider), value=-torch.inf).index_put((rows,), found[1])
-    return paths, values
-
-
-def _among(
-    scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor, k: int, kept: torch.Tensor
-) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The k best of the paths with the tags `kept`, `(batch, tokens, few)`."""
-    batch, tokens, _ = scores.shape
-    few = kept.shape[2]
-    scores = scores.gather(2, kept)
-    # shape: (batch, tags, ways), the scores of the best ways to be at each tag
-    best = scores[:, 0].unsqueeze(2)
-    pointers = []
+    best_rest = _best_rest(scores, transitions, mask)
+    # A beginning's bound, its score and that of the best way to end it, is the score of a whole path, and the best
+    # paths of different beginnings differ: those of the k best paths are among the k beginnings of the highest bounds.
+    tag = (scores[:, 0] + best_rest[0]).topk(min(k, tags), dim=1).indices
+    value = scores[:, 0].gather(1, tag)
+    chosen, pointers = [tag], []
     for t in range(1, tokens):
-        ways = best.shape[2]
-        step = transitions[kept[:, t - 1].unsqueeze(1), kept[:, t].unsqueeze(2)]
-        # shape: (batch, to, from * ways)
-        reached = (best.unsqueeze(1) + step.unsqueeze(3)).flatten(2)
-        value, pointer = reached.topk(min(k, few * ways), dim=2)
-        value = value + scores[:, t].unsqueeze(2)
-        # At padding each way stays where it is.
-        more = value.shape[2] - ways
-        stay = torch.arange(few * ways, device=scores.device).view(few, ways).expand(batch, few, ways)
-        real = mask[:, t, None, None]
-        best = torch.where(real, value, F.pad(best, (0, more), value=-torch.inf))
-        pointer = torch.where(real, pointer, F.pad(stay, (0, more)))
-        pointers.append((pointer, ways))
-    ways = best.shape[2]
-    values, place = best.flatten(1).topk(min(k, few * ways), dim=1)
-    path = [place // ways]
-    for pointer, before in reversed(pointers):
-        place = pointer.flatten(1).gather(1, place)
-        path.append(place // before)
-    # At padding a path's place is that of its last token, whatever tag was kept there.
-    paths = torch.stack(path[::-1], dim=2)
-    return kept.gather(2, paths.transpose(1, 2)).transpose(1, 2) * mask.unsqueeze(1), values
+        width = value.shape[1]
+        longer = value.unsqueeze(2) + transitions[tag] + scores[:, t].unsqueeze(1)
+        bounds = (longer + best_rest[t].unsqueeze(1)).flatten(1)
+        place = bounds.topk(min(k, width * tags), dim=1).indices
+        # At padding each path stays what it is.
+        more = place.shape[1] - width
+        same = torch.arange(width + more, device=scores.device).clamp(max=width - 1).expand_as(place)
+        real = mask[:, t, None]
+        pointer = torch.where(real, place // tags, same)
+        value = torch.where(real, longer.flatten(1).gather(1, place), F.pad(value, (0, more), value=-torch.inf))
+        tag = torch.where(real, place % tags, tag.gather(1, same))
+        chosen.append(tag)
+        pointers.append(pointer)
+    place = torch.arange(value.shape[1], device=scores.device).expand_as(value)
+    path = [tag]
+    for before, pointer in zip(chosen[-2::-1], reversed(pointers)):
+        place = pointer.gather(1, place)
+        path.append(before.gather(1, place))
+    return torch.stack(path[::-1], dim=2) * mask.unsqueeze(1), value
 
 
-def _best_through(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The score of the best path through each tag of each token: `(batch, tokens, tags)`."""
-    forward, backward = [scores[:, 0]], [torch.zeros_like(scores[:, 0])]
-    for t in range(1, scores.shape[1]):
-        value = (forward[-1].unsqueeze(2) + transitions).amax(dim=1) + scores[:, t]
-        forward.append(torch.where(mask[:, t, None], value, forward[-1]))
+def _best_rest(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor) -> List[torch.Tensor]:
+    """For each token the score of the best way to go on from each tag to the end: `(batch, tags)`."""
+    rest = torch.zeros_like(scores[:, 0])
+    found = [rest]
     for t in range(scores.shape[1] - 1, 0, -1):
-        value = (transitions + (scores[:, t] + backward[-1]).unsqueeze(1)).amax(dim=2)
-        backward.append(torch.where(mask[:, t, None], value, backward[-1]))
-    return torch.stack(forward, dim=1) + torch.stack(backward[::-1], dim=1)
+        value = (transitions + (scores[:, t] + rest).unsqueeze(1)).amax(dim=2)
+        rest = torch.where(mask[:, t, None], value, rest)
+        found.append(rest)
+    return found[::-1]

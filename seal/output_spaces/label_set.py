@@ -1,8 +1,7 @@
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-
+from seal.common.labels import Vocabulary, labels_of
 from seal.output_spaces.binary_variables import BinaryVariables
 from seal.output_spaces.output_space import OutputSpace
+from seal.registry import ConfigurationError
 
 
 @OutputSpace.register("label_set")
@@ -13,7 +12,8 @@ class LabelSet(BinaryVariables):
 
     # Parameters
 
-    vocab : `Vocabulary`
+    vocab : `Vocabulary` or `List[str]`
+        With the labels, or a list of them.
     namespace : `str`, optional (default = `"labels"`)
         The vocabulary's namespace of the labels.
 
@@ -27,10 +27,10 @@ class LabelSet(BinaryVariables):
     def __init__(self, vocab: Vocabulary, namespace: str = "labels") -> None:
         super().__init__()
         self.namespace = namespace
-        self.num_labels = vocab.get_vocab_size(namespace)
+        self.labels = labels_of(vocab, namespace)
+        self.num_labels = len(self.labels)
         if self.num_labels == 0:
             raise ConfigurationError(
                 f"output_space.namespace: the vocabulary has no labels in '{namespace}'; name the namespace "
                 "the dataset reader gives its labels; or no example of the training data has one."
             )
-        self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]

@@ -1,7 +1,8 @@
 from typing import List, Optional, Tuple
 
 import torch
-from allennlp.common import Registrable
+
+from seal.registry import Registrable
 
 
 class OutputSpace(torch.nn.Module, Registrable):
@@ -25,8 +26,6 @@ class OutputSpace(torch.nn.Module, Registrable):
     namespace: str
     #: The L1 distance that one wrong variable makes between discrete outputs.
     l1_per_error: float = 1.0
-    #: False for a distribution that can be neither sampled nor relaxed, and so gives a loss-net no candidates.
-    serves_loss_net: bool = True
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The relaxed output, `(batch, 1, *structure)`, in [0, 1], differentiable; 0 at padding."""

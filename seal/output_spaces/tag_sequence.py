@@ -1,10 +1,9 @@
 from typing import Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from torch.nn import functional as F
 
+from seal.common.labels import Vocabulary, labels_of
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
 from seal.common.tag_transitions import DECODED, tag_transitions
@@ -13,6 +12,7 @@ from seal.output_spaces.dot import dot
 from seal.output_spaces.k_best_paths import k_best_paths
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
+from seal.registry import ConfigurationError
 
 ILLEGAL = -1e4
 
@@ -29,7 +29,8 @@ class TagSequence(OutputSpace):
 
     # Parameters
 
-    vocab : `Vocabulary`
+    vocab : `Vocabulary` or `List[str]`
+        With the tags, or a list of them.
     namespace : `str`, optional (default = `"tags"`)
         The vocabulary's namespace of the tags.
     encoding : `str`, optional (default = `"BIO"`)
@@ -55,13 +56,13 @@ class TagSequence(OutputSpace):
     ) -> None:
         super().__init__()
         self.namespace = namespace
-        self.num_labels = vocab.get_vocab_size(namespace)
+        self.labels = labels_of(vocab, namespace)
+        self.num_labels = len(self.labels)
         if self.num_labels == 0:
             raise ConfigurationError(
                 f"output_space.namespace: the vocabulary has no tags in '{namespace}'; name the namespace the "
                 "dataset reader gives its tags."
             )
-        self.labels = [vocab.get_token_from_index(i, namespace) for i in range(self.num_labels)]
         check_choice("output_space.encoding", encoding, (*DECODED, None))
         transitions = starts = ends = None
         if encoding in DECODED:
@@ -146,8 +147,7 @@ class TagSequence(OutputSpace):
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if self._transitions is None:
             return logits.argmax(dim=-1)
-        scores = at_least_float(logits).log_softmax(dim=-1)
-        return viterbi(scores, self._transitions, self._starts, self._ends, mask)
+        return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
 
     @torch.no_grad()
     def k_best(

@@ -1,3 +1,5 @@
+"""Raw text or JSON in, one line of readable JSON out: the predictors of `allennlp predict`, one a task."""
+
 from seal.predictors.label_sets import LabelSetPredictor
 from seal.predictors.line_predictor import LinePredictor
 from seal.predictors.multilabel import MultilabelPredictor

@@ -23,14 +23,19 @@ class IndexedSentence:
     reader : `DatasetReader`
         A `seal_srl` reader: words become indices as in training.
     vocab : `Vocabulary`
+    words : `List[str]`, optional (default = `None`)
+        The words as the model reads them, where these are others than the sequence has.
     """
 
-    def __init__(self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary) -> None:
+    def __init__(
+        self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary, words: Optional[List[str]] = None
+    ) -> None:
         self.sequence = sequence
         self.num_words = len(sequence.words)
         #: For `length_groups`.
         self.size = size_of(sequence.words)
-        instance = reader.text_to_instance(words=sequence.words)
+        self.words = sequence.words if words is None else words
+        instance = reader.text_to_instance(words=self.words)
         reader.apply_token_indexers(instance)
         self.field = instance["tokens"]
         self.field.index(vocab)
@@ -81,5 +86,5 @@ def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:
     for index, row in enumerate(rows):
         if row.predicate is not None:
             predicate[index, row.predicate] = 1
-    metadata = [{"words": row.sentence.sequence.words} for row in rows]
+    metadata = [{"words": row.sentence.words} for row in rows]
     return {**move_to_device({"tokens": tokens, "predicate": predicate}, device), "metadata": metadata}

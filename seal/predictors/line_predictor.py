@@ -208,6 +208,14 @@ class LinePredictor(Predictor):
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         raise NotImplementedError
 
+    def note_gold(self, instances: List[Instance]) -> None:
+        """Counts the gold of a reader's instances that the model does not know, for `warn_of_gold`."""
+        self._model.unknown_gold.note([instance["metadata"].metadata for instance in instances])
+
+    def warn_of_gold(self) -> None:
+        """Warns of the gold labels that the model does not know, with the first file and line, if there were any."""
+        self._model.unknown_gold.warn()
+
 
 def check_whole_number(name: str, value: Any) -> None:
     """

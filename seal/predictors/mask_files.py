@@ -97,7 +97,9 @@ class MaskFiles:
 
 
 def file_and_row(name: str) -> Tuple[str, str]:
-    """The parts of `file:row`; of another name, it and an empty row."""
+    """The parts of `file:row`; of another name, and of that of a file, it and an empty row."""
+    if os.path.exists(name):
+        return name, ""
     file, _, row = name.rpartition(":")
     return (file, row) if file and row.isdigit() else (name, "")
 

@@ -18,7 +18,7 @@ from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words,
 from seal.predictors.line_predictor import LinePredictor, check_arguments, check_whole_number, finite
 from seal.predictors.lines import read_line, read_request
 from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
-from seal.predictors.words import EnglishSplitter, WordSequence, describe, join_words
+from seal.predictors.words import EnglishSplitter, SplitAsTrained, WordSequence, describe, join_words
 
 
 @Predictor.register("seal_srl")
@@ -37,7 +37,8 @@ class SrlPredictor(LinePredictor):
     they are found); and optionally `id`. `frames`, as files of data have them, are ignored. Its record has
 
     - `id`: the line's, if it has one.
-    - `words`: those given, or the words into which spaCy's rules split the sentence.
+    - `words`: those given, or the words into which spaCy's rules split the sentence. The model reads them as its
+      training data write them, such as `-LRB-` for `(`.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the
       words joined by a space.
     - `frames`: one for each predicate, none where a sentence has none:
@@ -114,7 +115,7 @@ class SrlPredictor(LinePredictor):
                 f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
             )
         self._frames_per_batch = frames_per_batch
-        self._splitter = EnglishSplitter()
+        self._split = SplitAsTrained(EnglishSplitter(), model.vocab)
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -136,11 +137,11 @@ class SrlPredictor(LinePredictor):
         request = read_request(inputs)
         if request.words is None:
             check_characters(request.sentence)
-            sequence = self._splitter.split(request.sentence)
+            sequence, words = self._split(request.sentence)
         else:
-            sequence = join_words(request.words)
+            sequence, words = join_words(request.words), request.words
         check_words(sequence.words, self._max_words)
-        return IndexedSentence(sequence, self._dataset_reader, self._model.vocab), request.predicates
+        return IndexedSentence(sequence, self._dataset_reader, self._model.vocab, words), request.predicates
 
     def records(self, prepared: List[Tuple[IndexedSentence, Optional[List[int]]]]) -> List[JsonDict]:
         """
@@ -157,6 +158,7 @@ class SrlPredictor(LinePredictor):
         instance without one, the frames of the predicates that are found. In a record `predicates` says which of the
         two it has (`"given"` or `"found"`), and `id` where the sentence is from.
         """
+        self.note_gold(instances)
         inputs, sources = [], []
         for instance in instances:
             metadata = instance["metadata"].metadata  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from seal.models.tagging import TaggingModel
 from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite, without
 from seal.predictors.lines import read_line, read_request
-from seal.predictors.words import SPLITTERS, WordSequence, describe, join_words
+from seal.predictors.words import SPLITTERS, SplitAsTrained, WordSequence, describe, join_words
 
 
 @Predictor.register("seal_tagging")
@@ -35,7 +35,8 @@ class TaggingPredictor(LinePredictor):
     needed beside `words`: an object of lists, each with a string for each word. The line's record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, where the sentence came from (`file:line`).
-    - `words`: those given, or the words into which `tokenizer` splits the sentence.
+    - `words`: those given, or the words into which `tokenizer` splits the sentence. The model reads them as its
+      training data write them, such as `-LRB-` for `(`.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
       joined by a space.
     - `tags`: one for each word.
@@ -87,7 +88,7 @@ class TaggingPredictor(LinePredictor):
         check_max_words(max_words)
         super().__init__(model, dataset_reader, frozen, energy)
         self._max_words = max_words
-        self._splitter = SPLITTERS[tokenizer]()
+        self._split = SplitAsTrained(SPLITTERS[tokenizer](), model.vocab)
 
     def predict(self, sentence: str) -> JsonDict:
         """
@@ -106,7 +107,7 @@ class TaggingPredictor(LinePredictor):
         return read_line(line)
 
     def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
-        sequence = self._sequence(inputs)
+        sequence, words = self._sequence(inputs)
         check_words(sequence.words, self._max_words)
         features = inputs.get("features")
         if features is not None:
@@ -121,7 +122,7 @@ class TaggingPredictor(LinePredictor):
                     )
                 if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
                     raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
-        instance = self._dataset_reader.text_to_instance(sequence.words, features=features)
+        instance = self._dataset_reader.text_to_instance(words, features=features)
         self._dataset_reader.apply_token_indexers(instance)
         return sequence, instance
 
@@ -137,6 +138,7 @@ class TaggingPredictor(LinePredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold tags are ignored."""
+        self.note_gold(instances)
         instances = [without(instance, "tags") for instance in instances]
         sequences = [
             join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
@@ -147,12 +149,13 @@ class TaggingPredictor(LinePredictor):
             for instance, record in zip(instances, records)
         ]
 
-    def _sequence(self, inputs: Any) -> WordSequence:
+    def _sequence(self, inputs: Any) -> Tuple[WordSequence, List[str]]:
+        """The words as the record has them, and as the model reads them."""
         request = read_request(inputs)
         if request.words is not None:
-            return join_words(request.words)
+            return join_words(request.words), request.words
         check_characters(request.sentence)
-        return self._splitter.split(request.sentence)
+        return self._split(request.sentence)
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
         if self._model.inference is not None and not math.isfinite(output["log_prob"]):

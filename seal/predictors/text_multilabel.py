@@ -123,6 +123,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold labels are ignored."""
+        self.note_gold(instances)
         instances = [without(instance, "labels") for instance in instances]
         records: List[JsonDict] = []
         good: List[int] = []

@@ -6,16 +6,23 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 import spacy
+from allennlp.data import Vocabulary
 from nltk.tokenize import TweetTokenizer
 from spacy.tokenizer import Tokenizer
 
+from seal.common.namespaces import WRITTEN
 from seal.common.tag_encodings import Span
+from seal.common.vocabularies import names_of
+from seal.common.written_forms import WrittenForms
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
 _LONGEST_RUN = 1000
 _LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1},}}")
 _RUN = re.compile(r"\S+")
+# A word such as `state-of-the-art`; and the most characters of one, or of a sign.
+_HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_LONGEST_JOINED = 60
 
 # spaCy keeps every string it has seen, and its tokens, for good. To bound the memory, the tokenizer is made anew after
 # this many texts, which takes a quarter of a second; spaCy's own `memory_zone` makes it ten times slower.
@@ -123,6 +130,54 @@ class WhiteSpaceSplitter(WordSplitter):
 
     def _words(self, text: str) -> Iterator[Tuple[int, str]]:
         return ((run.start(), run.group()) for run in _RUN.finditer(text))
+
+
+class SplitAsTrained:
+    """
+    Splits raw text, and writes its words as the training data of a model write theirs (`-LRB-` for a bracket, say).
+
+    # Parameters
+
+    splitter : `WordSplitter`
+    vocab : `Vocabulary`
+        The model's, which knows the forms; that of an old model does not, and then words stay as they are.
+    """
+
+    def __init__(self, splitter: WordSplitter, vocab: Vocabulary) -> None:
+        self._splitter = splitter
+        self._forms = WrittenForms(names_of(vocab, WRITTEN) if WRITTEN in vocab.get_namespaces() else ())
+
+    def __call__(self, text: str) -> Tuple[WordSequence, List[str]]:
+        """The words of the text with their places in it; and the same words as the model knows them."""
+        if not self._forms:
+            sequence = self._splitter.split(text)
+            return sequence, sequence.words
+        typed = self._forms.characters(text)
+        offsets = self._joined(self._splitter.split(typed))
+        words = [typed[start:end] for start, end in offsets]
+        written = self._forms.words(words, typed, offsets)
+        return WordSequence(text, [text[start:end] for start, end in offsets], offsets), written
+
+    def _joined(self, sequence: WordSequence) -> List[List[int]]:
+        """The places of words, where those that a splitter has made of one sign, or hyphenated word, are one again."""
+        text, places = sequence.text, sequence.offsets
+        hyphens = self._forms.keeps_hyphenated and isinstance(self._splitter, EnglishSplitter)
+        joined: List[List[int]] = []
+        place = 0
+        while place < len(places):
+            start, end = places[place]
+            last = place
+            for other in range(place + 1, len(places)):
+                if places[other][0] != places[other - 1][1]:
+                    break
+                part = text[start : places[other][1]]
+                if self._forms.joins(part) or (hyphens and _HYPHENATED.fullmatch(part)):
+                    last, end = other, places[other][1]
+                elif len(part) > _LONGEST_JOINED:
+                    break
+            joined.append([start, end])
+            place = last + 1
+        return joined
 
 
 #: By the names of `dataset_reader.tokenizer` and of the predictors' argument.

@@ -1,9 +1,9 @@
 from typing import Dict, List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
+from seal.registry import ConfigurationError
 from seal.rewards.citation_words import WORD_RULES, closes, found_by_rules
 from seal.rewards.reward import Reward
 

@@ -1,7 +1,8 @@
 from typing import Callable, List, Optional
 
 import torch
-from allennlp.common import Registrable
+
+from seal.registry import Registrable
 
 #: `R(x, .)` of a batch: discrete outputs `(batch, samples, tokens)` and their mask, `(batch, tokens)` or `None`, to
 #: `(batch, samples)`, in [0, 1].

@@ -2,10 +2,10 @@ import inspect
 from typing import Any, Dict, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice
+from seal.registry import ConfigurationError
 
 #: torch's optimizers that update every element separately: an instance's result does not depend on the others of its
 #: batch.

@@ -1,12 +1,12 @@
 from typing import Any, Dict, Optional, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice, check_range
 from seal.losses.regression import regression_loss
 from seal.output_spaces import Candidates
+from seal.registry import ConfigurationError
 from seal.samplers.descent_records import BestPoint, DescentRecord, LastPoint, Trajectory, of_each
 from seal.samplers.elementwise_optimizers import ElementwiseOptimizer
 from seal.samplers.sampler import Sampler, SamplingProblem

@@ -3,10 +3,10 @@ from dataclasses import replace
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_choice
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates, OutputSpace
+from seal.registry import ConfigurationError
 
 #: The ways in which the gradient of a loss of candidates reaches the logits that they were drawn from.
 THROUGH = ("straight_through", "relaxed", "soft", "none")

@@ -1,10 +1,9 @@
 from typing import Tuple
 
 import torch
-from allennlp.common import FromParams
-from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import TagSequence
+from seal.registry import ConfigurationError, FromParams
 from seal.rewards import BatchReward
 
 

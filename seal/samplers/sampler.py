@@ -2,9 +2,9 @@ from dataclasses import dataclass
 from typing import Callable, Optional
 
 import torch
-from allennlp.common import Registrable
 
 from seal.output_spaces import Candidates, OutputSpace
+from seal.registry import Registrable
 
 
 @dataclass

@@ -1,8 +1,8 @@
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
 from seal.output_spaces import BinaryMask, Candidates
+from seal.registry import ConfigurationError
 from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.samplers.smooth_noise import smooth_noise

@@ -1,9 +1,9 @@
 from typing import List
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import Candidates
+from seal.registry import ConfigurationError
 from seal.samplers.sampler import Sampler, SamplingProblem
 
 

@@ -1,10 +1,10 @@
 from typing import Optional
 
 import torch
-from allennlp.common import Registrable
 
 from seal.common.setting_checks import check_range
 from seal.output_spaces import OutputSpace
+from seal.registry import Registrable
 from seal.scores.score import Score
 
 

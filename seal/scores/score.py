@@ -1,11 +1,10 @@
 from typing import Optional
 
 import torch
-from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
 from seal.output_spaces import OutputSpace, TagSequence
+from seal.registry import ConfigurationError, Registrable
 
 
 class Score(Registrable):

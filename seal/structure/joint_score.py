@@ -18,6 +18,9 @@ class Competing(Protocol):
     log_prob: torch.Tensor
     gold: torch.Tensor | None
 
+    def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The candidates, `(batch or 1, candidates, ...)`, and the mask of their tokens."""
+
     def with_gold(self) -> "Competing":
         """Those to learn from; instances whose gold does not compete may be left out, as they add nothing."""
 

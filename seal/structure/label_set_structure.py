@@ -2,13 +2,14 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
+from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.gate import gate
 from seal.structure.label_sets import CompetingLabelSets, index_of, known_sets
 from seal.structure.scores import LABEL_SET_SCORES
-from seal.structure.structure import Structure, logger, make_energies
+from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
 # Joint scores held at a time, which bounds memory: rows times candidates.
@@ -41,6 +42,11 @@ class LabelSetStructure(Structure):
         The terms of the energy by their registered names, alone or with settings.
     most_sets : `int`, optional (default = `20000`)
         Only so many label sets compete, the most frequent ones.
+    constraints : `List[Constraint]`, optional
+        Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Marginals know of them, and
+        thresholds on these may still break one.
+    labels : `List[str]`, optional
+        The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
     penalties, margin : as for `Structure`
     """
 
@@ -51,9 +57,13 @@ class LabelSetStructure(Structure):
         most_sets: int = 20000,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
+        constraints: Optional[List[Constraint]] = None,
+        labels: Optional[List[str]] = None,
     ) -> None:
         named = ENERGIES if energies is None else energies
-        super().__init__(make_energies(named, num_labels), penalties, margin)
+        names = [str(number) for number in range(num_labels)] if labels is None else labels
+        declared = declare(constraints, names, sequences=False)
+        super().__init__(make_energies(named, num_labels), penalties, margin, declared)
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.register_buffer("sets", torch.zeros(0, num_labels))
@@ -124,6 +134,7 @@ class LabelSetStructure(Structure):
         report["gold_competes"] = float(reached.float().mean())
         report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
         report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
+        report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         return report
 
     def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
@@ -187,7 +198,7 @@ class LabelSetStructure(Structure):
         return torch.cat(found) if found else logits.new_zeros(0, 3, logits.shape[1])
 
     def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
-        q = self.joint.probabilities(self.competing(logits))
+        q = self.probabilities(self.competing(logits))
         sizes = self.sets.sum(dim=1)
 
         def f1(kept: torch.Tensor) -> torch.Tensor:

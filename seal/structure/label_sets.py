@@ -43,6 +43,10 @@ class CompetingLabelSets:
             rows = (self._dropped >= 0).nonzero().squeeze(1)
             self.log_prob[rows, self._dropped[rows]] = -torch.inf
 
+    def outputs_and_mask(self) -> tuple[torch.Tensor, None]:
+        """What constraints are asked about, the same for all instances."""
+        return self.sets.unsqueeze(0), None
+
     def with_gold(self) -> "CompetingLabelSets":
         """The instances whose gold competes."""
         rows = (self.gold >= 0).nonzero().squeeze(1)

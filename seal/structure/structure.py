@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
+from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore
 
 logger = logging.getLogger(__name__)
+
+#: Nats a violation of a declared constraint, far beyond any difference of scores among the outputs that compete.
+COST = 1e4
 
 
 class Structure(nn.Module, Registrable):
@@ -25,6 +29,9 @@ class Structure(nn.Module, Registrable):
         The weights of the L2 penalty among which held-out likelihood chooses.
     margin : `float`, optional (default = `0.5`)
         As for `seal.structure.gate.gate`.
+    declared : `Declared`, optional
+        Constraints: an output that breaks one is chosen only where all that compete do, and then one that breaks them
+        least. The task-net's own output may break them.
     """
 
     def __init__(
@@ -32,8 +39,11 @@ class Structure(nn.Module, Registrable):
         energies: Sequence[CandidateEnergy],
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
+        declared: Declared | None = None,
     ) -> None:
         super().__init__()
+        self.declared = declared
+        self._violations: dict[str, float] = {}
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
         self.margin = margin
@@ -49,6 +59,45 @@ class Structure(nn.Module, Registrable):
 
     def set_extra_state(self, state: torch.Tensor) -> None:
         self.chosen = json.loads(bytes(state.tolist()).decode())
+
+    def probabilities(self, competing: Competing) -> torch.Tensor:
+        """
+        `q(y|x)` of the outputs that compete, `(batch, candidates)`: those of the joint score, which has learned from
+        all outputs, without those that break a declared constraint.
+        """
+        score = self.joint(competing)
+        if self.declared is not None:
+            score = score - COST * self.declared(*competing.outputs_and_mask()).sum(dim=-1).to(score)
+        return score.softmax(dim=1)
+
+    # Constraints.
+
+    def broken(self, outputs: torch.Tensor, mask: torch.Tensor | None = None) -> dict[str, float]:
+        """
+        For each declared constraint its violations, summed over `outputs`: `(batch, labels)`, or `(batch, tokens)`.
+        """
+        if self.declared is None:
+            return {}
+        sums = self.declared(outputs.unsqueeze(1), mask).sum(dim=(0, 1)).tolist()
+        return dict(zip((constraint.name for constraint in self.declared.constraints), sums))
+
+    def count_broken(
+        self, outputs: torch.Tensor, own: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> None:
+        """Adds the violations of a batch of predictions, and of the task-net's own, to those of `violations`."""
+        for suffix, these in (("", outputs), ("_own", own)):
+            for name, number in self.broken(these, mask).items():
+                key = f"violations_{name}{suffix}"
+                self._violations[key] = self._violations.get(key, 0.0) + number
+
+    def violations(self, reset: bool = False) -> dict[str, float]:
+        """By constraint the violations that were counted, `violations_<name>` and `violations_<name>_own`."""
+        found = dict(self._violations)
+        if reset:
+            self._violations.clear()
+        return found
+
+    # Learning.
 
     def learn(
         self,
@@ -80,6 +129,13 @@ class Structure(nn.Module, Registrable):
         self.joint.eval()
         say(f"The energy is learned: scale of the log-probability {best[2]['scale']:.2f}, L2 {best[2]['l2']:g}.")
         return {"penalties": found, "scale": best[2]["scale"], "l2": best[2]["l2"]}
+
+
+def declare(
+    constraints: Sequence[Constraint] | None, labels: Sequence[str], sequences: bool, encoding: str | None = None
+) -> Declared | None:
+    """What `Structure` takes of the constraints in a config."""
+    return Declared(constraints, labels, sequences, encoding) if constraints else None
 
 
 def make_energies(settings: Sequence[str | dict], size: int) -> list[CandidateEnergy]:

@@ -113,6 +113,10 @@ class CompetingTags:
         #: How often each role occurs, `(batch, candidates, roles)`.
         self.role_counts = counts[..., :-1]
 
+    def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """What constraints are asked about."""
+        return self.tags, self.mask
+
     def with_gold(self) -> "CompetingTags":
         """All of them: there are few whose gold does not compete."""
         return self

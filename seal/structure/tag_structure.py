@@ -4,12 +4,13 @@ from typing import Any, List, Optional, Sequence
 import torch
 from torch.nn import functional as F
 
+from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import gate
 from seal.structure.scores import Ratio
-from seal.structure.structure import Structure, logger, make_energies
+from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
 
 #: The predicate itself is no argument: it is in every output, right or wrong.
@@ -85,6 +86,8 @@ class TagStructure(Structure):
         `role_trigrams`.
     num_candidates : `int`, optional (default = `20`)
         So many sequences compete, the best ones of the chain.
+    constraints : `List[Constraint]`, optional
+        Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
     penalties, margin : as for `Structure`
     """
 
@@ -97,6 +100,7 @@ class TagStructure(Structure):
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
+        constraints: Optional[List[Constraint]] = None,
     ) -> None:
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
@@ -106,7 +110,8 @@ class TagStructure(Structure):
                 energies = ["role_ngrams", "role_trigrams"]
             else:
                 energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
-        super().__init__(make_energies(energies, len(self_scheme.roles)), penalties, margin)
+        declared = declare(constraints, labels, sequences=True, encoding=encoding)
+        super().__init__(make_energies(energies, len(self_scheme.roles)), penalties, margin, declared)
         self.scheme = self_scheme
         self.encoding = encoding
         self.num_candidates = num_candidates
@@ -169,6 +174,11 @@ class TagStructure(Structure):
                 "gain": verdict.gain,
                 "standard_error": verdict.standard_error,
             }
+        for name, outputs in (("own", found[OWN]), ("chosen", found[self.chosen[self.main_score]]), ("gold", golds)):
+            for part, mask in zip(outputs, masks):
+                counts = report.setdefault("violations", {}).setdefault(name, {})
+                for constraint, number in self.broken(part, mask).items():
+                    counts[constraint] = counts.get(constraint, 0.0) + number
         reached = torch.cat(competes)
         right = torch.cat(
             [exact_match(*three).numerators for three in zip(found["likeliest"], golds, masks)]
@@ -200,7 +210,7 @@ class TagStructure(Structure):
 
     def _choose(self, competing: CompetingTags, decision: Decision) -> tuple[torch.Tensor, torch.Tensor]:
         """The chosen tags `(batch, tokens)` and their index."""
-        q = self.joint.probabilities(competing)
+        q = self.probabilities(competing)
         index = decision.choose(q, lambda kept: self._similarity(competing, kept))
         return competing.tags[torch.arange(len(index), device=index.device), index], index
 
@@ -218,15 +228,17 @@ class TagStructure(Structure):
         return torch.where(total == 0, 1.0, 2 * shared / total.clamp(min=1))
 
     @torch.no_grad()
-    def decide(self, paths: TagPaths, score: Optional[str] = None) -> torch.Tensor:
+    def decide(self, paths: TagPaths, score: Optional[str] = None) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The tags by the decision that was chosen for `score` (by default the main one): `(batch, tokens)`, 0 at padding.
+        The tags by the decision that was chosen for `score` (by default the main one), `(batch, tokens)`, 0 at padding;
+        and their log-probability under the task-net, `(batch,)`.
         """
         chosen = self.chosen[score or self.main_score]
         if chosen == OWN:
-            return paths.tags[:, 0].long()
+            return paths.tags[:, 0].long(), paths.log_prob[:, 0]
         decision = Decision.by_name(chosen)()
-        return self._choose(paths.competing(self.scheme), decision)[0] * paths.mask
+        tags, index = self._choose(paths.competing(self.scheme), decision)
+        return tags * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
 
     def uses_candidates(self, score: Optional[str] = None) -> bool:
         """Whether the decision for `score` is not the task-net's own output."""

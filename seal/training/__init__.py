@@ -1,3 +1,5 @@
+"""AllenNLP trainers: in turns and by implicit gradients, in phases and resumable; their callbacks and checks."""
+
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import NonFiniteLoss
@@ -12,4 +14,5 @@ from seal.training.resumable_trainer import ResumableTrainer
 from seal.training.trace_inference import TraceInference
 from seal.training.trace_inference_networks import TraceInferenceNetworks
 from seal.training.tune_thresholds import TuneThresholds
-from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler
+from seal.training.two_player import TwoPlayerScheduler
+from seal.two_player import TwoPlayerOptimizer

@@ -11,7 +11,6 @@ from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from seal.common.module_modes import without_dropout
 from seal.common.setting_checks import check_range
 from seal.models import SealModel, TaskState
 from seal.models.batch_checks import NonFiniteOutput
@@ -23,7 +22,6 @@ from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
-from seal.training.random_streams import RandomStream
 from seal.training.replicas import ReplicaAccelerator, average_gradients
 from seal.training.signatures import with_parameters_of
 from seal.training.trainer_checks import (
@@ -36,7 +34,7 @@ from seal.training.trainer_checks import (
     check_validation_metric,
     trains_on_cpu,
 )
-from seal.training.two_player import TwoPlayerOptimizer
+from seal.two_player import PlayerLosses, RandomStream, TwoPlayerOptimizer
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
@@ -111,9 +109,9 @@ class AlternatingTrainer(PhasedTrainer):
         self._turns = turns
         self._grad_norms = grad_norms
         self._cpu_autocast = cpu_autocast
-        self._reuse_features = reuse_features
         self._loss_net_stream = RandomStream(torch.initial_seed() + 1 + self._rank)
         self._streams["loss_net"] = self._loss_net_stream
+        self._player_losses = PlayerLosses(model, self._loss_net_stream, self._check_output, reuse_features)
         self._held_out = held_out
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
@@ -197,14 +195,7 @@ class AlternatingTrainer(PhasedTrainer):
         self.optimizer.zero_grad()
         # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
         torch.clear_autocast_cache()
-        loss_net = self.model.loss_net
-        if player == LOSS_NET:
-            stale = not self._reuse_features
-        else:
-            stale = loss_net is not None and loss_net.shares_encoder
-        if stale:
-            for part in group:
-                part.features = None
+        self._player_losses.updated(player, group)
 
     def _loss(self, player: str, part: MicroBatch) -> torch.Tensor:
         self.optimizer.turn = player
@@ -216,48 +207,10 @@ class AlternatingTrainer(PhasedTrainer):
         return loss
 
     def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        if not part.has_graph or part.state is None:
-            part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
-        state = part.state
-        if self._uses_energy() and part.features is None:
-            if self._reuse_features and self._is_for_both(part, LOSS_NET):
-                with self._loss_net_stream.active():
-                    self._compute_features(part)
-            else:
-                part.features = self.model.frozen_features(state)
-        features = part.features if self._uses_energy() else None
-        if self.model.task_loss.draws:
-            self._check_output(state)
-        return self.model.task_net_loss(state, features, self._phase.supervised)
+        return self._player_losses.of_task_net(part, self._phase_turns(), self._uses_energy(), self._phase.supervised)
 
     def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        if part.state is None and self._is_for_both(part, TASK_NET):
-            part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), True
-        with self._loss_net_stream.active():
-            if part.state is None:
-                # This pass of the task-net is for the loss-net alone, so its dropout, too, draws from the loss-net's
-                # stream. A task-net that is not trained in this phase (a frozen noise net) has no dropout, so that it
-                # gives one distribution for an input; nor has the cost-augmented network, which it trains with.
-                moves = TASK_NET in self._phase_turns()
-                frozen = () if moves else (self.model.task_net, self.model.cost_augmented_net)
-                with torch.no_grad(), without_dropout(*frozen):
-                    part.state, part.has_graph = self.model.state_of_all_nets(**part.batch), False
-            self._check_output(part.state)
-            if part.candidates is None:
-                part.candidates = self.model.draw(part.state)
-            if part.features_with_graph is None:
-                self._compute_features(part)
-            features, part.features_with_graph = part.features_with_graph, None
-            return self.model.loss_net_loss(part.state, part.candidates, features)
-
-    def _is_for_both(self, part: MicroBatch, second: str) -> bool:
-        """Whether a graph of this turn may be kept for the turn of `second`, the player that is updated later."""
-        return part.alone and self._phase_turns()[-1] == second
-
-    def _compute_features(self, part: MicroBatch) -> None:
-        features = self.model.features(part.state)
-        part.features_with_graph = features
-        part.features = [None if feature is None else feature.detach() for feature in features]
+        return self._player_losses.of_loss_net(part, self._phase_turns())
 
     def _check_output(self, state: TaskState) -> None:
         """Ends training where there is nothing to draw from."""

@@ -1,43 +1,10 @@
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List
 
 import torch
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 
-from seal.models import TaskState
-from seal.output_spaces import Candidates
-
-
-@dataclass
-class MicroBatch:
-    """
-    A batch, and what has been computed for it and is still valid.
-
-    # Parameters
-
-    batch : `TensorDict`
-    alone : `bool`, optional (default = `False`)
-        Whether it makes an update by itself. Otherwise no graph is kept from one player's turn to the other's:
-        accumulation is meant to save memory.
-    state : `TaskState`, optional
-        Until the task-net is updated. It has a graph to backpropagate through if `has_graph`.
-    candidates : `Candidates`, optional
-        For the whole step.
-    features : `List[Any]`, optional
-        The loss-net's features as constants, until the loss-net is updated or, with `reuse_features`, for the rest of
-        the step.
-    features_with_graph : `List[Any]`, optional
-        The same with their graph, for the loss-net's next loss.
-    """
-
-    batch: TensorDict
-    alone: bool = False
-    state: Optional[TaskState] = None
-    has_graph: bool = False
-    candidates: Optional[Candidates] = None
-    features: Optional[List[Any]] = None
-    features_with_graph: Optional[List[Any]] = None
+from seal.two_player import MicroBatch
 
 
 class BatchGroup(Dict[str, TensorDict]):

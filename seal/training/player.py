@@ -4,7 +4,9 @@ from allennlp.common import FromParams, Lazy
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import Optimizer
 
-TASK_NET, LOSS_NET = "task_net", "loss_net"
+from seal.two_player import LOSS_NET, TASK_NET
+
+__all__ = ["LOSS_NET", "TASK_NET", "Player"]
 
 
 class Player(FromParams):

@@ -12,7 +12,8 @@ from seal.models import SealModel
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.trainer_checks import check_frozen_loss_net, check_phases
-from seal.training.two_player import TwoPlayerOptimizer, TwoPlayerScheduler, follows_metric
+from seal.training.two_player import TwoPlayerScheduler, follows_metric
+from seal.two_player.optimizer import TwoPlayerOptimizer
 
 
 class Players:

@@ -1,24 +1,9 @@
 import random
-from contextlib import contextmanager
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict
 
 import numpy
-import torch
 
-
-def torch_state() -> List[torch.Tensor]:
-    """The states of torch's generators: the CPU's, and the current GPU's where CUDA is in use."""
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states.append(torch.cuda.get_rng_state())
-    return states
-
-
-def set_torch_state(states: List[torch.Tensor]) -> None:
-    """Restores the states that `torch_state` returned."""
-    torch.set_rng_state(states[0].cpu())
-    if len(states) > 1 and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states[1].cpu())
+from seal.two_player.random_stream import set_torch_state, torch_state
 
 
 def random_state() -> Dict[str, Any]:
@@ -39,34 +24,3 @@ def set_random_state(state: Dict[str, Any]) -> None:
     name, keys, position, has_gauss, gauss = state["numpy"]
     numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, gauss))
     set_torch_state(state["torch"])
-
-
-class RandomStream:
-    """
-    A random stream of torch's, separate from the global one. The loss-net's draws and dropout come from one, so that
-    the task-net's dropout is the same with a loss-net and without: runs with and without a loss-net are paired, and
-    training with an energy weight of 0 is cross-entropy training, bit for bit.
-
-    # Parameters
-
-    seed : `int`
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        #: As `torch_state` gives it; `None` before the first use.
-        self.state: Optional[List[torch.Tensor]] = None
-
-    @contextmanager
-    def active(self):
-        """Inside, torch draws from this stream."""
-        outside = torch_state()
-        if self.state is None:
-            torch.manual_seed(self._seed)
-        else:
-            set_torch_state(self.state)
-        try:
-            yield
-        finally:
-            self.state = torch_state()
-            set_torch_state(outside)

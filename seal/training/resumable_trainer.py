@@ -13,13 +13,8 @@ from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.common.workers import gathered
 from seal.metrics import Monitors
-from seal.training.random_streams import (
-    RandomStream,
-    random_state,
-    set_random_state,
-    set_torch_state,
-    torch_state,
-)
+from seal.training.random_streams import random_state, set_random_state
+from seal.two_player.random_stream import RandomStream, set_torch_state, torch_state
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from allennlp.training import GradientDescentTrainer, TrainerCallback
 from seal.common.module_modes import without_dropout
 from seal.common.setting_checks import check_range
 from seal.models import PartlyLabelledTaggingModel, SealModel
-from seal.models.batch_checks import check_gold
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
 from seal.training.trace_file import TraceFile, measuring
+from seal.two_player.task_state import check_gold
 
 FILE = "inference_networks.csv"
 

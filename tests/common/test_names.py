@@ -2,7 +2,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.names import check_label, check_name, check_text
+from seal.common.names import check_label, check_name, check_text, clean_name
 
 FIT = ["a", "", "a b", "a\rb", "\u00e9\u2028", "\U0001f600", "a\nb", " a"]
 
@@ -47,3 +47,33 @@ def test_half_a_surrogate_pair(check):
     with pytest.raises(ConfigurationError) as error:
         check("a\udc80b", "f:1: the word")
     assert error.value.message == "f:1: the word holds half a surrogate pair, which is not a character: 'a\\udc80b'."
+
+
+SEEN = ["a", "a b", "B-ARG0", "-LRB-", "caf\u00e9", "\u0627\u0644\u0639", "\u0645\u06cc\u200c\u062e"]
+SEEN += ["\u2764\ufe0f", "\U0001f469\u200d\U0001f52c"]
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_names_that_are_seen_as_they_are(name):
+    assert clean_name(name, "the tag") == name
+
+
+UNSEEN = ["a\u00a0", "a\u200b", "\ufeffa", "a\u00adb", "a\u2060b", "a\u202f", "a\u3000b", "a\u3164", "a\u200d"]
+UNSEEN += ["a\ufe0f", "\u202ea", "a\u2028b", "a\tb", "a\rb", "a\u034f", "\u0645\u200c"]
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_names_with_characters_that_nobody_sees(name):
+    with pytest.raises(ConfigurationError, match="^f:1: the tag has a character that cannot be seen, U") as error:
+        clean_name(name, "f:1: the tag")
+    assert error.value.message.isprintable()
+
+
+ALIKE = [("cafe\u0301", "caf\u00e9"), ("A\u030a", "\u212b"), ("\u1112\u1161\u11ab", "\ud55c")]
+
+
+@pytest.mark.parametrize("one, other", ALIKE)
+def test_two_spellings_of_one_name(one, other):
+    assert clean_name(one, "the label") == clean_name(other, "the label")
+    with pytest.raises(ConfigurationError, match="begins or ends with white space"):
+        clean_name(f"{one} ", "the label")

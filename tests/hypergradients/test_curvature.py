@@ -1,9 +1,5 @@
-import ast
-from pathlib import Path
-
 import torch
 
-import seal.hypergradients
 from seal.hypergradients import Curvature
 
 
@@ -21,13 +17,3 @@ def test_draws():
     assert curvature.normal(3).shape == (3, 20000) and abs(curvature.normal(3).std() - 1) < 0.02
     torch.manual_seed(0)
     assert torch.equal(curvature.signs(), signs)
-
-
-def test_nothing_of_the_floors_above_is_imported():
-    for path in Path(seal.hypergradients.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for name in names:
-                allowed = name.startswith(("seal.hypergradients.", "seal.common."))
-                assert allowed or not name.startswith("seal"), (path.name, name)

@@ -2,7 +2,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.models.batch_checks import NonFiniteOutput, check_gold, check_scored
+from seal.models.batch_checks import NonFiniteOutput, check_scored
+from seal.two_player.task_state import check_gold
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

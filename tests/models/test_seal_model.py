@@ -296,14 +296,6 @@ def test_a_loss_that_needs_rewards_is_for_the_model_that_gives_them():
         seal_model(energy_loss={"type": "rewarded_contrastive_divergence"})
 
 
-@pytest.mark.parametrize("sampler", ["discrete", "task_net_output", "gaussian_perturbation"])
-def test_a_baseline_distribution_takes_no_loss_net(sampler):
-    with pytest.raises(ConfigurationError, match="model.output_space: CrfTagSequence is a baseline without a loss-net"):
-        seal_model(
-            output_space="crf_tag_sequence", sampler={"type": sampler}, energy_loss={"type": "ranking"}
-        )
-
-
 def test_without_gold_only_the_energy_can_be_followed():
     model, batch = seal_model(), srl_batch(FRAMES)
     del batch["tags"]

@@ -1,9 +1,13 @@
+from functools import partial
+
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from seal.energies import LinearChainEnergy, LocalEnergy
 from seal.nets import LossNet, TaskNet
+from seal.output_spaces import TagSequence
 from tests.spine import VOCAB, encoder_params, loss_net_params, mask_of, one_hot, srl_batch, tag_sequence
 
 
@@ -122,3 +126,10 @@ def test_a_copied_task_net_is_the_local_term():
 def test_what_cannot_be_copied(net, taught, message):
     with pytest.raises(ConfigurationError, match=f"trainer.phases: copy_task_net: .*{message}"):
         loss_net(**net).check_copy(None if taught is None else task_net(**taught))
+
+
+def test_energies_may_be_classes_and_functions():
+    made = [LocalEnergy, partial(LinearChainEnergy, with_start=True)]
+    net = LossNet(made, TagSequence(["O", "B-A", "I-A"]), task_net_dim=7)
+    assert [type(energy) for energy in net.energies] == [LocalEnergy, LinearChainEnergy]
+    assert net.energies[1].starts is not None and net.energies[0].label_embeddings.in_features == 7

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
+from allennlp.modules import ConditionalRandomField
 
 from seal.output_spaces import CrfTagSequence
 from tests.spine import LABELS, all_sequences, is_legal, mask_of, vocabulary
@@ -30,7 +30,7 @@ def test_the_likelihood_is_over_all_paths():
     log_prob = space.log_prob(logits, outputs.expand(2, -1, -1))
     assert torch.allclose(log_prob.exp().sum(dim=1), torch.ones(2, dtype=torch.double))
     for i in range(2):
-        scores = torch.tensor([path_score(space, logits[i], tags) for tags in outputs.tolist()]).double()
+        scores = torch.tensor([path_score(space, logits[i], tags) for tags in outputs.tolist()], dtype=torch.double)
         assert log_prob[i].tolist() == pytest.approx((scores - scores.logsumexp(0)).tolist())
 
 
@@ -41,7 +41,8 @@ def test_different_lengths():
     log_prob = space.log_prob(logits, outputs, mask)
     for i, n in enumerate(lengths):
         every = all_sequences(3, n).tolist()
-        log_z = torch.tensor([path_score(space, logits[i, :n], tags) for tags in every]).double().logsumexp(0)
+        scores = [path_score(space, logits[i, :n], tags) for tags in every]
+        log_z = torch.tensor(scores, dtype=torch.double).logsumexp(0)
         expected = [path_score(space, logits[i, :n], tags) - float(log_z) for tags in outputs[i, :, :n].tolist()]
         assert log_prob[i].tolist() == pytest.approx(expected)
         alone = space.log_prob(logits[i, None, :n], outputs[i, None, :, :n])
@@ -57,22 +58,6 @@ def test_gradient():
     # gradcheck changes the parameters in place.
     inputs = (logits, crf.transitions, crf.start_transitions, crf.end_transitions)
     assert torch.autograd.gradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
-
-
-def test_marginals_equal_enumeration():
-    """The gradient of `log Z` by a logit is the probability of its tag, the sum over all paths that pass through it."""
-    space, lengths = crf_space(), [4, 1, 3]
-    mask, logits = mask_of(lengths), torch.randn(3, 4, 3, dtype=torch.double, requires_grad=True)
-    gold = torch.zeros(3, 1, 4, dtype=torch.long)
-    scores = logits.detach()
-    log_z = sum(path_score(space, scores[i, :n], [0] * n) for i, n in enumerate(lengths))
-    log_z = log_z - space.log_prob(logits, gold, mask).sum() + (logits[..., 0] * mask - scores[..., 0] * mask).sum()
-    (marginals,) = torch.autograd.grad(log_z, logits)
-    for i, n in enumerate(lengths):
-        every = all_sequences(3, n)
-        weights = torch.tensor([path_score(space, scores[i, :n], tags) for tags in every.tolist()]).double().softmax(0)
-        expected = torch.nn.functional.one_hot(every, 3).double() * weights[:, None, None]
-        assert torch.allclose(marginals[i, :n], expected.sum(0)) and not marginals[i, n:].any()
 
 
 @pytest.mark.parametrize("encoding", ["BIO", None])
@@ -94,14 +79,27 @@ def test_decode_equals_enumeration(encoding):
     assert (overruled > 0) == (encoding == "BIO")
 
 
-def test_what_a_baseline_cannot_do():
-    space, logits = crf_space(), torch.randn(1, 3, 3, dtype=torch.double)
-    with pytest.raises(ConfigurationError, match="'crf_tag_sequence' has no sampler"):
-        space.sample(logits, 2)
-    with pytest.raises(ConfigurationError, match="'crf_tag_sequence' has no relaxed output"):
-        space.relax(logits)
-    with pytest.raises(ConfigurationError, match="relaxed"):
-        space.log_prob(logits, torch.rand(1, 1, 3, 3))
+def test_no_probability_of_relaxed_outputs():
+    with pytest.raises(TypeError, match="CrfTagSequence gives no probability of relaxed outputs"):
+        crf_space().log_prob(torch.randn(1, 3, 3).double(), torch.rand(1, 1, 3, 3))
+
+
+def test_equals_the_module_of_allennlp():
+    """Its initial values from the same seed, its likelihood, and its weights in an archive."""
+    torch.manual_seed(3)
+    theirs = ConditionalRandomField(4)
+    torch.manual_seed(3)
+    space = CrfTagSequence(vocabulary(["a", "b", "c", "d"]), encoding=None)
+    for name, tensor in space.crf.named_parameters():
+        assert torch.equal(tensor, getattr(theirs, name))
+    space.load_state_dict({f"crf.{name}": tensor + 1 for name, tensor in theirs.state_dict().items()})
+    assert torch.equal(space.crf.transitions, theirs.transitions + 1)
+    with torch.no_grad():
+        for name, tensor in space.crf.named_parameters():
+            getattr(theirs, name).copy_(tensor)
+    mask, logits, tags = mask_of([5, 2]), torch.randn(2, 5, 4), torch.randint(4, (2, 5))
+    found = space.log_prob(logits, tags.unsqueeze(1), mask).sum()
+    assert torch.allclose(found, theirs(logits, tags, mask))
 
 
 def test_the_transitions_are_saved_and_the_rules_are_not():

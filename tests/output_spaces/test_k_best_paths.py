@@ -41,8 +41,7 @@ def test_they_are_those_that_enumeration_finds(tokens, tags, k):
 
 @pytest.mark.parametrize("k", [9, 12, 40])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 6.0])
-def test_where_a_few_tags_are_tried_first(k, scale):
-    """Sequences whose k best paths need few tags, beside others that need more."""
+def test_sure_sequences_beside_unsure_ones(k, scale):
     torch.manual_seed(k)
     scores = scale * torch.randn(4, 3, 11, dtype=torch.double)
     scores[2:] *= 10

@@ -13,6 +13,7 @@ from allennlp.common import Params
 
 from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
+    bench_chains,
     bench_implicit,
     bench_multilabel,
     bench_multilabel_parts,
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "text": (bench_text, "TextBenchmark"),
     "tagging": (bench_tagging, "TaggingBenchmark"),
     "segmentation": (bench_segmentation, "SegmentationBenchmark"),
+    "chains": (bench_chains, "ChainsBenchmark"),
 }
 PARSERS = {"tune": tune, "refine": refine, "trajectories": trajectories, "make_word_vectors": make_word_vectors}
 

@@ -16,8 +16,12 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
 {
   cross_entropy(): function(encoder, energies) {},
 
-  // A conditional random field over the task-net's logits.
-  crf(): function(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
+  // A chain over the task-net's logits in place of tags one by one, for a net that the method `over` trains: learned
+  // scores of two tags in a row (a conditional random field), or only legal sequences and no further parameters.
+  crf(over=$.cross_entropy()):
+    function(encoder, energies) over(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
+  legal(over=$.cross_entropy()):
+    function(encoder, energies) over(encoder, energies) { output_space+: { type: 'legal_tag_sequence' } },
 
   // Structure in prediction: a small energy chooses among the k best outputs of a net that the method `over` trains. It
   // is learned on the scores of `folds` nets that have not seen the instance.

@@ -50,7 +50,7 @@ local sentences = import 'sentences.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
-    assert check.data(data, $.data.sample { tags: [] }, needed=['train', 'dev']);
+    assert check.data(data, $.data.sample { tags: [], reader: {} }, needed=['train', 'dev']);
     assert check.encoder(encoder);
     assert check.method(method);
     assert check.training(training, $.training.default);
@@ -66,7 +66,7 @@ local sentences = import 'sentences.libsonnet';
       training,
       validation_metric='+f1',
     ) {
-      local reader = { type: 'seal_srl', token_indexers: encoder.indexers },
+      local reader = { type: 'seal_srl', token_indexers: encoder.indexers } + std.get(data, 'reader', {}),
       dataset_reader: reader { fraction: training.fraction },
       validation_dataset_reader: reader,
       [if std.objectHasAll(data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: data.tags } },

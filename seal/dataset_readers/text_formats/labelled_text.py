@@ -1,6 +1,6 @@
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from seal.common.names import check_label
+from seal.common.names import check_label, clean_name
 
 
 class LabelledText(NamedTuple):
@@ -62,9 +62,11 @@ def once_each(labels: Iterable[str], source: str) -> List[str]:
 
     # Raises
 
-    `ConfigurationError` if a name is not one that a label may have (`check_label`).
+    `ConfigurationError` if a name is not one that a label may have (`check_label`, `clean_name`).
     """
-    found = list(dict.fromkeys(labels))
-    for label in found:
-        check_label(label, f"{source}: the label")
-    return found
+    what = f"{source}: the label"
+    found: Dict[str, None] = {}
+    for label in dict.fromkeys(labels):
+        check_label(label, what)
+        found[clean_name(label, what)] = None
+    return list(found)

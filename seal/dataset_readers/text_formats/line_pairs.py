@@ -36,7 +36,9 @@ def read_line_pairs(path: str, options: TextOptions = TextOptions()) -> Iterator
             f"{path}: the name of a file of texts starts with '{_TEXT}', that of its labels with '{_LABEL}'."
         )
     labels_path = os.path.join(folder, _LABEL + name[len(_TEXT) :])
-    for text, labels in zip_longest(text_lines(path), text_lines(labels_path)):
+    for text, labels in zip_longest(
+        text_lines(path, "a text a line"), text_lines(labels_path, "the labels of a text a line")
+    ):
         if text is None or labels is None:
             number = (text or labels)[0]
             has, lacks = (labels_path, path) if text is None else (path, labels_path)

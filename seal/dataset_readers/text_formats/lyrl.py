@@ -69,7 +69,7 @@ def _documents(path: str) -> Iterator[Tuple[int, str, List[str]]]:
     start, in_words = 0, False
     document: Optional[str] = None
     words: List[str] = []
-    for number, line in text_lines(path):
+    for number, line in text_lines(path, "RCV1-v2's token files, which begin with '.I'"):
         cells = line.split()
         if cells[:1] == [".I"]:
             if document is not None:

@@ -6,6 +6,8 @@ from typing import Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.other_formats import list_format
+from seal.common.quoting import short
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
@@ -54,21 +56,27 @@ def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
     `ConfigurationError` if a line has another number of columns, or the first is a header.
     """
     expected = None
-    for number, line in text_lines(path):
+    for number, line in text_lines(path, f"a text, {labels} and perhaps an id a line, with tabs between"):
         if line.isspace():
             continue
         where, columns = f"{path}:{number}", line.rstrip("\r\n").split("\t")
         found = f"{len(columns)} column{'' if len(columns) == 1 else 's'}"
-        expected = expected or len(columns)
+        first, expected = expected is None, expected or len(columns)
         if expected not in (2, 3):
             raise ConfigurationError(
                 f"{where}: expected a text, {labels} and perhaps an id, with tabs between, found {found}."
             )
         if len(columns) != expected:
             raise ConfigurationError(f"{where}: found {found}, and {expected} in the first line.")
-        if number == 1 and _is_header(columns):
+        if first and _is_header(columns):
             raise ConfigurationError(
                 f"{where}: this line is a header, which would be read as a text like any other; remove it."
+            )
+        listed = list_format(columns[1])
+        if listed is not None:
+            raise ConfigurationError(
+                f"{where}: {short(columns[1])} looks like {listed}; write the labels with commas between them, as in "
+                "'a,b', and leave the column empty where there is none."
             )
         yield columns[0], columns[1], where
 

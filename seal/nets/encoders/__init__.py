@@ -1,7 +1,19 @@
+"""
+Encoders: an instance's tensors in, vectors out. Those of features and images need torch alone; those of text need
+AllenNLP and are imported where they are asked for.
+"""
+
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.features import FeatureMlp
 from seal.nets.encoders.image import FullyConvolutional, ImageConvolution
-from seal.nets.encoders.seq2seq import Seq2SeqWordEncoder
-from seal.nets.encoders.seq2vec import Seq2VecTextEncoder
-from seal.nets.encoders.text_transformer import TextTransformer
-from seal.nets.encoders.transformer import TransformerWordEncoder
+from seal.registry import from_allennlp_room
+
+__getattr__ = from_allennlp_room(
+    __name__,
+    {
+        "Seq2SeqWordEncoder": "seq2seq",
+        "Seq2VecTextEncoder": "seq2vec",
+        "TextTransformer": "text_transformer",
+        "TransformerWordEncoder": "transformer",
+    },
+)

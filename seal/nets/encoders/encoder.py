@@ -1,7 +1,8 @@
 from typing import Any, Dict
 
 import torch
-from allennlp.common import Registrable
+
+from seal.registry import Registrable
 
 
 class Encoder(torch.nn.Module, Registrable):

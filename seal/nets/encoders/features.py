@@ -1,14 +1,12 @@
 from typing import Any, Dict, List, Optional, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-from allennlp.modules import FeedForward
-from allennlp.nn import Activation
 
+from seal.common.labels import Vocabulary
 from seal.common.namespaces import ATTRIBUTES
 from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder
+from seal.registry import Activation, ConfigurationError
 
 
 @Encoder.register("feature_mlp")
@@ -61,9 +59,9 @@ class FeatureMlp(Encoder):
                 f"encoder.dropout: one number, or one for each of the {num_layers} layers, not "
                 f"{len(dropout)}."
             )
-        self._layers = FeedForward(
-            input_dim, num_layers, hidden_dim, activation or Activation.by_name("softplus")(), dropout
-        )
+        dropouts = dropout if isinstance(dropout, list) else [dropout] * num_layers
+        self._layers = _Layers(input_dim, hidden_dim, activation or Activation.by_name("softplus")(), dropouts)
+        self._input_dim, self._hidden_dim = input_dim, hidden_dim
         for name, parameter in self._layers.named_parameters():
             if name.endswith("bias"):
                 torch.nn.init.zeros_(parameter)
@@ -72,12 +70,28 @@ class FeatureMlp(Encoder):
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
         features = inputs["features"]
-        if features.shape[-1] != self._layers.get_input_dim():
+        if features.shape[-1] != self._input_dim:
             raise ConfigurationError(
                 f"encoder.input_dim: the data have {features.shape[-1]} features, not "
-                f"{self._layers.get_input_dim()}."
+                f"{self._input_dim}."
             )
         return self._layers(features)
 
     def get_output_dim(self) -> int:
-        return self._layers.get_output_dim()
+        return self._hidden_dim
+
+
+class _Layers(torch.nn.Module):
+    """Its weights have the names that AllenNLP's `FeedForward` gives them."""
+
+    def __init__(self, input_dim: int, hidden_dim: int, activation: torch.nn.Module, dropouts: List[float]) -> None:
+        super().__init__()
+        sizes = [input_dim] + [hidden_dim] * len(dropouts)
+        self._activations = torch.nn.ModuleList([activation] * len(dropouts))
+        self._linear_layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
+        self._dropout = torch.nn.ModuleList(torch.nn.Dropout(p=value) for value in dropouts)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        for layer, activation, dropout in zip(self._linear_layers, self._activations, self._dropout):
+            hidden = dropout(activation(layer(hidden)))
+        return hidden

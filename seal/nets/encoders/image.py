@@ -1,11 +1,10 @@
 from typing import Any, Dict, List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.nn import Activation
 
 from seal.common.convolutions import check_convolutions, convolution, initialized
 from seal.nets.encoders.encoder import Encoder
+from seal.registry import Activation, ConfigurationError
 
 #: Red, green and blue.
 COLOURS = 3

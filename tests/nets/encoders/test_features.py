@@ -87,3 +87,12 @@ def test_printed_parameter_counts(name):
         return sum(parameter.numel() for module in modules for parameter in module.parameters())
 
     assert [count(task_net), count(loss_net), count(task_net, loss_net), count(task_net)] == printed
+
+
+def test_weights_have_the_names_that_trained_models_have():
+    from allennlp.modules import FeedForward
+
+    torch.manual_seed(0)
+    theirs = FeedForward(4, 2, 3, torch.nn.PReLU(), 0.5).state_dict()
+    ours = FeatureMlp(3, 2, 0.5, torch.nn.Softplus(), 4).state_dict()
+    assert [f"_layers.{name}" for name in theirs if "activations" not in name] == list(ours)

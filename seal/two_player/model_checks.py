@@ -4,10 +4,8 @@ Checks of which parts of a model need which others. Each mistake is a `Configura
 
 from typing import Any, Optional
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.losses import CompoundLoss, EnergyLoss, TaskLoss
-from seal.output_spaces import OutputSpace
+from seal.registry import ConfigurationError
 from seal.samplers import Sampler, StackedSampler
 
 
@@ -113,16 +111,10 @@ def check_no_loss_net_parts(
 
 
 def check_loss_net_parts(
-    output_space: OutputSpace,
     sampler: Optional[Sampler],
     energy_loss: Optional[EnergyLoss],
     gives_rewards: bool,
 ) -> None:
-    if not output_space.serves_loss_net:
-        raise ConfigurationError(
-            f"model.output_space: {type(output_space).__name__} is a baseline without a loss-net; drop model.loss_net, "
-            "or take 'tag_sequence'."
-        )
     if sampler is None or energy_loss is None:
         missing = "model.sampler" if sampler is None else "model.energy_loss"
         raise ConfigurationError(f"{missing}: a model with a loss_net needs it; see training_configs.")

@@ -3,6 +3,8 @@ from typing import Any, Dict, Optional
 
 import torch
 
+from seal.registry import ConfigurationError
+
 
 @dataclass
 class TaskState:
@@ -33,3 +35,12 @@ class TaskState:
     gold: Optional[torch.Tensor] = None
     auxiliary_loss: Optional[torch.Tensor] = None
     cost_augmented: Optional[torch.Tensor] = None
+
+
+def check_gold(gold: Optional[torch.Tensor]) -> None:
+    """Refuses a training batch without gold, as from a file that was read without its tags."""
+    if gold is None:
+        raise ConfigurationError(
+            "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
+            "does without, and the callback 'trace_inference_networks' never does."
+        )

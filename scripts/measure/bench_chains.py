@@ -1,0 +1,163 @@
+"""The benchmark of chains over tags: training steps with whole sequences, and prediction among the best of them."""
+
+from typing import Any, Callable, Dict, List
+
+import torch
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+
+import seal  # noqa: F401
+from scripts.measure import bench_base
+from scripts.measure.bench_base import Batches, Benchmark, predicts
+from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
+from scripts.measure.bench_timing import interleaved
+from scripts.measure.configs import library_value
+from scripts.measure.suite import ROOT
+from seal.output_spaces import CrfTagSequence, LegalTagSequence, TagSequence
+from seal.structure import TagPaths
+
+CASES = {
+    "step": "seconds of an NCE step with the energy of role labelling, against that with independent tags",
+    "space": "seconds of what an output space does in such a step, against independent tags",
+    "prediction": "frames a second, against the same net without a structure",
+}
+#: The tags, tokens and sequences of a batch, and the draws of an instance.
+LABELS, TOKENS, BATCH, DRAWS = 65, 40, 32, 20
+SPACES = {"independent": TagSequence, "legal": LegalTagSequence, "crf": CrfTagSequence}
+METHODS = {
+    "independent": "tagging.method.nce(num_samples=20)",
+    "legal": "tagging.method.legal(tagging.method.nce(num_samples=20))",
+    "crf": "tagging.method.crf(tagging.method.nce(num_samples=20))",
+}
+PREDICTION_BATCH = 64
+
+
+class ChainsBenchmark(Benchmark):
+    """
+    # Parameters
+
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round.
+    """
+
+    data = "random; of prediction, the SRL sample"
+
+    def __init__(self, repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+        torch.set_num_threads(threads)
+        self._repeats, self._num_batches = repeats, num_batches
+        self.description = f"{2 * LABELS + 1} tags, {TOKENS} tokens, {DRAWS} draws, batch {BATCH}"
+        tags = ["O"] + [f"{prefix}-{number}" for number in range(LABELS) for prefix in "BI"]
+        words = [f"w{number}" for number in range(1000)]
+        self._vocab = Vocabulary(tokens_to_add={"tokens": words, "tags": tags}, non_padded_namespaces=["tags"])
+
+    def step(self) -> List[Row]:
+        generator = torch.Generator().manual_seed(0)
+        batches = []
+        for _ in range(self._num_batches):
+            words = torch.randint(2, 1000, (BATCH, TOKENS), generator=generator)
+            names = [["O"] * TOKENS] * BATCH
+            metadata = [{"words": None, "tags": row, "source": None} for row in names]
+            tags = torch.zeros(BATCH, TOKENS, dtype=torch.long)
+            batches.append({"tokens": {"tokens": {"tokens": words}}, "tags": tags, "metadata": metadata})
+        cases = {}
+        for name, method in METHODS.items():
+            config = library_value(
+                "tagging.libsonnet",
+                f"""local tagging = lib;
+                tagging.experiment(
+                  data=tagging.data.wnut17, encoder=tagging.encoder.bilstm(), method={method},
+                  training=tagging.training.default {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
+                  energies=[{{ type: 'local' }}, {{ type: 'self_attention', hidden_dim: 256, pooling: 'sum' }}],
+                )""",
+            )
+            model = bench_base.build_model(config["model"], self._vocab)
+            cases[name] = bench_base.build_trainer(config["trainer"], model, Batches(batches)).train
+        timings = interleaved(cases, self._repeats)
+        return seconds_rows("chains", "step", timings, self._num_batches, "independent")
+
+    def space(self) -> List[Row]:
+        rows = []
+        torch.manual_seed(0)
+        logits = 2 * torch.randn(BATCH, TOKENS, 2 * LABELS + 1)
+        for what, work in WORK.items():
+            cases = {}
+            for name, kind in SPACES.items():
+                space = kind(self._vocab, encoding="BIO")
+                gold = space.sample(logits, 1)[:, 0]
+                cases[name] = _repeated(work, space, logits, gold, self._num_batches)
+            timings = interleaved(cases, self._repeats)
+            rows += seconds_rows("chains", what, timings, self._num_batches, "independent")
+        return rows
+
+    def prediction(self) -> List[Row]:
+        cases: Dict[str, Callable[[], None]] = {}
+        count = 0
+        for over in ("cross_entropy", "crf"):
+            for method in (over, f"seal(over=srl.method.{over}())"):
+                config = library_value(
+                    "srl.libsonnet",
+                    f"""local srl = lib;
+                    srl.experiment(
+                      data=srl.data.sample, encoder=srl.encoder.bilstm(),
+                      method=srl.method.{method + "()" if method == over else method}, training=srl.training.sample
+                    )""",
+                )
+                reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
+                instances = list(reader.read(str(ROOT / config["validation_data_path"])))
+                frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
+                frames = sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
+                vocab = Vocabulary.from_instances(instances)
+                model = bench_base.build_model(config["model"], vocab)
+                loader = SimpleDataLoader(frames, PREDICTION_BATCH, vocab=vocab)
+                batches = list(loader)
+                count = len(frames)
+                if method != over:
+                    _learn(model, batches)
+                for batch in batches:
+                    batch.pop("tags"), batch.pop("is_predicate")
+                name = "structure" if method != over else "without"
+                cases[f"{over}, {name}"] = predicts(model, Batches(batches))
+        rows = []
+        for over in ("cross_entropy", "crf"):
+            both = {name: case for name, case in cases.items() if name.startswith(over)}
+            timings = interleaved(both, self._repeats)
+            rows += speed_rows(
+                "chains", f"prediction, batch {PREDICTION_BATCH}", timings, count, f"{over}, without", "frames"
+            )
+        return rows
+
+
+@torch.no_grad()
+def _learn(model, batches: List[Any]) -> None:
+    """A structure that is followed in all predictions; what it has learned does not change its cost."""
+    model.eval()
+    records = [TagPaths(**model.held_out(batch)) for batch in batches[:2]]
+    model.structure.fit(records, records)
+    model.structure.chosen = {name: "likeliest" for name in model.structure.chosen}
+
+
+def _draw(space: TagSequence, logits: torch.Tensor, gold: torch.Tensor) -> None:
+    with torch.no_grad():
+        space.log_prob(logits, space.sample(logits, DRAWS))
+
+
+def _cross_entropy(space: TagSequence, logits: torch.Tensor, gold: torch.Tensor) -> None:
+    space.cross_entropy(logits.clone().requires_grad_(), gold).sum().backward()
+
+
+def _relax(space: TagSequence, logits: torch.Tensor, gold: torch.Tensor) -> None:
+    space.relax(logits.clone().requires_grad_()).square().sum().backward()
+
+
+WORK = {"draws and their probabilities": _draw, "cross-entropy": _cross_entropy, "relaxed output": _relax}
+
+
+def _repeated(work: Callable, space: TagSequence, logits: torch.Tensor, gold: torch.Tensor, times: int) -> Callable:
+    def repeat() -> None:
+        for _ in range(times):
+            work(space, logits, gold)
+
+    return repeat

@@ -1,0 +1,73 @@
+from typing import List, Optional, Sequence
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from seal.constraints.constraint import Constraint, Outputs
+
+
+class Declared(nn.Module):
+    """
+    Constraints of the outputs of one output space.
+
+    # Parameters
+
+    constraints : `Sequence[Constraint]`
+    labels : `List[str]`
+        The labels, or the tags, by index.
+    sequences : `bool`
+        Whether outputs are sequences of tags, and not sets of labels.
+    encoding : `str`, optional
+        Of tags: `"BIO"` or `"BIOES"`, where spans are counted by their first tag; `None`, where tags are.
+
+    # Raises
+
+    `ConfigurationError` if a constraint names a label that is not there.
+    """
+
+    def __init__(
+        self,
+        constraints: Sequence[Constraint],
+        labels: List[str],
+        sequences: bool,
+        encoding: Optional[str] = None,
+    ) -> None:
+        super().__init__()
+        self.constraints = nn.ModuleList(constraints)
+        self.labels, self.sequences = list(labels), sequences
+        self.names = list(labels) if encoding is None else sorted({tag[2:] for tag in labels if tag != "O"})
+        counted = torch.zeros(len(labels), len(self.names))
+        for place, label in enumerate(labels):
+            if encoding is None:
+                counted[place, place] = 1
+            elif label[:1] in ("B", "S"):
+                counted[place, self.names.index(label[2:])] = 1
+        self.register_buffer("_counted", counted, persistent=False)
+        # A misspelt label is found now, and not at the first batch.
+        self(torch.zeros(1, 1, 1, dtype=torch.long) if sequences else torch.zeros(1, 1, len(labels)))
+
+    def forward(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """
+        # Parameters
+
+        outputs : `torch.Tensor`
+            Label sets, `(batch, samples, labels)`; or tags, as indices `(batch, samples, tokens)` or relaxed `(batch,
+            samples, tokens, tags)`.
+        mask : `torch.BoolTensor`, `(batch, tokens)`, optional
+
+        # Returns
+
+        `torch.Tensor`, `(batch, samples, constraints)`: how far each output breaks each constraint
+        """
+        counted = self._counted
+        if not self.sequences:
+            seen = Outputs(self.names, outputs.to(torch.promote_types(outputs.dtype, counted.dtype)))
+        else:
+            if not outputs.is_floating_point():
+                outputs = F.one_hot(outputs, len(self.labels)).to(counted)
+            if mask is not None:
+                outputs = outputs * mask[:, None, :, None]
+            counts = outputs.sum(dim=2) @ counted.to(outputs)
+            seen = Outputs(self.names, counts, self.labels, outputs)
+        return torch.stack([constraint(seen) for constraint in self.constraints], dim=-1)

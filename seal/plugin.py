@@ -1,0 +1,97 @@
+"""
+AllenNLP's room is put in order once it is entered, be that before `seal` is imported or after it.
+
+The `allennlp` command imports AllenNLP before the plugin `seal`; a program may import `seal` first, and a model or a
+predictor later. In both cases AllenNLP gets its patches for current libraries (`seal.compat`), reports a user's mistake
+in one sentence (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`), opens archives
+safely (`seal.safe_archives`), continues training from them (`seal.continued_models`), gives pretrained encoders the
+pieces of words that they know (`seal.pretrained_encoders`), keeps a second run out of a folder (`seal.run_lock`) and
+records what a run is trained with (`seal.run_record`); and every module of the package is imported, so that configs can
+name everything that is registered there. New modules are found automatically.
+
+A program that uses the core alone never enters, whether or not AllenNLP is installed.
+"""
+
+import importlib
+import pkgutil
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Optional
+
+from seal import compat
+
+#: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
+#: takes some.
+ROOM = "allennlp.data"
+
+_COMMANDS = ("allennlp.__main__", "seal.__main__")
+
+
+def put_in_order() -> None:
+    """Patches AllenNLP and imports all modules of the package."""
+    compat.apply()
+
+    from seal import command_line, config_keys, continued_models, pretrained_encoders, run_lock, run_record
+    from seal import safe_archives, unusable_files, user_errors, whole_configs
+
+    for patching in (config_keys, whole_configs, run_lock, run_record, unusable_files, safe_archives, command_line):
+        compat.apply(patching.PATCHES)
+    for patching in (pretrained_encoders, continued_models):
+        compat.apply(patching.PATCHES)
+    if runs_the_command():
+        user_errors.install()
+    for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
+        if module.name != "seal.__main__":  # The command, which `python -m seal` runs.
+            importlib.import_module(module.name)
+
+
+def runs_the_command() -> bool:
+    """Whether this process is the command `allennlp` or `seal`, as a script or by `python -m`."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    return any(name in sys.modules or getattr(main, "name", None) == name for name in _COMMANDS)
+
+
+class _Door:
+    """
+    Among Python's finders of modules. It finds those of AllenNLP and of this package by the other finders, and when the
+    outermost import of one of them ends that has led into the room, it puts the room in order and leaves. Not earlier:
+    modules that are still being imported could not be imported from.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def find_spec(self, name: str, path=None, target=None) -> Optional[ModuleSpec]:
+        if name.partition(".")[0] not in ("allennlp", "seal"):
+            return None
+        if name == "allennlp":
+            compat.silence_known_warnings()  # Some are raised by AllenNLP's own imports.
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            self._watch(spec)
+        return spec
+
+    def _watch(self, spec: ModuleSpec) -> None:
+        run = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            self._depth += 1
+            try:
+                run(module)
+            finally:
+                self._depth -= 1
+            if self._depth == 0 and ROOM in sys.modules and self in sys.meta_path:
+                sys.meta_path.remove(self)
+                put_in_order()
+
+        spec.loader.exec_module = exec_module
+
+
+def install() -> None:
+    """Puts the room in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
+    if "allennlp" in sys.modules:
+        put_in_order()
+    else:
+        sys.meta_path.insert(0, _Door())

@@ -1,0 +1,174 @@
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+
+from seal.common.setting_checks import check_choice, check_range
+from seal.registry import ConfigurationError
+from seal.two_player.micro_batch import MicroBatch
+from seal.two_player.objectives import Objectives
+from seal.two_player.optimizer import TwoPlayerOptimizer
+from seal.two_player.player_losses import LOSS_NET, TASK_NET, PlayerLosses
+from seal.two_player.random_stream import RandomStream
+from seal.two_player.task_state import TaskState
+
+
+@dataclass
+class Updates:
+    """
+    How one player is updated.
+
+    # Parameters
+
+    optimizer : `torch.optim.Optimizer`
+        Of its parameters: `nets.task_net_parameters()` or `nets.loss_net_parameters()`.
+    scheduler : `torch.optim.lr_scheduler.LRScheduler`, optional (default = `None`)
+        Is stepped after each batch in which the player is trained. One that counts epochs is the loop's own.
+    grad_norm : `float`, optional (default = `None`)
+        The player's gradient is scaled down to this norm where it is longer.
+    steps : `int`, optional (default = `1`)
+        The number of updates per batch. 0 freezes the player.
+    """
+
+    optimizer: torch.optim.Optimizer
+    scheduler: Optional[Any] = None
+    grad_norm: Optional[float] = None
+    steps: int = 1
+
+
+class TwoPlayerStep:
+    """
+    One batch of training a task-net and a loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5), for a loop of any kind:
+
+        S       = candidates from the task-net as it is
+        Theta_t = `loss_net.steps` updates of the loss-net by L_E on S and gold
+        Phi_t   = `task_net.steps` updates of the task-net by L_F under Theta_t
+
+    It owns optimizers and schedulers and does what the trainer `alternating` does in a batch. `step(batch)` makes all
+    updates. A loop that does something in between calls `begin` and then `update` for each player.
+
+    # Parameters
+
+    nets : `TwoNets`, or any `Objectives`
+    task_net, loss_net : `Updates`, optional (default = `None`)
+        `None`: the player is not trained.
+    first : `str`, optional (default = `"loss_net"`)
+        The player that is updated first in a batch.
+    reuse_features : `bool`, optional (default = `False`)
+        Whether one pass of the loss-net's own encoder serves both players.
+    backward : `Callable[[torch.Tensor], None]`, optional (default = `torch.Tensor.backward`)
+        Backpropagates a loss; for example `accelerator.backward`.
+    seed : `int`, optional (default = `torch.initial_seed() + 1`)
+        Of the loss-net's draws and dropout, which have a random stream of their own: the task-net's dropout is the same
+        with a loss-net and without.
+
+    # Raises
+
+    `ConfigurationError` if no player is to be trained, `first` names none, or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        nets: Objectives,
+        task_net: Optional[Updates] = None,
+        loss_net: Optional[Updates] = None,
+        first: str = LOSS_NET,
+        reuse_features: bool = False,
+        backward: Callable[[torch.Tensor], None] = torch.Tensor.backward,
+        seed: Optional[int] = None,
+    ) -> None:
+        check_choice("first", first, (TASK_NET, LOSS_NET))
+        given = {TASK_NET: task_net, LOSS_NET: loss_net}
+        self._players: Dict[str, Updates] = {}
+        for name in sorted(given, key=lambda name: name != first):
+            player = given[name]
+            if player is not None:
+                check_range(f"{name}.steps", player.steps, least=0)
+                check_range(f"{name}.grad_norm", player.grad_norm, above=0)
+                if player.steps > 0:
+                    self._players[name] = player
+        if not self._players:
+            raise ConfigurationError("TwoPlayerStep: give task_net or loss_net, with steps of at least 1.")
+        self.nets = nets
+        self.optimizer = TwoPlayerOptimizer({name: player.optimizer for name, player in self._players.items()})
+        self._backward = backward
+        self._stream = RandomStream(torch.initial_seed() + 1 if seed is None else seed)
+        self._losses = PlayerLosses(nets, self._stream, _check_output, reuse_features)
+
+    @property
+    def turns(self) -> List[str]:
+        """The player of each update of a batch, in order."""
+        return [name for name, player in self._players.items() for _ in range(player.steps)]
+
+    def step(self, batch: Dict[str, Any]) -> Dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        batch : `Dict[str, Any]`
+            The arguments of `nets.task_state`; for `TwoNets` the inputs, gold and mask.
+
+        # Returns
+
+        `Dict[str, torch.Tensor]`: each player's loss in its last update, a constant scalar.
+        """
+        part = self.begin(batch)
+        losses = {name: self.update(name, part) for name in self.turns}
+        for name in self._players:
+            self.end(name)
+        return losses
+
+    def begin(self, batch: Dict[str, Any]) -> MicroBatch:
+        """What `update` is given: the batch, and later what has been computed for it."""
+        return MicroBatch(batch, alone=True)
+
+    def update(self, player: str, part: MicroBatch) -> torch.Tensor:
+        """
+        Updates the player, `"task_net"` or `"loss_net"`, once; returns its loss, a constant scalar.
+
+        # Raises
+
+        `FloatingPointError` if the loss or the task-net's output is no longer finite; weights are as they were.
+        """
+        check_choice("player", player, tuple(self._players))
+        self.optimizer.turn = player
+        if player == TASK_NET:
+            uses_energy = self.nets.loss_net is not None and self.nets.task_loss.energy_weight > 0
+            loss = self._losses.of_task_net(part, self.turns, uses_energy)
+            part.state = None  # The backward pass frees its graph, and the update makes it stale.
+        else:
+            loss = self._losses.of_loss_net(part, self.turns)
+        if not torch.isfinite(loss):
+            raise FloatingPointError(f"{player}'s loss is {float(loss.detach())}; train at a lower rate.")
+        self.optimizer.zero_grad()
+        self._backward(loss)
+        if self._players[player].grad_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.optimizer.parameters(), self._players[player].grad_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self._losses.updated(player, [part])
+        return loss.detach()
+
+    def end(self, player: str) -> None:
+        """Ends the player's updates of a batch: steps its scheduler, if it has one. `step` does this itself."""
+        if self._players[player].scheduler is not None:
+            self._players[player].scheduler.step()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Of optimizers, schedulers and the loss-net's random stream. The nets have one of their own."""
+        schedulers = {name: player.scheduler for name, player in self._players.items() if player.scheduler is not None}
+        return {
+            "optimizers": self.optimizer.state_dict(),
+            "schedulers": {name: scheduler.state_dict() for name, scheduler in schedulers.items()},
+            "stream": self._stream.state,
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self.optimizer.load_state_dict(state["optimizers"])
+        for name, scheduler in state["schedulers"].items():
+            self._players[name].scheduler.load_state_dict(scheduler)
+        self._stream.state = state["stream"]
+
+
+def _check_output(state: TaskState) -> None:
+    if not torch.isfinite(state.logits).all():
+        raise FloatingPointError("task_net's output is no longer finite; train at a lower rate.")

@@ -1,0 +1,92 @@
+import pytest
+from allennlp.data import Vocabulary
+
+from seal.common.namespaces import WRITTEN
+from seal.dataset_readers.srl import SrlReader
+from seal.dataset_readers.tagging import TaggingReader
+from seal.predictors.words import EnglishSplitter, SplitAsTrained, TweetSplitter, WhiteSpaceSplitter
+
+#: How a treebank, newspapers and typewriters write.
+TREEBANK = "He said `` it -LRB- really -RRB- works '' ... -LCB- well - known -- yes -RCB- , did n't".split()
+NEWSPAPER = "He said \u201c it ( really ) works \u201d \u2026 [ well-known \u2014 yes ] , did n\u2019t".split()
+TYPED = "He said \" it ( really ) works \" ... [ well-known - yes ] , did n't don't".split()
+
+
+def split(trained_on, text, splitter=EnglishSplitter, reader=TaggingReader):
+    instances = [reader().text_to_instance(words, tags=["O"] * len(words)) for words in trained_on]
+    for instance in instances:
+        reader().apply_token_indexers(instance)
+    sequence, words = SplitAsTrained(splitter(), Vocabulary.from_instances(instances))(text)
+    assert [text[start:end] for start, end in sequence.offsets] == sequence.words
+    assert len(words) == len(sequence.words)
+    return words
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("\"It (really) works\"", "`` It -LRB- really -RRB- works ''"),
+        ("\u201cIt (really) works\u201d\u2026", "`` It -LRB- really -RRB- works '' ..."),
+        ("``It {really} works''", "`` It -LCB- really -RCB- works ''"),
+        ("a well\u2010known \u2014 did n\u2019t", "a well - known -- did n't"),
+        ('" it "', "`` it ''"),
+        ('He said, "yes." "No!"', "He said , `` yes . '' `` No ! ''"),
+        ("(\"so\") '' [x]", "-LRB- `` so '' -RRB- '' [ x ]"),
+    ],
+)
+@pytest.mark.parametrize("reader", [TaggingReader, SrlReader])
+def test_as_a_treebank(text, expected, reader):
+    assert split([TREEBANK], text, reader=reader) == expected.split()
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ('"It (really) works"...', "\u201c It ( really ) works \u201d \u2026"),
+        ("``It works'' -- yes", "\u201c It works \u201d \u2014 yes"),
+        ("-LRB- so -RRB-", "( so )"),
+        ("a well-known, state-of-the-art one - 1-2", "a well-known , state-of-the-art one \u2014 1 - 2"),
+    ],
+)
+def test_as_a_newspaper(text, expected):
+    assert split([NEWSPAPER], text) == expected.split()
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("\u201cIt works\u201d \u2026", '" It works " ...'),
+        ("``It works'' \u2014 well\u2011known", '" It works " - well-known'),
+        ("don\u2019t -LRB- x", "do n't ( x"),
+        ("\u00abso\u00bb", '" so "'),
+    ],
+)
+def test_as_typed(text, expected):
+    assert split([TYPED], text) == expected.split()
+
+
+@pytest.mark.parametrize("splitter", [EnglishSplitter, TweetSplitter, WhiteSpaceSplitter])
+def test_forms_that_the_training_data_have_stay(splitter):
+    both = [TREEBANK, TREEBANK, NEWSPAPER]
+    text = "`` a '' ( b ) \u201c c \u201d ... \u2026 -LRB- d -RRB-"
+    words = split(both, text, WhiteSpaceSplitter)
+    assert words == text.split()
+    assert split(both, "a ( b ) \u201c c \u201d ...", splitter) == "a ( b ) \u201c c \u201d ...".split()
+
+
+def test_data_without_such_signs_and_old_models_change_nothing():
+    text = "\u201cIt (really) \u2018works\u2019\u201d \u2026 well-known"
+    plain = EnglishSplitter().split(text).words
+    assert split([["Rose", "sells"]], text) == plain
+    assert SplitAsTrained(EnglishSplitter(), Vocabulary())(text)[1] == plain
+
+
+def test_the_forms_are_in_the_files_of_the_vocabulary(tmp_path):
+    instance = TaggingReader().text_to_instance(TREEBANK, ["O"] * len(TREEBANK))
+    TaggingReader().apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances([instance] * 2)
+    vocab.save_to_files(str(tmp_path))
+    text = '"It (really) works"'
+    words = SplitAsTrained(EnglishSplitter(), Vocabulary.from_files(str(tmp_path)))(text)[1]
+    assert words == "`` It -LRB- really -RRB- works ''".split()
+    assert "( -LRB-" in vocab.get_token_to_index_vocabulary(WRITTEN)

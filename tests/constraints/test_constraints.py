@@ -1,0 +1,89 @@
+import itertools
+
+import pytest
+import torch
+
+from seal.constraints import AtLeastOne, AtMostOne, Constraint, Count, Declared, ExactlyOne, ForbiddenTransitions
+from seal.constraints import Implication
+from seal.registry import ConfigurationError
+from seal.structure.tag_sequences import TagScheme
+from tests.spine import all_sequences, is_legal, mask_of
+
+LABELS = ["a", "b", "c", "d"]
+EVERY_SET = torch.tensor(list(itertools.product([0.0, 1.0], repeat=4)))
+
+RULES = {
+    "at most one": (AtMostOne(["a", "b", "c"]), lambda a, b, c, d: a + b + c <= 1),
+    "exactly one": (ExactlyOne(["a", "b"]), lambda a, b, c, d: a + b == 1),
+    "at least one": (AtLeastOne(["b", "d"]), lambda a, b, c, d: b or d),
+    "each of": (AtLeastOne(["b", "d"], each=True), lambda a, b, c, d: b and d),
+    "two of": (Count(LABELS, least=2, most=3), lambda a, b, c, d: 2 <= a + b + c + d <= 3),
+    "exclusion": (AtMostOne(["a", "d"]), lambda a, b, c, d: not (a and d)),
+    "implication": (Implication({"a": "b", "c": ["b", "d"]}), lambda a, b, c, d: (not a or b) and (not c or b and d)),
+}
+
+
+@pytest.mark.parametrize("rule, holds", RULES.values(), ids=RULES.keys())
+def test_a_violation_is_zero_exactly_where_the_rule_holds(rule, holds):
+    broken = Declared([rule], LABELS, sequences=False)(EVERY_SET.unsqueeze(0))[0, :, 0]
+    assert [bool(number == 0) for number in broken] == [bool(holds(*row)) for row in EVERY_SET.tolist()]
+    assert torch.equal(broken, broken.round()) and broken.min() >= 0
+
+
+@pytest.mark.parametrize("rule, holds", RULES.values(), ids=RULES.keys())
+def test_relaxed_outputs_have_a_slope_where_they_break_it(rule, holds):
+    torch.manual_seed(0)
+    declared = Declared([rule], LABELS, sequences=False).double()
+    outputs = torch.rand(1, 20, 4, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(declared, outputs)
+    broken = declared(outputs)
+    (slope,) = torch.autograd.grad(broken.sum(), outputs)
+    assert (broken[0, :, 0] > 0).any()
+    assert torch.equal(broken[0, :, 0] > 0, slope[0].abs().sum(dim=1) > 0)
+
+
+def test_spans_are_counted_by_their_label():
+    tags = ["O", "B-A", "I-A", "B-B", "I-B"]
+    declared = Declared([AtMostOne(["A", "B"], each=True), AtLeastOne(["B"])], tags, sequences=True, encoding="BIO")
+    every = all_sequences(5, 4)
+    every = every[[is_legal([tags[t] for t in row]) for row in every.tolist()]].unsqueeze(0)
+    mask = mask_of([4])
+    roles = TagScheme(tags, "BIO").spans(every, mask).roles
+    counts = torch.stack([(roles == role).sum(dim=-1) for role in (0, 1)], dim=-1)
+    broken = declared(every, mask)
+    assert torch.equal(broken[..., 0], (counts - 1).clamp(min=0).sum(dim=-1).float())
+    assert torch.equal(broken[..., 1], (counts[..., 1] == 0).float())
+    assert torch.equal(declared(torch.nn.functional.one_hot(every, 5).float(), mask), broken)
+
+
+def test_forbidden_transitions_and_padding():
+    declared = Declared([ForbiddenTransitions([("x", "y"), ("y", "y")])], ["x", "y"], sequences=True)
+    tags = torch.tensor([[[0, 1, 1, 0], [1, 0, 0, 0]], [[0, 1, 1, 1], [0, 0, 1, 1]]])
+    assert declared(tags, mask_of([4, 2]))[..., 0].tolist() == [[2, 0], [1, 0]]
+
+
+def test_names():
+    assert AtMostOne(["a", "b"]).name == "at_most_1_a_b"
+    assert Count(["a"], 1, 2, each=True).name == "at_least_1_at_most_2_of_each_a"
+    assert Implication({"a": "b"}).name == "implication_a_b" and AtMostOne(["a"], name="mine").name == "mine"
+    assert ForbiddenTransitions([("DET", "VERB")]).name == "forbidden_DET_VERB"
+    assert {"count", "at_most_one", "exactly_one", "at_least_one", "implication", "forbidden_transitions"} <= set(
+        Constraint.list_available()
+    )
+
+
+@pytest.mark.parametrize(
+    "rule, message",
+    [
+        (lambda: AtMostOne([]), "at least one label"),
+        (lambda: AtMostOne("ab"), "must be a list"),
+        (lambda: Count(["a"], least=2, most=1), "no number is at least 2 and at most 1"),
+        (lambda: ForbiddenTransitions([("a", "b", "c")]), "has pairs of tags"),
+        (lambda: Declared([AtMostOne(["a", "z"])], LABELS, False), "names 'z', which no output has; there are a, b"),
+        (lambda: Declared([ForbiddenTransitions([("a", "b")])], LABELS, False), "is for tag sequences"),
+        (lambda: Declared([Implication({"B-A": "A"})], ["O", "B-A", "I-A"], True, "BIO"), "names 'B-A'.* there are A"),
+    ],
+)
+def test_what_is_refused(rule, message):
+    with pytest.raises(ConfigurationError, match=message):
+        rule()

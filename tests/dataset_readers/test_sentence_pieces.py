@@ -1,0 +1,104 @@
+import logging
+import pickle
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, Vocabulary
+from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
+
+import seal  # noqa: F401
+from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, OF_TRAINED_MODEL, SentencePiecesIndexer
+from tests.small_tokenizers import FAMILIES, save_tokenizer
+
+SENTENCES = [
+    ["Anna", "sells", "honey"],
+    ["Why", "did", "n't", "Anna", "buy", "the", "well", "-", "known", "ginger", "?"],
+    ["a", "a", "1", ".", "The", "knife", ",", "a"],
+    ["honey"],
+]
+ALL = [(family, fast) for family in FAMILIES for fast in (True, False)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tokenizers")
+    made = {}
+
+    def make(family: str, fast: bool = True) -> Path:
+        if (family, fast) not in made:
+            made[family, fast] = save_tokenizer(family, fast, root / f"{family}_{fast}")
+        return made[family, fast]
+
+    return make
+
+
+def indexed(indexer, words):
+    return indexer.tokens_to_indices([Token(word) for word in words], Vocabulary())
+
+
+@pytest.mark.parametrize("family, fast", ALL)
+def test_the_pieces_are_those_of_the_whole_sentence(folder, family, fast):
+    indexer = SentencePiecesIndexer(str(folder(family, fast)), tokenizer_kwargs={"use_fast": fast})
+    tokenizer = indexer._allennlp_tokenizer.tokenizer
+    assert tokenizer.is_fast is fast
+    for words in SENTENCES:
+        found = indexed(indexer, words)
+        assert found["token_ids"] == tokenizer.encode(" ".join(words))
+        # Each word has its own pieces, and all of them together are those of the sentence, in order.
+        starts, ends = zip(*found["offsets"])
+        assert all(start <= end for start, end in found["offsets"])
+        assert [start - 1 for start in starts[1:]] == list(ends[:-1])
+    assert indexer._allennlp_tokenizer._intra_word_tokenize.differs() is (family in ("roberta", "gpt2"))
+
+
+@pytest.mark.parametrize("family", ["roberta", "gpt2"])
+def test_what_was_wrong_with_the_pieces_of_words_alone(folder, family):
+    """Only the first word was as in pretraining."""
+    model = str(folder(family))
+    alone, inside = SentencePiecesIndexer(model, pieces=ALONE), SentencePiecesIndexer(model)
+    names = inside._allennlp_tokenizer.tokenizer.convert_ids_to_tokens
+    assert "".join(names(indexed(inside, SENTENCES[0])["token_ids"])).count("Ġ") == 2
+    assert "".join(names(indexed(alone, SENTENCES[0])["token_ids"])).count("Ġ") == 0
+    assert indexed(alone, ["Anna"]) == indexed(inside, ["Anna"])
+
+
+def test_words_without_pieces_and_strange_ones(folder):
+    indexer = SentencePiecesIndexer(str(folder("wordpiece")))
+    found = indexed(indexer, ["\u200b", "Anna", "\u200b", "honey"])
+    assert found["offsets"][0] == found["offsets"][2] == (-1, -1)
+    assert found["token_ids"] == indexed(indexer, ["Anna", "honey"])["token_ids"]
+    for family in FAMILIES:
+        indexer = SentencePiecesIndexer(str(folder(family)))
+        for word in ("\u00a0", "Ġ", "▁", "##a", "…", "\U0001f600", "-LRB-", "a b"):
+            found = indexed(indexer, ["Anna", word, "honey"])
+            assert found["offsets"][2][1] == len(found["token_ids"]) - 1 - indexer._num_added_end_tokens
+
+
+def test_the_name_that_configs_have(folder):
+    indexer = TokenIndexer.from_params(
+        Params({"type": "pretrained_transformer_mismatched", "model_name": str(folder("roberta")), "max_length": 8})
+    )
+    assert isinstance(indexer, SentencePiecesIndexer)
+    assert isinstance(indexer, PretrainedTransformerMismatchedIndexer)
+    words = ["Anna", "sells", "honey"] * 4
+    copied = pickle.loads(pickle.dumps(indexer))
+    assert indexed(copied, words)["token_ids"] == indexed(indexer, words)["token_ids"]
+    with pytest.raises(ConfigurationError, match="token_indexers.pieces must be 'in_sentence', 'alone' or null"):
+        SentencePiecesIndexer(str(folder("roberta")), pieces="words")
+
+
+@pytest.mark.parametrize("family, told", [("roberta", True), ("gpt2", True), ("wordpiece", False), ("t5", False)])
+def test_an_old_model_reads_what_it_was_trained_on_and_says_so(folder, caplog, family, told):
+    model = str(folder(family))
+    with caplog.at_level(logging.WARNING):
+        token = OF_TRAINED_MODEL.set(True)
+        try:
+            old = SentencePiecesIndexer(model)
+            SentencePiecesIndexer(model, pieces=IN_SENTENCE)
+        finally:
+            OF_TRAINED_MODEL.reset(token)
+    assert indexed(old, SENTENCES[0]) == indexed(SentencePiecesIndexer(model, pieces=ALONE), SENTENCES[0])
+    warnings = [record.getMessage() for record in caplog.records if "pieces of words alone" in record.getMessage()]
+    assert len(warnings) == told

@@ -1,0 +1,33 @@
+"""
+scripts/benchmark.py --suite chains: what it compares, and a run with the smallest settings.
+"""
+
+import pandas
+import pytest
+import torch
+
+from scripts import benchmark
+from scripts.measure import bench_chains as bench
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "LABELS", 3)
+    monkeypatch.setattr(bench, "TOKENS", 4)
+    monkeypatch.setattr(bench, "PREDICTION_BATCH", 8)
+    arguments = ["--suite", "chains", "--repeats", "1", "--batches", "1", "--out", str(tmp_path)]
+    assert benchmark.main(arguments) == 0
+    table = pandas.read_csv(tmp_path / "benchmark.csv")
+    timed = table[table["metric"] == "cpu_seconds"].groupby("case")["method"].agg(list)
+    assert timed.to_dict() == {case: list(bench.SPACES) for case in ("step", *bench.WORK)}
+    predicted = table[table["metric"] == "frames_per_cpu_second"]
+    assert predicted["method"].tolist() == [
+        f"{over}, {structure}" for over in ("cross_entropy", "crf") for structure in ("without", "structure")
+    ]
+    assert (predicted["value"] > 0).all()

@@ -1,0 +1,87 @@
+"""Rooms import from the floors below them alone: what docs/architecture.md draws, and the imports of every file."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import seal
+from tests.test_torch_alone import CORE
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = (ROOT / "docs/architecture.md").read_text()
+ROWS = re.findall(r"^\| (\d+) \| `seal/([\w.]+)` \| (.+) \|$", TABLE, re.MULTILINE)
+FLOORS = {room.removesuffix(".py"): int(floor) for floor, room, _ in ROWS}
+ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
+#: The modules beside the rooms stand between the core and AllenNLP's room.
+BESIDE = 6
+#: Opening an archive safely is a patch of AllenNLP's, and reading weights needs it.
+EXCEPTIONS = {("common/trained_models.py", "safe_archives")}
+#: In the rooms of the core, what its packages import only when it is asked for, and what that stands on.
+NEEDS_MORE = {
+    "energies/pretrained_energy.py",
+    "energies/tag_language_model.py",
+    "nets/encoders/adapters.py",
+    "nets/encoders/hub_model.py",
+    "nets/encoders/seq2seq.py",
+    "nets/encoders/seq2vec.py",
+    "nets/encoders/text_transformer.py",
+    "nets/encoders/transformer.py",
+    "nets/stacked_net.py",
+}
+
+
+def imports_of(file):
+    """The modules that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "seal":
+            yield from (f"seal.{name.name}" for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} has a relative import"
+            yield node.module
+
+
+def files_of(room):
+    return sorted((ROOT / "seal" / room).rglob("*.py"))
+
+
+def test_the_table_has_every_room():
+    assert set(ROOMS) | {"registry"} == set(FLOORS)
+    core = {name.removeprefix("seal.") for name in CORE}
+    assert core | {"common", "registry"} == {room for room, floor in FLOORS.items() if floor <= 6}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_from_the_floors_below(room):
+    upward = set()
+    for file in files_of(room):
+        inside = str(file.relative_to(ROOT / "seal"))
+        for module in imports_of(file):
+            top, _, rest = module.partition(".")
+            other = rest.partition(".")[0]
+            if top != "seal" or other in (room, "") or (inside, other) in EXCEPTIONS:
+                continue
+            if FLOORS.get(other, BESIDE) >= FLOORS[room]:
+                upward.add((inside, module))
+    assert not upward
+
+
+def test_what_needs_more_than_torch_in_the_rooms_of_the_core():
+    needs_more = set()
+    for name in CORE:
+        for file in files_of(name.removeprefix("seal.")):
+            tops = {module.partition(".")[0] for module in imports_of(file)}
+            if tops & {"allennlp", "transformers", "scipy", "sklearn", "spacy", "nltk"} or any(
+                module == "seal.common.trained_models" for module in imports_of(file)
+            ):
+                needs_more.add(str(file.relative_to(ROOT / "seal")))
+    assert needs_more == NEEDS_MORE
+
+
+def test_every_package_says_what_lives_there():
+    for file in [Path(seal.__file__), *(ROOT / "seal").rglob("*/__init__.py")]:
+        told = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+        assert told, f"{file} has no docstring"
