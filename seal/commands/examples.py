@@ -15,9 +15,7 @@ from allennlp.nn.util import move_to_device
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
-from seal.models import MultilabelModel, SegmentationModel, SrlModel, TaggingModel
-from seal.models.seal_model import SealModel
-from seal.models.task_state import TaskState
+from seal.models import MultilabelModel, SealModel, SegmentationModel, SrlModel, TaggingModel, TaskState
 from seal.predictors.words import describe
 
 _AT_ONCE = 32
