@@ -15,15 +15,17 @@ import sys
 from typing import Any, Callable
 
 try:
-    from allennlp.commands import main, predict
+    from allennlp.commands import main, predict, train
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import plugins
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import install_sigterm_handler
 
+from seal.commands.runs import read_run
 from seal.compat import replace_once
 from seal.predictors.readable import readable
 
@@ -96,10 +98,31 @@ class _Printer:
             print(first, *rest)
 
 
+def _say_what_was_trained() -> None:
+    """Ends `train` with a line on what came out, as its log is in a file."""
+
+    def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
+        path = original(serialization_dir, *args, **kwargs)
+        try:
+            found = read_run(os.fspath(serialization_dir), "")
+        except ConfigurationError:  # A training of no epoch.
+            print(path)
+            return path
+        metric = found.validation_metric
+        score = found.scores.get(f"validation_{metric}")
+        reached = "" if score is None else f", validation {metric} {score:.4g}"
+        print(f"{path}: epoch {found.best_epoch + 1} of {len(found.epochs)} was the best{reached}")
+        print(f"to look at it: seal report {serialization_dir} --out report.html")
+        return path
+
+    replace_once(train, "archive_model", archive_model)
+
+
 def run() -> None:
     """Runs the command of `sys.argv`."""
     _log_quietly()
     _print_predictions_clean()
+    _say_what_was_trained()
     plugins.DEFAULT_PLUGINS = ()
     install_sigterm_handler()
     main(prog="seal")

@@ -31,6 +31,7 @@ from seal.common.setting_checks import check_range
 from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once
 from seal.config_keys import suggest
+from seal.predictors.line_predictor import NumberedLine
 from seal.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def _lines_of_input(path: str) -> Iterator[str]:
                     line = line.decode("utf-8", errors="surrogateescape")
                 line = line.removeprefix("\ufeff") if number == 0 else line
                 if line and not line.isspace():
-                    yield f"{line[:-2]}\n" if line.endswith("\r\n") else line
+                    yield NumberedLine(f"{line[:-2]}\n" if line.endswith("\r\n") else line, number + 1)
     except READ_ERRORS as error:
         # An error with a file's name, as that of a missing file, says enough.
         if isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None:

@@ -6,9 +6,8 @@ predictor later. In both cases AllenNLP gets its patches for current libraries (
 in one sentence (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`), opens archives
 safely (`seal.safe_archives`), continues training from them (`seal.continued_models`), gives pretrained encoders the
 pieces of words that they know (`seal.pretrained_encoders`), keeps a second run out of a folder (`seal.run_lock`) and
-records what a run is trained with (`seal.run_record`);
-and every module of the package is imported, so that configs can name everything that is registered there. New modules
-are found automatically.
+records what a run is trained with (`seal.run_record`); and every module of the package is imported, so that configs can
+name everything that is registered there. New modules are found automatically.
 
 A program that uses the core alone never enters, whether or not AllenNLP is installed.
 """
@@ -26,6 +25,8 @@ from seal import compat
 #: takes some.
 ROOM = "allennlp.data"
 
+_COMMANDS = ("allennlp.__main__", "seal.__main__")
+
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
@@ -41,14 +42,14 @@ def put_in_order() -> None:
     if runs_the_command():
         user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
-        if not module.name.endswith(".__main__"):  # The command, which `python -m seal` runs.
+        if module.name != "seal.__main__":  # The command, which `python -m seal` runs.
             importlib.import_module(module.name)
 
 
 def runs_the_command() -> bool:
-    """Whether this process is an `allennlp` or a `seal` command, as a script or by `python -m`."""
-    main = getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None)
-    return any(name in sys.modules or name == main for name in ("allennlp.__main__", "seal.__main__"))
+    """Whether this process is the command `allennlp` or `seal`, as a script or by `python -m`."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    return any(name in sys.modules or getattr(main, "name", None) == name for name in _COMMANDS)
 
 
 class _Door:

@@ -168,6 +168,13 @@ def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     assert extras["measure"] - extras["allennlp"] == {"allennlp-models", "setuptools"}
 
 
+def test_the_command_and_the_page_come_with_the_package():
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert 'entry_points={"console_scripts": ["seal=seal.__main__:run"]}' in text
+    assert '"seal.commands": ["demo_page.html"]' in text
+    assert (ROOT / "seal" / "commands" / "demo_page.html").is_file()
+
+
 def test_the_plugin_file_names_seal():
     assert (ROOT / ".allennlp_plugins").read_text(encoding="utf-8").split() == ["seal"]
 
@@ -192,7 +199,8 @@ def test_every_module_registers_itself_at_import():
 
     import seal
 
-    files = [p for p in Path(seal.__file__).parent.rglob("*.py") if p.name != "__init__.py"]
+    # `__main__` registers nothing: it is the command, which `python -m seal` runs.
+    files = [p for p in Path(seal.__file__).parent.rglob("*.py") if p.name not in ("__init__.py", "__main__.py")]
     root = Path(seal.__file__).parents[1]
     for file in files:
         module = ".".join(file.relative_to(root).with_suffix("").parts)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from allennlp.commands import predict
+from allennlp.commands import predict, train
 from allennlp.common import logging as allennlp_logging
 
 from seal import __main__ as command
@@ -76,6 +76,20 @@ def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging,
     assert "a setting" in (tmp_path / "out.log").read_text()
     told = capsys.readouterr()
     assert "take care" in told.out + told.err and "a setting" not in told.out + told.err
+
+
+def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "archive_model", lambda folder, **_: f"{folder}/model.tar.gz")
+    command._say_what_was_trained()
+    train.archive_model(str(tmp_path), include_in_archive=None)
+    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"  # No epoch has ended.
+    (tmp_path / "config.json").write_text('{"trainer": {"validation_metric": "+f1"}}')
+    for epoch in (0, 1):
+        (tmp_path / f"metrics_epoch_{epoch}.json").write_text('{"best_epoch": 0, "best_validation_f1": 71.2345}')
+    assert train.archive_model(str(tmp_path), include_in_archive=None) == f"{tmp_path}/model.tar.gz"
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{tmp_path}/model.tar.gz: epoch 1 of 2 was the best, validation f1 71.23"
+    assert second == f"to look at it: seal report {tmp_path} --out report.html"
 
 
 def test_a_warning_begins_with_what_it_is():

@@ -128,17 +128,29 @@ def components() -> List[Component]:
     for base, registered in Registrable._registry.items():
         for name, (cls, constructor) in registered.items():
             if cls.__module__.startswith("seal."):
-                kind, _ = KINDS[base.__name__]
+                kind = kind_of(base)
                 options = [] if kind == "command" else _options(cls, constructor, kind)
                 found.append(Component(kind, name, cls, _first_paragraph(cls), options))
-    order = [kind for kind, _ in KINDS.values()]
+    order = list(_kinds(found))
     return sorted(found, key=lambda one: (order.index(one.kind), one.name))
+
+
+def kind_of(base: Type) -> str:
+    """How a user calls the kind of a base class."""
+    return KINDS[base.__name__][0] if base.__name__ in KINDS else _words(base.__name__)
+
+
+def _kinds(found: List[Component]) -> Dict[str, str]:
+    """The kinds that there is something of, with where a config has them."""
+    there = dict.fromkeys(one.kind for one in found)
+    known = {kind: where for kind, where in KINDS.values() if kind in there}
+    return known | {kind: "where AllenNLP takes it" for kind in there if kind not in known}
 
 
 def page(found: List[Component]) -> str:
     """The page of the docs: a table for each kind."""
     parts = [_HEAD]
-    for kind, where in KINDS.values():
+    for kind, where in _kinds(found).items():
         ours = [component for component in found if component.kind == kind]
         rows = ["| name | what it is | options and defaults |", "|---|---|---|"]
         for one in ours:
@@ -160,7 +172,7 @@ def _sentence(text: str) -> str:
 
 
 def _listed(found: List[Component], kind: Optional[str], name: Optional[str]) -> str:
-    kinds = {one: where for one, where in KINDS.values()}
+    kinds = _kinds(found)
     if kind is None:
         counts = {one: sum(component.kind == one for component in found) for one in kinds}
         width = max(map(len, kinds))
@@ -187,7 +199,7 @@ def _listed(found: List[Component], kind: Optional[str], name: Optional[str]) ->
 
 
 def _described(component: Component) -> str:
-    where = dict(KINDS.values())[component.kind].replace("`", "")
+    where = _kinds([component])[component.kind].replace("`", "")
     lines = [f"{component.kind} {component.name}: {component.cls.__module__}.{component.cls.__name__}"]
     lines += [f"where: {where}", "", component.text]
     for option in component.options:

@@ -8,6 +8,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from seal.common.names import SURROGATE
 from seal.common.quoting import short
 
 
@@ -18,6 +19,17 @@ NOTHING_FOUND = {
 }
 
 
+class NumberedLine(str):
+    """A line of a file or of standard input, with its number from 1 as an editor counts lines."""
+
+    number: int
+
+    def __new__(cls, text: str, number: int) -> "NumberedLine":
+        line = super().__new__(cls, text)
+        line.number = number
+        return line
+
+
 class Line(dict):
     """
     A line of input, as `allennlp predict` hands it on: the request of the line or, where it is `wrong`, the record of
@@ -26,16 +38,25 @@ class Line(dict):
     # Parameters
 
     number : `int`
-        The line's number from 1; blank lines are not counted.
+        The line's number from 1; blank lines are not counted, unless `head` has the number.
     inputs : `Dict[str, Any]`
         The request or the record.
     wrong : `bool`, optional (default = `False`)
+    head : `Dict[str, Any]`, optional
+        What its record begins with: `line`, its number as an editor counts lines, and for plain text `input`, the text.
     """
 
-    def __init__(self, number: int, inputs: JsonDict, wrong: bool = False) -> None:
+    def __init__(
+        self, number: int, inputs: JsonDict, wrong: bool = False, head: Optional[JsonDict] = None
+    ) -> None:
         super().__init__(inputs)
         self.number = number
         self.wrong = wrong
+        self.head = head or {}
+
+    def error(self, error: Exception) -> JsonDict:
+        """The record of an error of this line, without its head."""
+        return wrong_line(self.head.get("line", self.number), error, all_counted="line" in self.head)
 
 
 class LinePredictor(Predictor):
@@ -107,10 +128,18 @@ class LinePredictor(Predictor):
             For `predict_json`.
         """
         self.lines += 1
+        head: JsonDict = {}
+        if isinstance(line, NumberedLine):
+            head["line"] = line.number
+            # A line of JSON may be long, and can name itself with an id. An undecodable one cannot be written.
+            if not line.lstrip("\ufeff \t").startswith("{") and not SURROGATE.search(line):
+                head["input"] = line.strip("\r\n\ufeff")
         try:
-            return Line(self.lines, self.read(line))
+            return Line(self.lines, self.read(line), head=head)
         except ConfigurationError as error:
-            return Line(self.lines, wrong_line(self.lines, error), wrong=True)
+            wrong = Line(self.lines, {}, wrong=True, head=head)
+            wrong.update(wrong.error(error))
+            return wrong
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """
@@ -133,24 +162,26 @@ class LinePredictor(Predictor):
         records: List[JsonDict] = [{} for _ in inputs]
         good: Dict[int, Any] = {}
         for place, item in enumerate(inputs):
+            head = item.head if isinstance(item, Line) else {}
             if isinstance(item, Line) and item.wrong:
-                records[place] = dict(item)
+                records[place] = {**head, **item}
                 continue
             try:
-                records[place] = id_of(item)
+                records[place] = dict(head)
+                records[place].update(id_of(item))
                 prepared = self.prepare(item)
                 self._check_keys(item)
                 good[place] = prepared
             except ConfigurationError as error:
                 if not isinstance(item, Line):
                     raise
-                records[place].update(wrong_line(item.number, error))
+                records[place].update(item.error(error))
         for place, record in zip(good, self.records(list(good.values()))):
             if "error" in record:
                 error = ConfigurationError(record["error"])
                 if not isinstance(inputs[place], Line):
                     raise error
-                record = wrong_line(inputs[place].number, error)
+                record = inputs[place].error(error)
             records[place].update(record)
         for item, record in zip(inputs, records):
             if isinstance(item, Line) and "error" in record:
@@ -238,10 +269,9 @@ def id_of(inputs: Any) -> JsonDict:
     return {"id": inputs["id"]}
 
 
-def wrong_line(number: int, error: Exception) -> JsonDict:
-    """The record of a line that is wrong."""
-    # The command does not hand blank lines on, so they cannot be counted.
-    return {"error": f"line {number} (blank lines not counted): {error}"}
+def wrong_line(number: int, error: Exception, all_counted: bool = False) -> JsonDict:
+    """The record of a line that is wrong. Who hands on lines alone, as AllenNLP does, leaves blank ones out."""
+    return {"error": f"line {number}{'' if all_counted else ' (blank lines not counted)'}: {error}"}
 
 
 def finite(value: float) -> Optional[float]:

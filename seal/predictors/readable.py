@@ -24,7 +24,8 @@ def readable(record: Dict[str, Any]) -> str:
         return "\n".join(lines if record["frames"] else [*lines, "  no predicate was found"])
     if "labels" in record:
         labels = [f"{name} {_number(value)}" for name, value in record["labels"].items()]
-        return ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"
+        told = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"
+        return f"{record['input']}\n  {told}" if "input" in record else told
     if "description" in record:
         start = f"{record['image']}: " if "image" in record else ""
         return f"{start}{record['description']}{_numbers(record)}"

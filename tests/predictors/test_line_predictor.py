@@ -4,7 +4,7 @@ import math
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
+from seal.predictors.line_predictor import LinePredictor, NumberedLine, finite, wrong_line
 
 
 class Numbers(LinePredictor):
@@ -16,9 +16,9 @@ class Numbers(LinePredictor):
     def read(self, line):
         if line.startswith("{"):
             return json.loads(line)
-        if not line.isdigit():
+        if not line.strip().isdigit():
             raise ConfigurationError(f"{line} is no number.")
-        return {"number": int(line)}
+        return {"number": int(line.strip())}
 
     def prepare(self, inputs):
         if inputs["number"] > 9:
@@ -40,6 +40,24 @@ def test_a_wrong_line_is_told_with_its_number_and_the_others_go_on():
     ]
     assert (predictor.lines, predictor.wrong_lines) == (4, 2)
     assert predictor.first_error == records[1]["error"]
+
+
+def test_a_line_that_knows_its_number_is_in_its_record():
+    predictor = Numbers()
+    texts = ("3\n", '{"number": 4, "id": "a"}\n', "x\n", '{"number": 10}\n', "\udce9\n")
+    lines = [NumberedLine(text, number) for number, text in zip((2, 5, 7, 8, 9), texts)]
+    loaded = [predictor.load_line(line) for line in lines]
+    # A wrong input that only the model finds is told in the same way.
+    records = predictor.predict_batch_json(loaded)
+    assert records == [
+        {"line": 2, "input": "3", "number": 3, "of": 2},
+        {"line": 5, "id": "a", "number": 4, "of": 2},
+        {"line": 7, "input": "x", "error": "line 7: x\n is no number."},
+        {"line": 8, "error": "line 8: 10 is too much."},
+        {"line": 9, "error": "line 9: \udce9\n is no number."},
+    ]
+    assert list(records[1]) == ["line", "id", "number", "of"]
+    assert predictor.predict_batch_json([predictor.load_line("3")]) == [{"number": 3, "of": 1}]
 
 
 def test_every_record_has_the_id_of_its_line():

@@ -42,14 +42,15 @@ def check(records, folder):
     loaded = Predictor.from_archive(load_archive(folder / "model.tar.gz"), extra_args={"energy": True})
     assert isinstance(loaded, MultilabelPredictor)
     assert len(records) == 4
+    assert [record.pop("line") for record in records] == [1, 3, 4, 5]
     for record, line in zip(records, (LINES[0], LINES[2])):
         expected = loaded.predict_json(json.loads(line))
         assert list(record) == list(expected)
         assert record["labels"] == pytest.approx(expected["labels"], abs=1e-6)
         assert record["energy"] == pytest.approx(expected["energy"], abs=1e-5)
     assert records[0]["id"] == "a" and records[0]["labels"]
-    assert records[2]["error"].startswith("line 3 (blank lines not counted): 'features' has 1 values")
-    assert records[3]["error"].startswith("line 4 (blank lines not counted): the line is not JSON")
+    assert records[2]["error"].startswith("line 4: 'features' has 1 values")
+    assert records[3]["error"].startswith("line 5: the line is not JSON")
 
 
 def test_predict_needs_no_flags_and_gives_each_line_a_record(run_folder, tmp_path):
