@@ -2,6 +2,7 @@
 The sentence that reports a user's mistake, made from the error that it led to. Each family of errors has a function.
 """
 
+import errno
 import os
 import re
 import sys
@@ -95,6 +96,10 @@ def _configuration(error: BaseException, frames: Frames) -> Optional[str]:
     if not isinstance(error, ConfigurationError):
         return None
     sentence = _one_line(error)
+    if sentence.startswith("Experiment specified a GPU but none is available"):
+        trains = any(module == "allennlp.commands.train" for module, _, _ in frames)
+        remedy = """add --overrides '{"trainer.cuda_device": -1}'""" if trains else "leave --cuda-device out"
+        return f"there is no GPU here; for the CPU {remedy}"
     # For an argument of several possible types, AllenNLP gives the reason why each failed only in the chain of causes.
     if sentence.startswith("Failed to construct argument") and error.__cause__ is not None:
         sentence = f"{sentence.rstrip('.')}: {_one_line(error.__cause__)}"
@@ -191,6 +196,18 @@ def _file(error: BaseException, frames: Frames) -> Optional[str]:
         return _named(_place(frames), error)
     if isinstance(error, FileNotFoundError):
         return _one_line(error)
+    return None
+
+
+def _weights_written(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a checkpoint or weights that cannot be written, as where the disk is full."""
+    if not isinstance(error, (OSError, RuntimeError)):
+        return None
+    for module, name, variables in frames:
+        if (module, name) == ("torch.serialization", "save") and isinstance(variables.get("f"), (str, os.PathLike)):
+            full = getattr(error, "errno", None) == errno.ENOSPC or "inline_container" in str(error)
+            reason = "the disk may be full" if full else _one_line(error)
+            return f"{variables['f']}: the file cannot be written ({reason}); --recover continues the run"
     return None
 
 
@@ -292,6 +309,7 @@ _FAMILIES = (
     _archive,
     _package,
     _predictor_arguments,
+    _weights_written,
     _file,
     _batch_weight,
     _transformer,
