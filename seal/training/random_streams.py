@@ -1,44 +1,9 @@
-import random
 from contextlib import contextmanager
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
-import numpy
 import torch
 
-
-def torch_state() -> List[torch.Tensor]:
-    """The states of torch's generators: the CPU's, and the current GPU's where CUDA is in use."""
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states.append(torch.cuda.get_rng_state())
-    return states
-
-
-def set_torch_state(states: List[torch.Tensor]) -> None:
-    """Restores the states that `torch_state` returned."""
-    torch.set_rng_state(states[0].cpu())
-    if len(states) > 1 and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states[1].cpu())
-
-
-def random_state() -> Dict[str, Any]:
-    """The states of Python's, numpy's and torch's generators, as plain values and tensors."""
-    name, keys, position, has_gauss, gauss = numpy.random.get_state()
-    version, internal, gauss_next = random.getstate()
-    return {
-        "python": [version, list(internal), gauss_next],
-        "numpy": [name, keys.tolist(), int(position), int(has_gauss), float(gauss)],
-        "torch": torch_state(),
-    }
-
-
-def set_random_state(state: Dict[str, Any]) -> None:
-    """Restores the states that `random_state` returned."""
-    version, internal, gauss_next = state["python"]
-    random.setstate((version, tuple(internal), gauss_next))
-    name, keys, position, has_gauss, gauss = state["numpy"]
-    numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, gauss))
-    set_torch_state(state["torch"])
+from seal.common.random_states import set_torch_state, torch_state
 
 
 class RandomStream:

@@ -5,13 +5,8 @@ import numpy
 import pytest
 import torch
 
-from seal.training.random_streams import (
-    RandomStream,
-    random_state,
-    set_random_state,
-    set_torch_state,
-    torch_state,
-)
+from seal.common.random_states import random_state, set_random_state, set_torch_state, torch_state
+from seal.training.random_streams import RandomStream
 
 
 def draw():
