@@ -5,6 +5,7 @@ The sentence that reports a user's mistake, made from the error that it led to. 
 import errno
 import os
 import re
+import socket
 import sys
 import textwrap
 import traceback
@@ -14,7 +15,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.models.archival import CONFIG_NAME
-from torch.multiprocessing import ProcessRaisedException
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from seal.common.trained_models import ARCHIVE_ERRORS
 from seal.config_keys import suggest
@@ -126,6 +127,16 @@ def _worker(error: BaseException, frames: Frames) -> Optional[str]:
     if isinstance(kind, type) and issubclass(kind, (ConfigurationError, FileNotFoundError)):
         return _one_line(text[endings[-1].start(2) :])
     return None
+
+
+def _worker_killed(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a worker of a distributed run that something has ended."""
+    if not isinstance(error, ProcessExitedException):
+        return None
+    how = f"killed by {error.signal_name}" if error.signal_name else f"ended with status {error.exit_code}"
+    node = [variables["node_rank"] for _, _, variables in frames if "node_rank" in variables]
+    which = f" of node {node[0]}" if node and node[0] else ""
+    return f"worker {error.error_index}{which} on {socket.gethostname()} was {how}; --recover continues the run"
 
 
 def _weights(error: BaseException, frames: Frames) -> Optional[str]:
@@ -305,6 +316,7 @@ def _missing_key(error: BaseException, frames: Frames) -> Optional[str]:
 _FAMILIES = (
     _configuration,
     _worker,
+    _worker_killed,
     _weights,
     _archive,
     _package,

@@ -103,8 +103,8 @@ def remember_passes() -> None:
     """
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._iter_batches`.
 
-    Symptom: with `batches_per_epoch` a pass over the data spans several epochs, and a run that is recovered begins a new
-    one.
+    Symptom: with `batches_per_epoch` a pass over the data spans several epochs, and a run that is recovered begins a
+    new one.
 
     Can go: when AllenNLP's checkpoints have the place in the pass.
     """

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # The splits whose data a vocabulary may be made from.
 _SPLITS = ("train", "validation", "test")
 # The keys of `distributed` that AllenNLP reads.
-_OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port")
+_OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port", "timeout")
 
 
 def _check_workers(workers: Dict[str, Any]) -> None:

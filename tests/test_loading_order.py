@@ -45,7 +45,10 @@ def numbers(loader) -> List:
     return [batch["metadata"] for batch in loader]
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_instances_in_memory": 2}, {"max_instances_in_memory": 4, "shuffle": True}])
+IN_PARTS = [{"max_instances_in_memory": 2}, {"max_instances_in_memory": 4, "shuffle": True}]
+
+
+@pytest.mark.parametrize("settings", [{}, *IN_PARTS])
 def test_the_order_does_not_depend_on_which_process_is_faster(settings):
     first = numbers(loader_of(0, **settings))
     assert sorted(number for batch in first for number, _ in batch) == list(range(10))

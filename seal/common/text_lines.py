@@ -5,6 +5,8 @@ from typing import Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.unpacked import most_unpacked, refuse
+
 
 def check_ending(path: str) -> None:
     """Raises a `ConfigurationError` where a file is compressed by gzip, and its name does not end in `.gz`."""
@@ -19,8 +21,8 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
 
     # Raises
 
-    `ConfigurationError` where there is no such file, or where it cannot be read or is not UTF-8; then with the number
-    of the line.
+    `ConfigurationError` where there is no such file, where it unpacks to more than `most_unpacked`, or where it cannot
+    be read or is not UTF-8; then with the number of the line.
     """
     if not os.path.isfile(path):
         raise ConfigurationError(
@@ -31,8 +33,14 @@ def text_lines(path: str) -> Iterator[Tuple[int, str]]:
     try:
         check_ending(path)
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
+        packed = path.endswith(".gz")
+        left = most = most_unpacked(path) if packed else -2
+        with (gzip.open if packed else open)(path, "rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(left + 1), b""), start=1):
+                if packed:
+                    left -= len(line)
+                    if left < 0:
+                        raise refuse(path, most)
                 # Some editors put a byte order mark before the first line.
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

@@ -13,6 +13,8 @@ from numpy.lib.format import MAGIC_PREFIX
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
+from seal.common.unpacked import most_unpacked, refuse
+
 #: Pillow's modes of images without transparency, with no more than eight bits a colour once they are read.
 _MODES = ("1", "L", "P", "RGB")
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
@@ -118,6 +120,9 @@ def read_array(path: str, name: str) -> numpy.ndarray:
             if name not in archive.files:
                 found = ", ".join(f"'{key}'" for key in archive.files) or "nothing"
                 raise ConfigurationError(f"{path}: there is no '{name}' in it, but {found}.")
+            most = most_unpacked(path)
+            if any(item.filename == f"{name}.npy" and item.file_size > most for item in archive.zip.infolist()):
+                raise refuse(path, most)
             array = archive[name]
             if not isinstance(array, numpy.ndarray):
                 raise ValueError(f"its '{name}' is not an array")

@@ -514,7 +514,7 @@ def test_a_score_that_stays_the_same_is_told(tmp_path, caplog, values, warnings)
 def test_a_warm_up_longer_than_the_run_is_told(tmp_path, caplog, steps, warned):
     scheduler = {"type": "linear_with_warmup", "warmup_steps": steps}
     build(config("cross_entropy", epochs=2, trainer__task_net__learning_rate_scheduler=scheduler), tmp_path)
-    told = [record.message for record in caplog.records if "warmup_steps" in record.message]
+    told = [record.message for record in caplog.records if "in all, so" in record.message]
     assert len(told) == warned
     assert all(f"{steps}, and the task_net has 8 in all" in text for text in told)
 
