@@ -10,6 +10,7 @@ import argparse
 import gzip
 import multiprocessing
 import random
+import re
 import resource
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -27,24 +28,37 @@ import seal  # noqa: F401  (registers the readers)
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
-#: By name: the file that is mutated, and the reader's settings.
-READERS: Dict[str, Tuple[str, Dict[str, Any]]] = {
-    "multilabel": (
-        "multilabel_sample/valid.arff",
-        {"type": "seal_multilabel", "labels_xml": str(DATA / "multilabel_sample" / "labels.xml")},
+_BLURBS = b"""<book date="2018-08-18" xml:lang="en">
+<title>Honey & Salt</title>
+<body>How bees &amp; cooks live.</body>
+<metadata><topics><d0>Nonfiction</d0><d1>Cooking</d1></topics><author>R. Rose</author></metadata>
+</book>
+<book date="2018-08-18" xml:lang="en"><title>Ice</title><body>Cold.</body><topics><d0>Fiction</d0></topics></book>
+"""
+_LABELS = str(DATA / "multilabel_sample" / "labels.xml")
+
+#: By name: the file that is mutated or its content, the ending of its name, and the reader's settings.
+READERS: Dict[str, Tuple[Union[str, bytes], str, Dict[str, Any]]] = {
+    "arff": ("multilabel_sample/valid.arff", ".arff", {"type": "seal_multilabel", "label_xml": _LABELS}),
+    "masks": ("shapes_sample/valid.npz", ".npz", {"type": "seal_segmentation"}),
+    "conll2012": ("srl_sample/dev.gold_conll", ".gold_conll", {"type": "seal_srl"}),
+    "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
+    "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
+    "json_lines": ("text_sample/valid.jsonl", ".jsonl", {"type": "seal_text_multilabel"}),
+    "tsv": (b"a text\tfood,drink\nanother\t\nthe third\tfood\n", ".tsv", {"type": "seal_text_multilabel"}),
+    "blurbs": (_BLURBS, ".txt", {"type": "seal_text_multilabel", "format": "blurbs"}),
+    "taxonomy": (
+        "text_sample/taxonomy.tsv",
+        ".tsv",
+        {"type": "seal_text_multilabel", "ancestors": True},
     ),
-    "segmentation": ("shapes_sample/valid.npz", {"type": "seal_segmentation"}),
-    "srl": ("srl_sample/dev.gold_conll", {"type": "seal_srl"}),
-    "tagging": ("tagging_sample/dev.tsv", {"type": "seal_tagging"}),
-    "text": ("text_sample/valid.jsonl", {"type": "seal_text_multilabel"}),
-    "text_tsv": ("text_sample/taxonomy.tsv", {"type": "seal_text_multilabel", "format": "tsv"}),
 }
 
 # What is put into files: what formats, numbers and decoders may stumble over.
 _PIECES = [
-    b"\n", b"\r", b"\r\n", b"\t", b" ", b"\0", b"'", b'"', b"\\", b",", b"{", b"}", b"[", b"]", b"%", b"?", b"-", b"*", b"(",
-    b")", b"nan", b"inf", b"1e999", b"-1", b"99999999999999999999", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80",
-    b"@data", b"@attribute", b"null", b"true",
+    *(character.encode() for character in "\n\r\t\0 '\"\\,{}[]()%?-*"),
+    *(b"\r\n", b"nan", b"inf", b"1e999", b"-1", b"99999999999999999999", b"null", b"true", b"@data", b"@attribute"),
+    *(b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80"),
 ]
 
 
@@ -72,7 +86,7 @@ def mutated(content: bytes, generator: random.Random, size: Optional[int] = None
     """Changes the content in a few places, and repeats a part of it up to the given size."""
     data = bytearray(content)
     for _ in range(generator.randint(1, 8)):
-        kind = generator.randrange(7)
+        kind = generator.randrange(8)
         place = generator.randrange(len(data)) if data else 0
         length = min(int(generator.expovariate(1 / 40)) + 1, 1000)
         if kind == 0 and data:
@@ -89,6 +103,9 @@ def mutated(content: bytes, generator: random.Random, size: Optional[int] = None
             data = bytearray(b"".join(lines))
         elif kind == 5 and generator.random() < 0.3:
             del data[place:]
+        elif kind == 6:
+            words = re.findall(rb"[<\[{@]?\w+[^\w\s]?", bytes(data[place : place + 2000])) or [b"a"]
+            data[place:place] = generator.choice(words) * generator.choice([10, 1000, 10000])
         else:
             data = bytearray(bytes(data).replace(generator.choice(_PIECES), generator.choice(_PIECES), 20))
     if size is not None and data:
@@ -134,19 +151,22 @@ def fuzz(
     name: str, inputs: int, generator: random.Random, folder: Path, seconds: float, size: Optional[int] = None
 ) -> List[Tuple[Path, Ending]]:
     """The endings of the given number of mutated files of a reader, which stay in the folder."""
-    source, settings = READERS[name]
-    content = (DATA / source).read_bytes()
+    source, ending_of_name, settings = READERS[name]
+    content = source if isinstance(source, bytes) else (DATA / source).read_bytes()
     endings = []
     for number in range(inputs):
         changed = mutated(content, generator, size)
-        suffix = Path(source).suffix
+        suffix = ending_of_name
         if suffix != ".npz" and generator.random() < 0.2:
             suffix += ".gz"
             packed = gzip.compress(changed, compresslevel=1)
             changed = mutated(packed, generator) if generator.random() < 0.5 else packed
         path = folder / f"{name}-{number}{suffix}"
         path.write_bytes(changed)
-        endings.append((path, read_apart(settings, str(path), seconds)))
+        used, read = settings, str(path)
+        if name == "taxonomy":
+            used, read = {**settings, "taxonomy": read}, str(DATA / "text_sample" / "valid.jsonl")
+        endings.append((path, read_apart(used, read, seconds)))
     return endings
 
 

@@ -114,8 +114,9 @@ def name_lost_workers() -> None:
             result = original(*args, **kwargs)
         except RuntimeError as error:  # `DistStoreError` is one.
             raise ConfigurationError(
-                f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at {kwargs.get('init_method')} "
-                f"within {seconds:g} s (distributed.timeout); start the command on every node, each with its --node-rank"
+                f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at "
+                f"{kwargs.get('init_method')} within {seconds:g} s (distributed.timeout); start the command on every "
+                "node, each with its --node-rank"
             ) from error
         _pulse = Pulse(distributed_c10d._get_default_store(), rank, size, min(1.0, seconds / 10))
         return result
