@@ -2,8 +2,10 @@
 The sentence that reports a user's mistake, made from the error that it led to. Each family of errors has a function.
 """
 
+import errno
 import os
 import re
+import socket
 import sys
 import textwrap
 import traceback
@@ -13,7 +15,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.models.archival import CONFIG_NAME
-from torch.multiprocessing import ProcessRaisedException
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from seal.common.trained_models import ARCHIVE_ERRORS
 from seal.config_keys import suggest
@@ -95,6 +97,10 @@ def _configuration(error: BaseException, frames: Frames) -> Optional[str]:
     if not isinstance(error, ConfigurationError):
         return None
     sentence = _one_line(error)
+    if sentence.startswith("Experiment specified a GPU but none is available"):
+        trains = any(module == "allennlp.commands.train" for module, _, _ in frames)
+        remedy = """add --overrides '{"trainer.cuda_device": -1}'""" if trains else "leave --cuda-device out"
+        return f"there is no GPU here; for the CPU {remedy}"
     # For an argument of several possible types, AllenNLP gives the reason why each failed only in the chain of causes.
     if sentence.startswith("Failed to construct argument") and error.__cause__ is not None:
         sentence = f"{sentence.rstrip('.')}: {_one_line(error.__cause__)}"
@@ -121,6 +127,16 @@ def _worker(error: BaseException, frames: Frames) -> Optional[str]:
     if isinstance(kind, type) and issubclass(kind, (ConfigurationError, FileNotFoundError)):
         return _one_line(text[endings[-1].start(2) :])
     return None
+
+
+def _worker_killed(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a worker of a distributed run that something has ended."""
+    if not isinstance(error, ProcessExitedException):
+        return None
+    how = f"killed by {error.signal_name}" if error.signal_name else f"ended with status {error.exit_code}"
+    node = [variables["node_rank"] for _, _, variables in frames if "node_rank" in variables]
+    which = f" of node {node[0]}" if node and node[0] else ""
+    return f"worker {error.error_index}{which} on {socket.gethostname()} was {how}; --recover continues the run"
 
 
 def _weights(error: BaseException, frames: Frames) -> Optional[str]:
@@ -188,6 +204,18 @@ def _file(error: BaseException, frames: Frames) -> Optional[str]:
         return _named(_place(frames), error)
     if isinstance(error, FileNotFoundError):
         return _one_line(error)
+    return None
+
+
+def _weights_written(error: BaseException, frames: Frames) -> Optional[str]:
+    """The sentence for a checkpoint or weights that cannot be written, as where the disk is full."""
+    if not isinstance(error, (OSError, RuntimeError)):
+        return None
+    for module, name, variables in frames:
+        if (module, name) == ("torch.serialization", "save") and isinstance(variables.get("f"), (str, os.PathLike)):
+            full = getattr(error, "errno", None) == errno.ENOSPC or "inline_container" in str(error)
+            reason = "the disk may be full" if full else _one_line(error)
+            return f"{variables['f']}: the file cannot be written ({reason}); --recover continues the run"
     return None
 
 
@@ -285,10 +313,12 @@ def _missing_key(error: BaseException, frames: Frames) -> Optional[str]:
 _FAMILIES = (
     _configuration,
     _worker,
+    _worker_killed,
     _weights,
     _archive,
     _package,
     _predictor_arguments,
+    _weights_written,
     _file,
     _batch_weight,
     _transformer,

@@ -2,12 +2,15 @@
 AllenNLP's room is put in order once it is entered, be that before `seal` is imported or after it.
 
 The `allennlp` command imports AllenNLP before the plugin `seal`; a program may import `seal` first, and a model or a
-predictor later. In both cases AllenNLP gets its patches for current libraries (`seal.compat`), reports a user's mistake
-in one sentence (`seal.config_keys`, `seal.whole_configs`, `seal.unusable_files`, `seal.command_line`), opens archives
-safely (`seal.safe_archives`), continues training from them (`seal.continued_models`), gives pretrained encoders the
-pieces of words that they know (`seal.pretrained_encoders`), keeps a second run out of a folder (`seal.run_lock`) and
-records what a run is trained with (`seal.run_record`); and every module of the package is imported, so that configs can
-name everything that is registered there. New modules are found automatically.
+predictor later. In both cases AllenNLP is patched, and every module of the package is imported, so that configs can
+name everything that is registered there; new modules are found automatically. What the patches are for, by module:
+
+- current libraries: `compat`
+- a user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files`, `command_line`, `lost_workers`
+- archives that are safe to open, and training that continues from them: `safe_archives`, `continued_models`
+- the folder of a run, which a second run is kept out of, stays clean and says what was trained: `run_lock`,
+  `run_folder`, `run_record`
+- data in one order, and the pieces of words that pretrained encoders know: `loading_order`, `pretrained_encoders`
 
 A program that uses the core alone never enters, whether or not AllenNLP is installed.
 """
@@ -32,12 +35,12 @@ def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     compat.apply()
 
-    from seal import command_line, config_keys, continued_models, pretrained_encoders, run_lock, run_record
-    from seal import safe_archives, unusable_files, user_errors, whole_configs
+    from seal import command_line, config_keys, continued_models, loading_order, lost_workers, pretrained_encoders
+    from seal import run_folder, run_lock, run_record, safe_archives, unusable_files, user_errors, whole_configs
 
-    for patching in (config_keys, whole_configs, run_lock, run_record, unusable_files, safe_archives, command_line):
+    for patching in (config_keys, lost_workers, whole_configs, run_folder, run_lock, run_record, unusable_files):
         compat.apply(patching.PATCHES)
-    for patching in (pretrained_encoders, continued_models):
+    for patching in (safe_archives, command_line, loading_order, pretrained_encoders, continued_models):
         compat.apply(patching.PATCHES)
     if runs_the_command():
         user_errors.install()

@@ -5,10 +5,13 @@ takes out of it first are right, and that it is the config of the run or trained
 A mistake is reported in a sentence, and docstrings have the same form, as in `seal/config_keys.py`.
 """
 
+import ast
 import inspect
 import json
+import logging
 import os
-from typing import Any, Dict, List
+import re
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.commands import train
@@ -21,11 +24,12 @@ from allennlp.training import util as training_util
 from seal.compat import replace_once
 from seal.config_keys import READ_BEFORE, suggest
 
+logger = logging.getLogger(__name__)
 
 # The splits whose data a vocabulary may be made from.
 _SPLITS = ("train", "validation", "test")
 # The keys of `distributed` that AllenNLP reads.
-_OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port")
+_OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port", "timeout")
 
 
 def _check_workers(workers: Dict[str, Any]) -> None:
@@ -139,7 +143,8 @@ def check_that_configs_are_objects() -> None:
     Patches: `allennlp.common.params.evaluate_file` and `parse_overrides`.
 
     Symptom: a folder in the place of a config ends the process at once. A config or overrides that are not an object
-    end in a traceback, in an error about Python's types, or are ignored where they are empty.
+    end in a traceback, in an error about Python's types, or are ignored where they are empty. Overrides in another form
+    (`trainer.num_epochs=5`) end in jsonnet's message.
 
     Can go: when AllenNLP checks what it reads.
     """
@@ -153,14 +158,83 @@ def check_that_configs_are_objects() -> None:
             raise ConfigurationError(f"{filename}: a config must be an object, found {found!r}")
         return text
 
-    def parse_overrides(original, *args, **kwargs):
-        found = original(*args, **kwargs)
+    def parse_overrides(original, text, *args, **kwargs):
+        try:
+            found = original(text, *args, **kwargs)
+        except (RuntimeError, ValueError):
+            meant = _as_json(text)
+            if meant is None and text.lstrip().startswith("{"):
+                raise  # Jsonnet's message has the place.
+            example = meant or '{"trainer.num_epochs": 5}'
+            such_as = "" if meant else "such as "
+            raise ConfigurationError(f"--overrides must be a JSON object, {such_as}'{example}', found {text}") from None
         if not isinstance(found, dict):
             raise ConfigurationError(f"--overrides must be an object, found {found!r}")
         return found
 
     replace_once(allennlp_params, "evaluate_file", evaluate_file)
     replace_once(allennlp_params, "parse_overrides", parse_overrides)
+
+
+# `key=value`, with a value that is a word or in brackets or quotes.
+_PAIR = r"""([\w.]+)\s*=\s*("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s,]+)"""
+
+
+def _as_json(text: str) -> Optional[str]:
+    """What overrides in another form mean: `key=value` pairs, an object of Python, keys without quotes."""
+    pairs = re.compile(_PAIR)
+    if pairs.sub("", text).strip(" ,") == "" and "=" in text:
+        return json.dumps({key: _value(value) for key, value in pairs.findall(text)})
+    try:
+        found = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        try:
+            found = json.loads(re.sub(r"([{,]\s*)([\w.]+)(\s*:)", r'\1"\2"\3', text))
+        except ValueError:
+            return None
+    return json.dumps(found) if isinstance(found, dict) else None
+
+
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (SyntaxError, ValueError):
+            pass
+    return text
+
+
+def tell_of_dropped_callbacks() -> None:
+    """
+    Patches: `allennlp.common.params.with_overrides`.
+
+    Symptom: a list of callbacks in `--overrides` takes the place of the config's, and with `tune_thresholds` the scores
+    at tuned thresholds disappear without a word.
+
+    Can go: when AllenNLP has a way to add to a list.
+    """
+
+    def with_overrides(original, config, overrides, *args, **kwargs):
+        result = original(config, overrides, *args, **kwargs)
+        if isinstance(config, dict) and "trainer" in config:
+            now = _callbacks(result)
+            dropped = [name for name in _callbacks(config) if name not in now]
+            if dropped:
+                logger.warning(
+                    "--overrides: its trainer.callbacks replaces the config's list and drops '%s'; name it in yours to "
+                    "keep it",
+                    "', '".join(dropped),
+                )
+        return result
+
+    replace_once(allennlp_params, "with_overrides", with_overrides)
+
+
+def _callbacks(config: Dict[str, Any]) -> List[str]:
+    trainer = config.get("trainer")
+    callbacks = trainer.get("callbacks") if isinstance(trainer, dict) else None
+    named = [item.get("type") if isinstance(item, dict) else item for item in callbacks or ()]
+    return [name for name in named if isinstance(name, str)]
 
 
 # The parts of its config that loading a trained model reads, and the types that each may have.
@@ -204,5 +278,6 @@ PATCHES = (
     check_settings_read_before,
     explain_folders_of_other_runs,
     check_that_configs_are_objects,
+    tell_of_dropped_callbacks,
     check_overrides_of_trained_models,
 )

@@ -97,7 +97,7 @@ def _handler_in_a_worker(queue):
     signal.signal(signal.SIGTERM, lambda *_: None)
     for name in ("_instance_worker", "_batch_worker"):
         try:
-            getattr(MultiProcessDataLoader, name)(None)
+            getattr(MultiProcessDataLoader, name)(None, 0, None)
         except TypeError:
             pass  # AllenNLP's own function needs more arguments; the handler is reset before it is called.
         queue.put(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)

@@ -5,6 +5,7 @@ Where the original function can be called (`__wrapped__`), a test also shows tha
 those assertions breaks, the patch can go.
 """
 
+import inspect
 import io
 import json
 import multiprocessing
@@ -341,12 +342,12 @@ def test_data_workers_that_are_spawned_get_a_lock_that_they_can_have(start):
 
     locks = []
     spawn = multiprocessing.get_context("spawn")
-    context = SimpleNamespace(RLock=spawn.RLock, Pipe=spawn.Pipe, Process=Worker)
+    context = SimpleNamespace(RLock=spawn.RLock, Pipe=spawn.Pipe, Process=Worker, JoinableQueue=SimpleNamespace)
     # Not all in memory, which would be read at once.
     settings = {"batch_size": 2, "num_workers": 2, "start_method": "spawn", "max_instances_in_memory": 2}
     loader = MultiProcessDataLoader(TaggingReader(), "x", **settings)
     patched = getattr(MultiProcessDataLoader, start)
-    for run in (patched, patched.__wrapped__):
-        run(loader, None, context)
+    for run in (patched, inspect.unwrap(patched)):
+        run(loader, SimpleNamespace(_maxsize=2), context)
     # A process that is spawned refuses a lock of the context of forks, in which the other is made.
     assert [lock._is_fork_ctx for lock in locks] == [False, False, True, True]

@@ -36,7 +36,7 @@ def test_the_command_says_what_was_asked_for_and_nothing_else(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.startswith("conjugate_gradient ") and len(done.stdout.splitlines()) == 7
+    assert done.stdout.startswith("conjugate_gradient ") and len(done.stdout.splitlines()) == 8
 
 
 @pytest.mark.parametrize(

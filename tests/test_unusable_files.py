@@ -43,7 +43,7 @@ def test_vectors_of_another_size(tmp_path):
         (b"rose\t1\t0\nsalt\t0\t1\n", ": its first lines have no blank; put one between a word and its numbers, and b"),
         (b"rose 1 0\nsalt x 1\n", r": this is no file of word vectors: could not convert string to float.* \(line 2\)"),
         (b"rose 1 0\nsalt nan 1\n", ":2: 'nan' is not a finite number in single precision"),
-        (b"99999999999999999999 2\nrose 1 0\n", ": this is no file of word vectors, or a damaged one: cannot fit 'int'"),
+        (b"99999999999999999999 2\nrose 1 0\n", ": this is no file of word vectors.* cannot fit 'int'"),
         (b"ros\xe9 1 0\nsalt 0 1\n", ": byte 0xe9 is not UTF-8; convert the file$"),
         (b"rose 1 0\n" * 2000 + b"s\xe9l 0 1\n", ": byte 0xe9 is not UTF-8; convert the file$"),
     ],

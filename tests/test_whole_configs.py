@@ -23,6 +23,39 @@ def test_a_config_is_an_object(tmp_path, text):
         Params.from_file(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "text, meant",
+    [
+        ("trainer.num_epochs=5", '{"trainer.num_epochs": 5}'),
+        ("trainer.num_epochs=5, model.type = seal_srl", '{"trainer.num_epochs": 5, "model.type": "seal_srl"}'),
+        ("trainer.phases=[{}]", '{"trainer.phases": [{}]}'),
+        ("{'a.b': True, 'c': None}", '{"a.b": true, "c": null}'),
+        ("{trainer.num_epochs: 5}", '{"trainer.num_epochs": 5}'),
+    ],
+)
+def test_overrides_in_another_form(text, meant):
+    with pytest.raises(ConfigurationError) as error:
+        allennlp_params.parse_overrides(text)
+    assert str(error.value) == f"--overrides must be a JSON object, '{meant}', found {text}"
+
+
+def test_overrides_that_mean_nothing():
+    such_as = "such as '{\"trainer.num_epochs\": 5}'"
+    with pytest.raises(ConfigurationError, match=f"--overrides must be a JSON object, {such_as}, found x$"):
+        allennlp_params.parse_overrides("x")
+    assert allennlp_params.parse_overrides("{a: 1, 'b': 2}") == {"a": 1, "b": 2}
+
+
+def test_callbacks_that_overrides_drop(caplog):
+    config = {"trainer": {"callbacks": ["tune_thresholds", {"type": "other"}]}}
+    allennlp_params.with_overrides(config, {"trainer.callbacks": [{"type": "tune_thresholds"}, "trace"]})
+    (told,) = [record.message for record in caplog.records]
+    assert told.startswith("--overrides: its trainer.callbacks replaces the config's list and drops 'other'; name it")
+    caplog.clear()
+    allennlp_params.with_overrides(config, {"trainer.num_epochs": 1})
+    assert not caplog.records
+
+
 def test_test_data_that_are_to_be_evaluated_have_a_path(tmp_path):
     for more in ({}, {"test_data_path": None}):
         with pytest.raises(ConfigurationError, match='"evaluate_on_test" needs a "test_data_path"'):
@@ -51,5 +84,4 @@ def test_a_folder_that_is_not_empty(tmp_path):
     with pytest.raises(ConfigurationError, match="the folder is not empty; --force empties it .*, --recover"):
         training_util.create_serialization_dir(Params({}), str(tmp_path), False, False)
     training_util.create_serialization_dir(Params({}), str(tmp_path), False, True)
-    assert not list(tmp_path.iterdir())
-    training_util.create_serialization_dir(Params({}), str(tmp_path), False, False)
+    assert [path.name for path in tmp_path.iterdir()] == ["environment.json"]

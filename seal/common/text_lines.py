@@ -14,6 +14,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.other_formats import PACKED, binary_format, other_format
 from seal.common.paths import user_path
+from seal.common.unpacked import most_unpacked, refuse
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 #: What reading a file raises that is damaged, or packed in another way than its name says.
@@ -96,8 +97,8 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
 
     # Raises
 
-    `ConfigurationError` where there is no such file, where it cannot be read or is not UTF-8; then with the number
-    of the line; or where it has another format.
+    `ConfigurationError` where there is no such file, where it unpacks to more than `most_unpacked`, where it cannot be
+    read or is not UTF-8, then with the number of the line; or where it has another format.
     """
     lines = _lines(path)
     if expected is None:
@@ -115,8 +116,14 @@ def _lines(path: str) -> Iterator[Tuple[int, str]]:
     number = 0
     try:
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
+        packed = os.path.splitext(path)[1] in _OPENERS
+        left = most = most_unpacked(path) if packed else -2
         with opened(path) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(lambda: file.readline(left + 1), b""), start=1):
+                if packed:
+                    left -= len(line)
+                    if left < 0:
+                        raise refuse(path, most)
                 # Some editors put a byte order mark before the first line.
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
 from seal.common.paths import user_path
+from seal.common.unpacked import most_unpacked, refuse
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,9 @@ def read_array(path: str, name: str) -> numpy.ndarray:
             if name not in archive.files:
                 found = ", ".join(f"'{key}'" for key in archive.files) or "nothing"
                 raise ConfigurationError(f"{path}: there is no '{name}' in it, but {found}.")
+            most = most_unpacked(path)
+            if any(item.filename == f"{name}.npy" and item.file_size > most for item in archive.zip.infolist()):
+                raise refuse(path, most)
             array = archive[name]
             if not isinstance(array, numpy.ndarray):
                 raise ValueError(f"its '{name}' is not an array")

@@ -139,6 +139,16 @@ class SegmentationModel(SealModel):
                 self._score(output["probabilities"], mask)
         return output
 
+    def score_loss_net(self, batch: Dict[str, Any]) -> None:
+        """As in `SealModel`, on the middle of each image, a part of the size that the nets read."""
+        if batch.get("mask") is None:
+            return
+        self.check_size(batch["image"])
+        height, width = self.output_space.height, self.output_space.width
+        top, left = (batch["image"].shape[-2] - height) // 2, (batch["image"].shape[-1] - width) // 2
+        middle = {name: batch[name][..., top : top + height, left : left + width] for name in ("image", "mask")}
+        super().score_loss_net({**batch, **middle})
+
     def _chunks(self, parts: torch.Tensor) -> Sequence[torch.Tensor]:
         return [parts] if self.training else parts.split(_AT_ONCE)
 

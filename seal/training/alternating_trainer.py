@@ -118,6 +118,8 @@ class AlternatingTrainer(PhasedTrainer):
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
         self._player_losses = PlayerLosses(model, self._loss_net_stream, self._check_output, reuse_features)
+        # For the candidates of validation data, while the loss-net is scored on them.
+        self._validation_stream: Optional[RandomStream] = None
         self._held_out = held_out
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
@@ -143,9 +145,13 @@ class AlternatingTrainer(PhasedTrainer):
         return metrics
 
     def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
-        # The same draws in every epoch, which no other draws depend on.
-        self._validation_stream = RandomStream(self._seed)
-        return super()._validation_loss(epoch)
+        if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
+            # The same draws in every epoch, which no other draws depend on.
+            self._validation_stream = RandomStream(self._seed)
+        try:
+            return super()._validation_loss(epoch)
+        finally:
+            self._validation_stream = None
 
     # The step.
 
@@ -155,7 +161,7 @@ class AlternatingTrainer(PhasedTrainer):
             try:
                 with torch.autocast(self.cuda_device.type, enabled=False):
                     outputs = super().batch_outputs(batch, for_training=False)
-                    if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
+                    if self._validation_stream is not None:
                         with self._validation_stream.active():
                             self.model.score_loss_net(batch)
                     return outputs

@@ -16,9 +16,9 @@ from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
+from seal.common.random_states import random_state, set_random_state
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.models import SealModel
-from seal.training.random_streams import random_state, set_random_state
 
 logger = logging.getLogger(__name__)
 

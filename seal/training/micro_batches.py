@@ -20,28 +20,29 @@ class GroupedLoader(DataLoader):
     # Parameters
 
     loader : `DataLoader`
+        That of single batches.
     group_size : `int`
     """
 
     def __init__(self, loader: DataLoader, group_size: int) -> None:
-        self._loader = loader
+        self.loader = loader
         self._group_size = group_size
 
     def __len__(self) -> int:
-        return -(-len(self._loader) // self._group_size)
+        return -(-len(self.loader) // self._group_size)
 
     def __iter__(self) -> Iterator[BatchGroup]:
-        for group in lazy_groups_of(self._loader, self._group_size):
+        for group in lazy_groups_of(self.loader, self._group_size):
             yield BatchGroup((f"batch_{i}", batch) for i, batch in enumerate(group))
 
     def iter_instances(self) -> Iterator[Instance]:
-        return self._loader.iter_instances()
+        return self.loader.iter_instances()
 
     def index_with(self, vocab: Vocabulary) -> None:
-        self._loader.index_with(vocab)
+        self.loader.index_with(vocab)
 
     def set_target_device(self, device: torch.device) -> None:
-        self._loader.set_target_device(device)
+        self.loader.set_target_device(device)
 
 
 def micro_batches(batch: TensorDict) -> List[MicroBatch]:
@@ -52,5 +53,5 @@ def micro_batches(batch: TensorDict) -> List[MicroBatch]:
 
 def is_part_of_the_data(loader: DataLoader) -> bool:
     """Whether a pass over the loader yields only a part of its instances."""
-    loader = loader._loader if isinstance(loader, GroupedLoader) else loader
+    loader = loader.loader if isinstance(loader, GroupedLoader) else loader
     return getattr(loader, "batches_per_epoch", None) is not None

@@ -15,6 +15,9 @@ from seal.training.resumable_trainer import ResumableTrainer
 
 logger = logging.getLogger(__name__)
 
+# The number of epochs of one score after which there is a warning.
+_CONSTANT = 3
+
 
 class PhasedTrainer(ResumableTrainer):
     """
@@ -30,6 +33,8 @@ class PhasedTrainer(ResumableTrainer):
         self._best_of_all_phases = best_of_all_phases
         # That of the phase in progress, if it has a metric of its own.
         self._phase_best: Optional[PhaseBest] = None
+        # Those of the last epochs, for a warning.
+        self._scores: List[float] = []
         # Before AllenNLP writes a checkpoint, which has the best epoch so far.
         self._callbacks.append(_TrackPhase(self._serialization_dir))
         self._phase = phases[phases.index(0)]
@@ -101,9 +106,26 @@ class PhasedTrainer(ResumableTrainer):
         """`metrics` are those of the whole record of an epoch."""
         prefix = "validation_"
         found = {name[len(prefix) :]: value for name, value in metrics.items() if name.startswith(prefix)}
+        self._warn_of_constant_scores(found)
         if self._phase_best is not None and self._phase_best.is_best(found, epoch) and self._primary:
             with self.averaged_weights():
                 self._phase_best.save(self.model)
+
+    def _warn_of_constant_scores(self, metrics: Dict[str, float]) -> None:
+        """Once, where the score stays the same though what predicts is trained."""
+        if not metrics or not self._prediction_depends_on(self._learning_rate_scheduler.moving):
+            self._scores = []
+            return
+        self._scores.append(self._metric_tracker.combined_score(metrics))
+        last = self._scores[-_CONSTANT:]
+        if len(last) == _CONSTANT and len(set(last)) == 1:
+            self._scores = []
+            name = ", ".join(("+" if sign > 0 else "-") + name for sign, name in self._metric_tracker.tracked_metrics)
+            logger.warning(
+                "trainer.validation_metric: %s has been %g for %d epochs, so no epoch is better than another; see the "
+                "training loss, change the learning rate or train longer, or name a metric that moves, as '-loss'",
+                name, abs(last[0]), _CONSTANT,
+            )
 
     def _prediction_depends_on(self, players: List[str]) -> bool:
         """Whether predictions depend on the parameters of one of these players."""

@@ -1,3 +1,4 @@
+import logging
 import math
 import re
 from typing import Any, Dict, List, Optional, Tuple
@@ -14,6 +15,8 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.trainer_checks import check_frozen_loss_net, check_phases
 from seal.training.two_player import TwoPlayerScheduler, follows_metric
 from seal.two_player.optimizer import TwoPlayerOptimizer
+
+logger = logging.getLogger(__name__)
 
 
 class Players:
@@ -124,6 +127,13 @@ class Players:
                 )
             except (ValueError, ZeroDivisionError) as error:  # From AllenNLP or torch, about a setting.
                 raise ConfigurationError(f"{key}: {error}.") from error
+            warmup, total = getattr(made, "warmup_steps", None), (num_steps_per_epoch or 0) * num_epochs
+            if warmup and 0 < total <= warmup:
+                logger.warning(
+                    "%s.warmup_steps: %d, and the %s has %d in all, so its learning rate never gets to its height; "
+                    "lower it, or train for more epochs",
+                    key, warmup, name, total,
+                )
             if follows_metric(made) and made.lr_scheduler.mode != "max":
                 raise ConfigurationError(
                     f"{key}.mode: set 'max'. The scheduler is given trainer.validation_metric with its sign, so that "

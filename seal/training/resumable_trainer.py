@@ -7,14 +7,16 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 
 import torch
 import torch.distributed as dist
-from allennlp.data import TensorDict
+from allennlp.data import DataLoader, TensorDict
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
+from seal.common.random_states import random_state, set_random_state, set_torch_state, torch_state
 from seal.common.workers import gathered
+from seal.loading_order import go_to_place, place_in_pass
 from seal.metrics import Monitors
-from seal.training.random_streams import random_state, set_random_state
-from seal.two_player.random_stream import RandomStream, set_torch_state, torch_state
+from seal.training.micro_batches import GroupedLoader
+from seal.two_player.random_stream import RandomStream
 
 logger = logging.getLogger(__name__)
 
@@ -32,9 +34,6 @@ class ResumableTrainer(GradientDescentTrainer):
 
     The record of an epoch has only what was measured in it; AllenNLP's keeps the values of earlier ones, such as the
     loss of a player that has stopped being trained.
-
-    Two things are not restored: the order in which several loading processes (`num_workers`) deliver instances, and
-    the position in a pass over the data that spans several epochs (`batches_per_epoch`).
 
     A subclass computes the loss of a batch in `training_loss`, and keeps further random streams in `self._streams`.
     """
@@ -55,6 +54,8 @@ class ResumableTrainer(GradientDescentTrainer):
         self._callbacks.append(_ForgetTraining(self._serialization_dir))
         # The generators' states before the epoch's first batch: they determine the order of its data.
         self._epoch_start: Optional[Dict[str, Any]] = None
+        # Where it is in a pass over the data that spans several epochs.
+        self._epoch_place: Optional[Dict[str, Any]] = None
         # This worker's part of the checkpoint, until the data loader has caught up with it.
         self._recovered: Optional[Dict[str, Any]] = None
 
@@ -76,8 +77,11 @@ class ResumableTrainer(GradientDescentTrainer):
         if self._epochs_completed < self._start_after_epochs_completed:
             return {}  # Nothing of a finished epoch is needed: the checkpoint holds the generators' states.
         if self._recovered is not None:
+            place = self._recovered.get("epoch_place")
+            if place is not None:
+                go_to_place(self._source(), place)
             set_random_state(self._recovered["epoch_start"])
-        self._epoch_start = random_state()
+        self._epoch_start, self._epoch_place = random_state(), place_in_pass(self._source())
         metrics = super()._train_epoch(epoch)
         # If all batches of the epoch were done when the run was killed, AllenNLP reports nothing.
         self._catch_up()
@@ -106,6 +110,7 @@ class ResumableTrainer(GradientDescentTrainer):
         mid_epoch = self._batches_in_epoch_completed > 0
         mine = {
             "epoch_start": self._epoch_start if mid_epoch else random_state(),
+            "epoch_place": self._epoch_place if mid_epoch else place_in_pass(self._source()),
             # Between epochs there is nothing to catch up with: the data loader draws only after the epoch's start.
             "torch": torch_state() if mid_epoch else None,
             "streams": {name: stream.state for name, stream in self._streams.items()},
@@ -157,6 +162,10 @@ class ResumableTrainer(GradientDescentTrainer):
         finished_epoch = state["epochs_completed"] > 0 and state["batches_in_epoch_completed"] == 0
         if finished_epoch and self._metric_tracker.is_best_so_far():
             self._keep_as_best()
+
+    def _source(self) -> DataLoader:
+        """The loader of single batches."""
+        return self.data_loader.loader if isinstance(self.data_loader, GroupedLoader) else self.data_loader
 
     def _restored(self, state: Dict[str, Any]) -> None:
         """Called with the checkpoint's trainer state, for a subclass to restore what it has added."""

@@ -6,10 +6,10 @@ from typing import Callable, Dict, Iterator, List
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 
+from seal.common.random_states import random_state, set_random_state
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import SealModel
-from seal.training.random_streams import random_state, set_random_state
 
 #: The columns of every trace: the epoch, from 0, and the number of batches since the beginning.
 COUNTS = ("epoch", "batches")

@@ -41,6 +41,25 @@ def test_a_broken_archive(tmp_path):
         list(text_lines(str(path)))
 
 
+def test_a_file_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    """Also in a single line, of which no more is read."""
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
+    path = tmp_path / "a.gz"
+    for text in (b"line\n" * 2**18, b"\0" * 2**24):
+        path.write_bytes(gzip.compress(text))
+        with pytest.raises(ConfigurationError, match="a.gz: it unpacks to more than 1 MiB; if it is yours, set SEAL_"):
+            list(text_lines(str(path)))
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "17")
+    assert len(next(text_lines(str(path)))[1]) == 2**24
+    # What is not compressed is as large as it looks.
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
+    (tmp_path / "a.txt").write_bytes(b"\0" * 2**21)
+    assert len(next(text_lines(str(tmp_path / "a.txt")))[1]) == 2**21
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "much")
+    with pytest.raises(ConfigurationError, match="SEAL_MAX_UNPACKED: a whole number of MiB, found 'much'"):
+        list(text_lines(str(path)))
+
+
 def test_a_compressed_file_must_say_so(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(gzip.compress(b"one\ntwo\n"))

@@ -143,6 +143,16 @@ def test_archives_that_cannot_be_unpacked(tmp_path, content, settings, reason):
     assert reason in error.value.message
 
 
+def test_an_archive_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    path = str(tmp_path / "data.npz")
+    numpy.savez_compressed(path, images=numpy.zeros((2**21,), dtype=numpy.uint8))
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
+    with pytest.raises(ConfigurationError, match="data.npz: it unpacks to more than 1 MiB; if it is yours, set SEAL"):
+        read_array(path, "images")
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "3")
+    assert len(read_array(path, "images")) == 2**21
+
+
 def test_what_is_no_archive_is_not_said_to_be_a_pickle(tmp_path):
     for name, content in (("garbage", b"hello" * 99), ("pickled", pickle.dumps({"images": 1})), ("empty", b"")):
         (tmp_path / f"{name}.npz").write_bytes(content)

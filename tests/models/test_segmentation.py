@@ -38,6 +38,16 @@ def test_a_larger_image_is_the_mean_of_its_crops():
     assert {name: metrics[name] for name in score.get_metric()} == score.get_metric()
 
 
+def test_the_loss_net_is_scored_on_the_middle_of_a_larger_image():
+    net, data = model(**seal_parts()).eval(), batch(2, 11, 9)
+    net.score_loss_net(data)
+    found = net.get_metrics(reset=True)["energy_gold"]
+    net.score_loss_net({"image": data["image"][:, :, 1:9, 0:8], "mask": data["mask"][:, 1:9, 0:8]})
+    assert net.get_metrics(reset=True)["energy_gold"] == found
+    net.score_loss_net({"image": data["image"]})
+    assert "energy_gold" not in net.get_metrics()
+
+
 @pytest.mark.parametrize("inference", [None, DESCENT])
 def test_no_more_than_some_crops_go_through_the_nets_at_once(monkeypatch, inference):
     net, data = model(**seal_parts(), inference=inference, crops_per_side=3).eval(), batch(2, 11, 9)

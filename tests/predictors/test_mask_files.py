@@ -50,7 +50,9 @@ def test_a_second_run_replaces_the_files_of_the_same_image_alone(tmp_path):
     assert run("a/p\u00e9.png") == ["p\u00e9.3.mask.png"] and (tmp_path / "p\u00e9.mask.png").read_text() == "mine"
 
 
-@pytest.mark.parametrize("start, character, given, kept", [("", "ä", 120, 100), ("x", "ä", 110, 99), ("", "馬", 80, 66)])
+@pytest.mark.parametrize(
+    "start, character, given, kept", [("", "ä", 120, 100), ("x", "ä", 110, 99), ("", "馬", 80, 66)]
+)
 def test_a_name_too_long_for_more_is_cut_between_characters(tmp_path, start, character, given, kept):
     (name,) = write(MaskFiles(str(tmp_path)), f"{start}{character * given}.png")
     assert name == f"{start}{character * kept}.mask.png"

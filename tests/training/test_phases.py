@@ -19,7 +19,7 @@ from seal.training import Phase
 from seal.training.phase_best import PhaseBest
 from seal.training.phased_trainer import PhasedTrainer, TaskNetStart
 from seal.training.phases import Phases
-from seal.training.random_streams import RandomStream
+from seal.two_player.random_stream import RandomStream
 from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, weights
 
 STATIC = [
@@ -496,6 +496,27 @@ def test_metrics_of_phases_that_cannot_be(tmp_path, given, told):
     with pytest.raises(ConfigurationError) as error:
         build(config(epochs=3, trainer__phases=given), tmp_path)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "values, warnings", [([0.0] * 3, 1), ([0.0, 0.5, 0.5], 0), ([0.1, 0.1, 0.1, 0.1, 0.2], 1), ([0.3] * 7, 2)]
+)
+def test_a_score_that_stays_the_same_is_told(tmp_path, caplog, values, warnings):
+    trainer = build(config("cross_entropy", epochs=len(values)), tmp_path)
+    scores(trainer, *values)
+    trainer.train()
+    told = [record.message for record in caplog.records if "so no epoch is better" in record.message]
+    assert len(told) == warnings
+    assert all(text.startswith(f"trainer.validation_metric: +f1 has been {values[0]:g} for 3 epochs") for text in told)
+
+
+@pytest.mark.parametrize("steps, warned", [(7, False), (8, True), (9, True)])
+def test_a_warm_up_longer_than_the_run_is_told(tmp_path, caplog, steps, warned):
+    scheduler = {"type": "linear_with_warmup", "warmup_steps": steps}
+    build(config("cross_entropy", epochs=2, trainer__task_net__learning_rate_scheduler=scheduler), tmp_path)
+    told = [record.message for record in caplog.records if "in all, so" in record.message]
+    assert len(told) == warned
+    assert all(f"{steps}, and the task_net has 8 in all" in text for text in told)
 
 
 def test_a_record_has_only_what_its_epoch_measured(tmp_path):

@@ -5,8 +5,8 @@ import numpy
 import pytest
 import torch
 
-from seal.training.random_streams import random_state, set_random_state
-from seal.two_player.random_stream import RandomStream, set_torch_state, torch_state
+from seal.common.random_states import random_state, set_random_state, set_torch_state, torch_state
+from seal.two_player.random_stream import RandomStream
 
 
 def draw():

@@ -34,6 +34,8 @@ from tests.training.runs import (
 SHUFFLED = {
     "batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"], "padding_noise": 0.5}
 }
+# Batches of two processes, in passes that span epochs.
+LAZY = {"batch_size": 2, "shuffle": True, "num_workers": 2, "max_instances_in_memory": 3, "batches_per_epoch": 3}
 
 
 def settings(**more: Any) -> Dict[str, Any]:
@@ -175,6 +177,9 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         {"data_loader": {"batch_size": 2, "shuffle": True}},
         pytest.param({"trainer__use_amp": True, "trainer__cuda_device": -1}, marks=needs_bfloat16_lstms),
         {"trainer__reuse_features": True},
+        {"data_loader": {"batch_size": 2, "shuffle": True, "batches_per_epoch": 3}},
+        {"data_loader": {**SHUFFLED, "num_workers": 2}},
+        {"data_loader": LAZY},
     ],
     ids=[
         "epochs",
@@ -187,13 +192,16 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         "shuffle",
         "mixed",
         "reuse",
+        "parts",
+        "workers",
+        "workers_in_parts",
     ],
 )
 def test_killed_under_other_settings(tmp_path, more):
     built = settings(**more)
     if "task_net__optimizer" in str(more):
         del built["trainer"]["task_net"]["learning_rate_scheduler"]
-    per_epoch = 2 if "accumulation" in str(more) else 4
+    per_epoch = 2 if "accumulation" in str(more) else more.get("data_loader", {}).get("batches_per_epoch", 4)
     whole = Whole(built, tmp_path / "whole")
     folder = tmp_path / "killed"
     trainer, metrics = kill_and_recover(built, folder, KillAt(2), KillAt(per_epoch + 2))

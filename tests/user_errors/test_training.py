@@ -97,6 +97,8 @@ def test_train(command, config, tmp_path, overrides, sentence):
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
     assert told.startswith(f"error: {sentence}")
     assert told.count("\n") == 1
+    # So that the corrected command runs.
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

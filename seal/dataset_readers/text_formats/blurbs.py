@@ -4,15 +4,15 @@ The format of the Blurb Genre Collection.
 
 import html
 import re
-from typing import Iterator
+from typing import Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 
-_FIELD = re.compile(r"<(title|body)>(.*?)</\1>", re.DOTALL)
-_TOPIC = re.compile(r"<d\d+>(.*?)</d\d+>")
+_FIELD = re.compile(r"<(title|body)>")
+_TOPIC = re.compile(r"<(/?)d\d+>|\n")
 
 
 def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -52,9 +52,9 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
             lost = line.rpartition("</book>")[2].strip()
             if lost:
                 raise ConfigurationError(f"{path}:{number}: expected nothing after </book>, found {lost[:40]!r}.")
-            fields = {name: html.unescape(content).strip() for name, content in _FIELD.findall(book)}
+            fields = {name: html.unescape(content).strip() for name, content in _fields(book)}
             labels = once_each(
-                (html.unescape(label).strip() for label in _TOPIC.findall(book)), f"{path}:{start}"
+                (html.unescape(label).strip() for label in _topics(book)), f"{path}:{start}"
             )
             for name, found in (("body", "body" in fields), ("topic", bool(labels))):
                 if not found:
@@ -64,3 +64,33 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
             start = 0
     if start:
         raise ConfigurationError(f"{path}:{start}: the <book> has no </book>.")
+
+
+# A pattern such as `<body>(.*?)</body>` would search to the end of the book from every `<body>` without one.
+
+
+def _fields(book: str) -> Iterator[Tuple[str, str]]:
+    """The names and contents of title and body."""
+    after, without_end = 0, set()
+    for tag in _FIELD.finditer(book):
+        if tag.start() < after or tag[1] in without_end:
+            continue
+        end = book.find(f"</{tag[1]}>", tag.end())
+        if end < 0:
+            without_end.add(tag[1])
+        else:
+            yield tag[1], book[tag.end() : end]
+            after = end
+
+
+def _topics(book: str) -> Iterator[str]:
+    """The topics, each of which begins and ends in one line."""
+    begin = None
+    for tag in _TOPIC.finditer(book):
+        if tag[1] is None:
+            begin = None
+        elif tag[1] == "":
+            begin = tag.end() if begin is None else begin
+        elif begin is not None:
+            yield book[begin : tag.start()]
+            begin = None

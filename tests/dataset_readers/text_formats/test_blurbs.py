@@ -1,6 +1,10 @@
+import random
+import re
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from seal.dataset_readers.text_formats import blurbs
 from seal.dataset_readers.text_formats.blurbs import read_blurbs
 
 BOOK = """<book date="2018-08-18" xml:lang="en">
@@ -50,3 +54,19 @@ def test_a_body_over_several_lines(tmp_path):
 def test_wrong_books(tmp_path, content, message):
     with pytest.raises(ConfigurationError, match=message):
         read(tmp_path, content)
+
+
+def test_parts_are_those_that_patterns_find():
+    """The obvious patterns, which take a minute for the book of the next test."""
+    field, topic = re.compile(r"<(title|body)>(.*?)</\1>", re.DOTALL), re.compile(r"<d\d+>(.*?)</d\d+>")
+    pieces, generator = "<body> </body> <title> </title> <d0> </d0> <d1> </d1> x \n".split(" "), random.Random(0)
+    for _ in range(5000):
+        book = "".join(generator.choices(pieces, k=generator.randint(0, 14)))
+        assert list(blurbs._fields(book)) == field.findall(book)
+        assert list(blurbs._topics(book)) == topic.findall(book)
+
+
+@pytest.mark.parametrize("tag", ["<body>", "<title>", "<d0>"])
+def test_a_book_of_tags_without_an_end(tmp_path, tag):
+    (book,) = read(tmp_path, BOOK.replace("</book>", tag * 50000 + "\n</book>"))
+    assert book.text == "Salt & Sail Two sisters & a boat."

@@ -1,9 +1,25 @@
+"""The states of the random generators, which a checkpoint keeps."""
+
 import random
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import numpy
+import torch
 
-from seal.two_player.random_stream import set_torch_state, torch_state
+
+def torch_state() -> List[torch.Tensor]:
+    """The states of torch's generators: the CPU's, and the current GPU's where CUDA is in use."""
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states.append(torch.cuda.get_rng_state())
+    return states
+
+
+def set_torch_state(states: List[torch.Tensor]) -> None:
+    """Restores the states that `torch_state` returned."""
+    torch.set_rng_state(states[0].cpu())
+    if len(states) > 1 and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states[1].cpu())
 
 
 def random_state() -> Dict[str, Any]:
