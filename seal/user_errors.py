@@ -2,7 +2,7 @@
 A user's mistake on the command line ends in one sentence on standard error and exit status 1, not in a
 traceback. So does a command that is stopped, with status 130 (by Control-C) or 143 (by SIGTERM).
 
-The sentence is `error: ...`. The traceback still goes to the run's `out.log`; set `SEAL_TRACEBACK=1` to see
+The sentence is `error: ...`. The traceback of a run that has begun goes to its `out.log`; set `SEAL_TRACEBACK=1` to see
 it on the console too. Only the `allennlp` command has the hook (`seal.plugin`), and it handles what leaves the command:
 a script or a notebook that imports `seal` keeps Python's own. What the sentence says is in `seal/error_sentences.py`.
 """

@@ -13,12 +13,6 @@ from seal import user_errors
 from seal.samplers import Sampler
 
 
-def test_the_traceback_is_in_the_log_of_the_run(command, config, tmp_path):
-    command("train", config, "-s", str(tmp_path / "run"), "-o", '{"model.type": "simple_tager"}')
-    log = (tmp_path / "run" / "out.log").read_text()
-    assert "Traceback" in log and "simple_tager" in log
-
-
 class Refusing(TrainerCallback):
     """Its constructor calls a method that raises an error which has nothing to do with configs."""
 
