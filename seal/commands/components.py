@@ -218,7 +218,7 @@ def _options(cls: Type, constructor: Optional[str], kind: str) -> List[Option]:
     signature = inspect.signature(getattr(cls, constructor) if constructor else cls.__init__)
     filled_in = {*_FILLED_IN, *({"output_space"} if kind != "model" else ())}
     if kind == "structure":
-        filled_in |= {"labels", "encoding"}
+        filled_in |= {"tags", "names", "encoding"}
     texts = _option_texts(cls)
     found = []
     for parameter in signature.parameters.values():

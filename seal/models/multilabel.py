@@ -247,7 +247,7 @@ class MultilabelModel(SealModel):
         return metrics
 
     def structure_settings(self) -> Dict[str, Any]:
-        return {"num_labels": self.output_space.num_labels, "labels": self.output_space.labels}
+        return {"num_labels": self.output_space.num_labels, "names": self.output_space.labels}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         state = self.task_state(**batch)

@@ -204,7 +204,7 @@ class SrlModel(SealModel):
         return TagPaths(tags, log_prob, mask[rows], keys=keys)
 
     def structure_settings(self) -> Dict[str, Any]:
-        return {"labels": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
+        return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         state = self.task_state(**batch)

@@ -188,7 +188,7 @@ class TaggingModel(SealModel):
         return TagPaths(*self.output_space.k_best(logits, self.structure.num_candidates, mask), mask)
 
     def structure_settings(self) -> Dict[str, Any]:
-        return {"labels": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": False}
+        return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": False}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         state = self.task_state(**batch)

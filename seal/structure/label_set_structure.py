@@ -45,7 +45,7 @@ class LabelSetStructure(Structure):
     constraints : `List[Constraint]`, optional
         Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Marginals know of them, and
         thresholds on these may still break one.
-    labels : `List[str]`, optional
+    names : `List[str]`, optional
         The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
     penalties, margin : as for `Structure`
     """
@@ -58,10 +58,10 @@ class LabelSetStructure(Structure):
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
         constraints: Optional[List[Constraint]] = None,
-        labels: Optional[List[str]] = None,
+        names: Optional[List[str]] = None,
     ) -> None:
         named = ENERGIES if energies is None else energies
-        names = [str(number) for number in range(num_labels)] if labels is None else labels
+        names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
         super().__init__(make_energies(named, num_labels), penalties, margin, declared)
         self.num_labels = num_labels

@@ -74,8 +74,8 @@ class TagStructure(Structure):
 
     # Parameters
 
-    labels : `List[str]`
-        The tags by index. Given by the model, as are the next two.
+    tags : `List[str]`
+        The names of the tags by index. Given by the model, as are the next two.
     encoding : `str`, optional
         `"BIO"`, `"BIOES"`, or `None` where tags encode no spans.
     keyed : `bool`
@@ -93,7 +93,7 @@ class TagStructure(Structure):
 
     def __init__(
         self,
-        labels: List[str],
+        tags: List[str],
         encoding: Optional[str],
         keyed: bool,
         energies: Optional[List[Any]] = None,
@@ -104,13 +104,13 @@ class TagStructure(Structure):
     ) -> None:
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
-        self_scheme = TagScheme(labels, encoding)
+        self_scheme = TagScheme(tags, encoding)
         if energies is None:
             if encoding is None:
                 energies = ["role_ngrams", "role_trigrams"]
             else:
                 energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
-        declared = declare(constraints, labels, sequences=True, encoding=encoding)
+        declared = declare(constraints, tags, sequences=True, encoding=encoding)
         super().__init__(make_energies(energies, len(self_scheme.roles)), penalties, margin, declared)
         self.scheme = self_scheme
         self.encoding = encoding

@@ -54,7 +54,7 @@ def test_rules_among_label_sets():
     torch.manual_seed(0)
     gold = sets[torch.randint(3, (200,))]
     logits = 2.0 * gold - 1 + torch.randn(200, 3)
-    structure = LabelSetStructure(3, constraints=[Implication({"a": "b"})], labels=["a", "b", "c"])
+    structure = LabelSetStructure(3, constraints=[Implication({"a": "b"})], names=["a", "b", "c"])
     report = structure.fit(logits, gold)
     assert report["violations"]["gold"]["implication_a_b"] > 50
     assert report["violations"]["likeliest"]["implication_a_b"] == 0
@@ -63,5 +63,5 @@ def test_rules_among_label_sets():
 
 def test_from_a_config():
     params = Params({"type": "tags", "constraints": [{"type": "at_most_one", "labels": ["A"], "each": True}]})
-    structure = Structure.from_params(params, labels=LABELS, encoding="BIO", keyed=False)
+    structure = Structure.from_params(params, tags=LABELS, encoding="BIO", keyed=False)
     assert structure.broken(torch.tensor([[1, 1, 0]])) == {"at_most_1_of_each_A": 1}
