@@ -12,3 +12,4 @@ from seal.losses.regression import RegressionLoss
 from seal.losses.rewarded_contrastive_divergence import RewardedContrastiveDivergenceLoss
 from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.losses.task_net_ranking import TaskNetRankingLoss
+from seal.losses.through_draws import ThroughDrawsLoss

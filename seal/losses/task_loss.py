@@ -56,6 +56,8 @@ class TaskLoss(Registrable):
     needs_gold_energy = False
     #: Whether the loss draws from the task-net's distribution.
     draws = False
+    #: Whether the energy is that of draws, by `energy_of_draws`, and not of the relaxed output.
+    through_draws = False
 
     def __init__(
         self,

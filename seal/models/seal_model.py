@@ -199,14 +199,18 @@ class SealModel(Model, Objectives):
     def score_loss_net(self, batch: Dict[str, Any]) -> None:
         """
         For a batch of validation data, adds to what `get_metrics` reports: `loss_net_loss`; `ranking_accuracy`, the
-        percentage of candidates, apart from those that equal gold, whose energy is above gold's; and `energy_gold`. A
-        batch without gold, or with gold that the vocabulary lacks, has none of them. The model is in evaluation mode.
+        percentage of candidates, apart from those that equal gold, whose energy is above gold's; `energy_gold`; and,
+        where the task-net follows the energy, `energy_alignment`, the cosine of the energy's gradient by the logits
+        with cross-entropy's, the mean over batches. A batch without gold, or with gold that the vocabulary lacks, has
+        none of them. The model is in evaluation mode.
         """
         if any(self.unknown_gold.names_of(batch.get("metadata"))):
             return
         state = self.state_of_all_nets(**batch)
         if state.gold is not None and len(state.gold) > 0:
             self.loss_net_loss(state, self.draw(state))
+            if self.task_net is not None and self.task_loss.energy_weight > 0:
+                self.monitor("energy_alignment", self.energy_alignment(state))
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""

@@ -7,7 +7,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients import InverseHessianVector, ShermanMorrison
-from seal.losses import TaskNetRankingLoss
 from seal.models import SealModel
 from seal.nets import StackedNet
 from seal.samplers import DiscreteSampler, StackedSampler
@@ -50,6 +49,11 @@ def check_energy_weight(model: SealModel) -> None:
             "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
             "implicit gradient; set it above 0, or trainer.implicit to false."
         )
+    if model.task_loss.through_draws:
+        raise ConfigurationError(
+            "model.task_loss.type: 'through_draws' takes energies for constants, so that there is no implicit "
+            "gradient; take 'weighted', or set trainer.implicit to false."
+        )
 
 
 def check_average(solver: Optional[InverseHessianVector]) -> None:
@@ -65,7 +69,7 @@ def check_finite_differences(model: SealModel) -> None:
     """Refuses a task loss that depends on the task-net in ways that its gradient leaves out, as differences do not."""
     reasons = {
         "model.task_loss.straight_through: it": model.task_loss.straight_through,
-        "model.task_loss: it draws outputs, which": isinstance(model.task_loss, TaskNetRankingLoss),
+        "model.task_loss: it draws outputs, which": model.task_loss.draws,
         "model.loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
         "model.cost_augmented_net: its input": isinstance(model.cost_augmented_net, StackedNet),
     }

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any, Iterable, List, Optional
 
 import torch
@@ -160,7 +161,7 @@ class Objectives:
             loss = no_loss(state.logits)
         elif not supervised:
             with constant(self.loss_net):
-                loss = self.loss_net(features, self._relaxed(state.logits, state.mask), state.mask).mean()
+                loss = self._energy_of_prediction(state, features).mean()
             self.monitor("energy_prediction", loss)
             return loss
         else:
@@ -203,7 +204,9 @@ class Objectives:
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
         energies: List[Optional[torch.Tensor]] = [None] * len(networks)
         costs, gold_energy = list(energies), None
-        if features is not None:
+        if features is not None and self.task_loss.through_draws:
+            energies = [self._energy_of_prediction(state, features)]
+        elif features is not None:
             outputs = torch.cat([self._relaxed(logits, mask) for logits in networks], dim=1)
             cost = self.task_loss.cost(space, outputs, gold, mask)
             costs = costs if cost is None else list(cost.unbind(dim=1))
@@ -218,6 +221,29 @@ class Objectives:
             for logits, energy, cost in zip(networks, energies, costs)
         ]
         return LossTerms(terms[0], terms[1] if len(terms) > 1 else None, gold_energy)
+
+    @torch.enable_grad()
+    def energy_alignment(self, state: TaskState) -> torch.Tensor:
+        """
+        How far the energy says what gold would: the cosine of the gradient, by the logits, of what the task-net follows
+        of the energy with that of its cross-entropy. A scalar from -1 to 1; 0 where one of the two is 0.
+        """
+        logits = state.logits.detach().requires_grad_()
+        # An LSTM of cuDNN has no backward pass in evaluation mode.
+        with constant(self.loss_net), torch.backends.cudnn.flags(enabled=False):
+            energy = self._energy_of_prediction(replace(state, logits=logits), self.frozen_features(state))
+            loss = self.output_space.cross_entropy(logits, state.gold, state.mask)
+            gradients = [torch.autograd.grad(part.sum(), logits)[0].flatten() for part in (energy, loss)]
+        return torch.cosine_similarity(*gradients, dim=0)
+
+    def _energy_of_prediction(self, state: TaskState, features: List[Any]) -> torch.Tensor:
+        """What the task-net follows of the energy, `(batch,)`."""
+        space, mask = self.output_space, state.mask
+        if self.task_loss.through_draws:
+            return self.task_loss.energy_of_draws(
+                space, state.logits, lambda outputs: self.loss_net(features, outputs, mask), mask
+            )
+        return self.loss_net(features, self._relaxed(state.logits, mask), mask).squeeze(1)
 
     def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         output = self.output_space.relax(logits, mask)

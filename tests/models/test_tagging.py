@@ -58,11 +58,13 @@ def model_of(encoding="BIOES", output_space="tag_sequence", constrained=True, **
     torch.manual_seed(0)
     params = {
         "type": "seal_tagging",
-        "output_space": {"type": output_space, "encoding": encoding, "constrained": constrained},
+        "output_space": {"type": output_space, "encoding": encoding},
         "task_net": {"encoder": ENCODER},
         **more,
     }
     params = copy.deepcopy({name: value for name, value in params.items() if value is not None})
+    if not constrained:
+        params["output_space"]["constrained"] = False
     return Model.from_params(Params(params), vocab=VOCAB)
 
 
@@ -160,6 +162,46 @@ def test_a_loss_that_draws_draws_from_a_crf():
     loss = model.task_net_loss(model.task_state(**batch_of()))
     loss.backward()
     assert loss > 0 and model.output_space.crf.transitions.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("output_space", ["tag_sequence", "legal_tag_sequence", "crf_tag_sequence"])
+def test_the_task_net_follows_the_energy_of_draws(output_space):
+    """Many small steps lower the energy of what is drawn, with the loss-net as it is."""
+    more = {"task_loss": {"type": "through_draws", "num_samples": 20, "cross_entropy_weight": 0}}
+    model, batch = model_of(output_space=output_space, **NCE, **more).eval(), batch_of()
+    with torch.no_grad():
+        model.loss_net.energies[0].label_embeddings.weight.mul_(5)
+    optimizer = torch.optim.Adam(model.task_net_parameters(), lr=0.01)
+    first = model.task_state(**batch)
+
+    def mean_energy():
+        with torch.no_grad():
+            state = model.task_state(**batch)
+            return model.energy(first, model.output_space.sample(state.logits, 200, state.mask)).mean().item()
+
+    before = mean_energy()
+    for _ in range(30):
+        state = model.task_state(**batch)
+        optimizer.zero_grad()
+        model.task_net_loss(state, model.frozen_features(state)).backward()
+        optimizer.step()
+    assert mean_energy() < before - 0.5
+    assert not [name for name, parameter in model.loss_net.named_parameters() if parameter.grad is not None]
+
+
+def test_alignment_is_the_cosine_with_the_gradient_of_cross_entropy(monkeypatch):
+    model, batch = model_of(**NCE, task_loss={"energy_weight": 0.1}).eval(), batch_of()
+    state = model.task_state(**batch)
+    space, mask, gold = model.output_space, state.mask, state.gold
+
+    def minus_cross_entropy(_, outputs, mask):
+        logits = space.to_logits(outputs.squeeze(1).unsqueeze(1)).squeeze(1)
+        return -space.cross_entropy(logits, gold, mask).unsqueeze(1)
+
+    monkeypatch.setattr(model.loss_net, "forward", minus_cross_entropy)
+    assert model.energy_alignment(state).item() == pytest.approx(-1, abs=1e-4)
+    monkeypatch.setattr(model.loss_net, "forward", lambda _, outputs, mask: 0 * outputs.sum(dim=(2, 3)))
+    assert model.energy_alignment(state).item() == 0
 
 
 @pytest.mark.parametrize("more", [NCE, SPEN])

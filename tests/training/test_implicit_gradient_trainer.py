@@ -347,6 +347,7 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
         ({"loss_net": {"steps": 0}}, "nothing trains the loss-net"),
         ({"task_net": {"steps": 0}}, "trains a task_net and a loss_net together"),
         ({"loss": {**CD, "task_loss": {"energy_weight": 0.0}}}, "the task-net does not follow the loss-net"),
+        ({"loss": {**CD, "task_loss": {"type": "through_draws"}}}, "takes energies for constants"),
         ({"inner_parameters": "first_layer"}, "'last_layer' or a list of regular expressions, not 'first_layer'"),
         ({"inner_parameters": "last_layer", "no_grad": ["_head"]}, "'last_layer', and the task-net has none, or none"),
         ({"inner_parameters": []}, "trainer.inner_parameters: an empty list"),

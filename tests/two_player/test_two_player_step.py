@@ -67,7 +67,7 @@ def test_weights_are_those_that_the_trainer_of_allennlp_gives(run, tmp_path, all
     task_steps, loss_steps = settings.pop("steps", (1, 1))
     more = {"grad_norm": settings.pop("grad_norm")} if "grad_norm" in settings else {}
     optimizer = {"type": "adamw", "lr": 0.01}
-    parts = seal_parts(task_loss={"energy_weight": 0.5})
+    parts = copy.deepcopy(seal_parts(task_loss={"energy_weight": 0.5}))
     for part in (parts["task_net"], parts["loss_net"]):
         part["encoder"] = {**part["encoder"], "dropout": 0.3}
     trainer = {

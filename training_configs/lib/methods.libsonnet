@@ -28,15 +28,23 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   seal(over=$.crf(), structure={ type: 'tags' }, folds=3):
     function(encoder, energies) over(encoder, energies) { structure: structure, trainer+:: { folds: folds } },
 
-  // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9).
-  nce(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false):
-    dynamic(
-      { type: 'nce_ranking' },
-      { type: 'discrete', num_samples: num_samples },
-      energy_weight,
-      share_encoder,
-      straight_through,
-    ),
+  // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9). With `through_draws`, the task-net
+  // follows the energy of whole outputs that are drawn from it, and not that of its relaxed output.
+  nce(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false, through_draws=false):
+    assert !(straight_through && through_draws) : 'nce: set straight_through or through_draws, not both';
+    function(encoder, energies)
+      dynamic(
+        { type: 'nce_ranking' },
+        { type: 'discrete', num_samples: num_samples },
+        energy_weight,
+        share_encoder,
+        straight_through,
+      )(encoder, energies)
+      + (
+        if through_draws then
+          { task_loss: { type: 'through_draws', num_samples: num_samples, energy_weight: energy_weight } }
+        else {}
+      ),
 
   // SEAL-dynamic with plain ranking (ICLR 2022 submission, Eq. 10).
   ranking(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false):
