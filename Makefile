@@ -44,10 +44,8 @@ demo: env
 	@sed -n '/^### test/,/^### Training/{/^###/!p;}' $(RUN)/results.md
 	@printf '%s\n' 'The chef sold the old car to a neighbour yesterday .' \
 		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
-	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/allennlp predict $(RUN)/runs/srl_sample-seal-1/model/model.tar.gz \
-		$(RUN)/sentences.txt --predictor seal_srl --silent --output-file $(RUN)/frames.jsonl --include-package seal
-	@$(BIN)/python -c "import json, sys; [print(' '.join(r['words']), *('  ' + f['description'] for f in \
-		r['frames']), sep='\n') for r in map(json.loads, open(sys.argv[1], encoding='utf-8'))]" $(RUN)/frames.jsonl
+	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $(RUN)/runs/srl_sample-seal-1/model/model.tar.gz \
+		$(RUN)/sentences.txt --output-format plain
 
 # Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share.
 test: env
