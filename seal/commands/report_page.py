@@ -156,7 +156,7 @@ def as_html(text: str, figures: Dict[str, str]) -> str:
         return figures[tokens[place].attrs["src"]]
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    reader.add_render_rule("image", lambda _, *arguments: image(None, *arguments))
+    reader.add_render_rule("image", image)
     title = re.search(r"^# (.*)", text)[1]
     title = html.escape(re.sub(r"\\(.)", r"\1", title))
     return (

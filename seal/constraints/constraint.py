@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 import torch
 from torch import nn
@@ -14,19 +14,19 @@ class Outputs:
 
     # Parameters
 
-    names : `List[str]`
-        What is counted: labels; of tags that encode spans, the labels of spans (roles, kinds of entity).
+    names : `Dict[str, int]`
+        What is counted, and its place: labels; of tags that encode spans, the labels of spans (roles, kinds of entity).
     counts : `torch.Tensor`, `(batch, samples, names)`
         How often each occurs: of a label set 0 or 1, or its probability; of spans, how many begin.
-    tags : `List[str]`, optional
-        The names of the tags, where outputs are sequences of them.
+    tags : `Dict[str, int]`, optional
+        The names of the tags and their places, where outputs are sequences of them.
     one_hot : `torch.Tensor`, `(batch, samples, tokens, tags)`, optional
         Their probabilities or, of discrete outputs, 0 and 1; 0 at padding.
     """
 
-    names: List[str]
+    names: Dict[str, int]
     counts: torch.Tensor
-    tags: Optional[List[str]] = None
+    tags: Optional[Dict[str, int]] = None
     one_hot: Optional[torch.Tensor] = None
 
     def columns(self, names: Sequence[str], what: str) -> List[int]:
@@ -64,8 +64,8 @@ class Constraint(nn.Module, Registrable):
         raise NotImplementedError
 
 
-def place_of(name: str, names: Sequence[str], what: str) -> int:
+def place_of(name: str, names: Dict[str, int], what: str) -> int:
     if name not in names:
         some = ", ".join(sorted(names)[:8]) + (", ..." if len(names) > 8 else "")
         raise ConfigurationError(f"constraints: {what} names '{name}', which no output has; there are {some}.")
-    return names.index(name)
+    return names[name]

@@ -61,7 +61,8 @@ class Count(Constraint):
 
 @Constraint.register("at_most_one")
 class AtMostOne(Count):
-    """Labels of which an output has at most one; with `each`, none of them twice.
+    """
+    Labels of which an output has at most one; with `each`, none of them twice.
 
     # Parameters
 
@@ -76,7 +77,8 @@ class AtMostOne(Count):
 
 @Constraint.register("exactly_one")
 class ExactlyOne(Count):
-    """Labels of which an output has exactly one; with `each`, one of each.
+    """
+    Labels of which an output has exactly one; with `each`, one of each.
 
     # Parameters
 
@@ -91,7 +93,8 @@ class ExactlyOne(Count):
 
 @Constraint.register("at_least_one")
 class AtLeastOne(Count):
-    """Labels of which an output has at least one; with `each`, one or more of each.
+    """
+    Labels of which an output has at least one; with `each`, one or more of each.
 
     # Parameters
 

@@ -35,14 +35,16 @@ class Declared(nn.Module):
     ) -> None:
         super().__init__()
         self.constraints = nn.ModuleList(constraints)
-        self.labels, self.sequences = list(labels), sequences
-        self.names = list(labels) if encoding is None else sorted({tag[2:] for tag in labels if tag != "O"})
-        counted = torch.zeros(len(labels), len(self.names))
-        for place, label in enumerate(labels):
+        self.sequences = sequences
+        self._labels = {label: place for place, label in enumerate(labels)}
+        spans = dict.fromkeys(tag[2:] for tag in labels if tag != "O")
+        self._names = self._labels if encoding is None else {span: place for place, span in enumerate(spans)}
+        counted = torch.zeros(len(labels), len(self._names))
+        for label, place in self._labels.items():
             if encoding is None:
                 counted[place, place] = 1
             elif label[:1] in ("B", "S"):
-                counted[place, self.names.index(label[2:])] = 1
+                counted[place, self._names[label[2:]]] = 1
         self.register_buffer("_counted", counted, persistent=False)
         # A misspelt label is found now, and not at the first batch.
         self(torch.zeros(1, 1, 1, dtype=torch.long) if sequences else torch.zeros(1, 1, len(labels)))
@@ -62,12 +64,12 @@ class Declared(nn.Module):
         """
         counted = self._counted
         if not self.sequences:
-            seen = Outputs(self.names, outputs.to(torch.promote_types(outputs.dtype, counted.dtype)))
+            seen = Outputs(self._names, outputs.to(torch.promote_types(outputs.dtype, counted.dtype)))
         else:
             if not outputs.is_floating_point():
-                outputs = F.one_hot(outputs, len(self.labels)).to(counted)
+                outputs = F.one_hot(outputs, len(self._labels)).to(counted)
             if mask is not None:
                 outputs = outputs * mask[:, None, :, None]
             counts = outputs.sum(dim=2) @ counted.to(outputs)
-            seen = Outputs(self.names, counts, self.labels, outputs)
+            seen = Outputs(self._names, counts, self._labels, outputs)
         return torch.stack([constraint(seen) for constraint in self.constraints], dim=-1)

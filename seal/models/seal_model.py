@@ -208,9 +208,10 @@ class SealModel(Model, Objectives):
             return
         state = self.state_of_all_nets(**batch)
         if state.gold is not None and len(state.gold) > 0:
-            self.loss_net_loss(state, self.draw(state))
+            features = self.frozen_features(state)
+            self.loss_net_loss(state, self.draw(state), features)
             if self.task_net is not None and self.task_loss.energy_weight > 0:
-                self.monitor("energy_alignment", self.energy_alignment(state))
+                self.monitor("energy_alignment", self.energy_alignment(state, features))
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""

@@ -4,6 +4,7 @@ import torch
 
 from seal.common.precision import at_least_float
 from seal.output_spaces.chain import Chain
+from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence
 from seal.output_spaces.viterbi import viterbi
 
@@ -28,17 +29,8 @@ class ChainTagSequence(TagSequence):
     ) -> torch.Tensor:
         return self.chain(logits, mask).draw(num_samples)
 
-    def relaxed_sample(
-        self,
-        logits: torch.Tensor,
-        num_samples: int,
-        mask: Optional[torch.Tensor] = None,
-        temperature: float = 0.5,
-    ) -> torch.Tensor:
-        raise NotImplementedError(
-            f"{type(self).__name__} has no relaxed draws, as its tags are not independent; take 'tag_sequence', or "
-            "another way for gradients through draws."
-        )
+    # The draws of `TagSequence` are of independent tags.
+    relaxed_sample = OutputSpace.relaxed_sample
 
     def log_prob(
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None

@@ -6,6 +6,9 @@ from torch import nn
 
 from seal.registry import Registrable
 
+#: Nats for what is ruled out, far beyond any difference of scores among the outputs that compete.
+COST = 1e4
+
 
 class Competing(Protocol):
     """

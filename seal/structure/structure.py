@@ -9,12 +9,9 @@ from torch import nn
 
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore
+from seal.structure.joint_score import COST, CandidateEnergy, Competing, JointScore
 
 logger = logging.getLogger(__name__)
-
-#: Nats a violation of a declared constraint, far beyond any difference of scores among the outputs that compete.
-COST = 1e4
 
 
 class Structure(nn.Module, Registrable):

@@ -223,15 +223,21 @@ class Objectives:
         return LossTerms(terms[0], terms[1] if len(terms) > 1 else None, gold_energy)
 
     @torch.enable_grad()
-    def energy_alignment(self, state: TaskState) -> torch.Tensor:
+    def energy_alignment(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
         """
         How far the energy says what gold would: the cosine of the gradient, by the logits, of what the task-net follows
         of the energy with that of its cross-entropy. A scalar from -1 to 1; 0 where one of the two is 0.
+
+        # Parameters
+
+        features : optional
+            What `frozen_features` returns for this state; computed here if it is `None`.
         """
+        features = self.frozen_features(state) if features is None else features
         logits = state.logits.detach().requires_grad_()
         # An LSTM of cuDNN has no backward pass in evaluation mode.
         with constant(self.loss_net), torch.backends.cudnn.flags(enabled=False):
-            energy = self._energy_of_prediction(replace(state, logits=logits), self.frozen_features(state))
+            energy = self._energy_of_prediction(replace(state, logits=logits), features)
             loss = self.output_space.cross_entropy(logits, state.gold, state.mask)
             gradients = [torch.autograd.grad(part.sum(), logits)[0].flatten() for part in (energy, loss)]
         return torch.cosine_similarity(*gradients, dim=0)

@@ -1,12 +1,10 @@
 import torch
 
-from seal.structure.joint_score import CandidateEnergy
+from seal.structure.joint_score import COST, CandidateEnergy
 from seal.structure.tag_sequences import CompetingTags
 
 #: The core roles of PropBank and CoNLL-2005, of which a predicate has each at most once.
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
-#: Nats, far beyond any difference of log-probabilities among the best outputs.
-COST = 1e4
 
 
 @CandidateEnergy.register("at_most_once")
