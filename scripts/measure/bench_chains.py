@@ -93,41 +93,38 @@ class ChainsBenchmark(Benchmark):
         return rows
 
     def prediction(self) -> List[Row]:
-        cases: Dict[str, Callable[[], None]] = {}
-        count = 0
+        config = _of_sample("cross_entropy()")
+        reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
+        instances = list(reader.read(str(ROOT / config["validation_data_path"])))
+        vocab = Vocabulary.from_instances(instances)
+        frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
+        frames = sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
+        case, rows = f"prediction, batch {PREDICTION_BATCH}", []
         for over in ("cross_entropy", "crf"):
-            for method in (over, f"seal(over=srl.method.{over}())"):
-                config = library_value(
-                    "srl.libsonnet",
-                    f"""local srl = lib;
-                    srl.experiment(
-                      data=srl.data.sample, encoder=srl.encoder.bilstm(),
-                      method=srl.method.{method + "()" if method == over else method}, training=srl.training.sample
-                    )""",
-                )
-                reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
-                instances = list(reader.read(str(ROOT / config["validation_data_path"])))
-                frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
-                frames = sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
-                vocab = Vocabulary.from_instances(instances)
-                model = bench_base.build_model(config["model"], vocab)
-                loader = SimpleDataLoader(frames, PREDICTION_BATCH, vocab=vocab)
-                batches = list(loader)
-                count = len(frames)
-                if method != over:
+            cases: Dict[str, Callable[[], None]] = {}
+            methods = {f"{over}, without": f"{over}()", f"{over}, structure": f"seal(over=srl.method.{over}())"}
+            for name, method in methods.items():
+                model = bench_base.build_model(_of_sample(method)["model"], vocab)
+                batches = list(SimpleDataLoader(frames, PREDICTION_BATCH, vocab=vocab))
+                if model.structure is not None:
                     _learn(model, batches)
                 for batch in batches:
                     batch.pop("tags"), batch.pop("is_predicate")
-                name = "structure" if method != over else "without"
-                cases[f"{over}, {name}"] = predicts(model, Batches(batches))
-        rows = []
-        for over in ("cross_entropy", "crf"):
-            both = {name: case for name, case in cases.items() if name.startswith(over)}
-            timings = interleaved(both, self._repeats)
-            rows += speed_rows(
-                "chains", f"prediction, batch {PREDICTION_BATCH}", timings, count, f"{over}, without", "frames"
-            )
+                cases[name] = predicts(model, Batches(batches))
+            timings = interleaved(cases, self._repeats)
+            rows += speed_rows("chains", case, timings, len(frames), f"{over}, without", "frames")
         return rows
+
+
+def _of_sample(method: str) -> Dict[str, Any]:
+    """The config of a method on the sample of role labelling."""
+    return library_value(
+        "srl.libsonnet",
+        f"""local srl = lib;
+        srl.experiment(
+          data=srl.data.sample, encoder=srl.encoder.bilstm(), method=srl.method.{method}, training=srl.training.sample
+        )""",
+    )
 
 
 @torch.no_grad()
