@@ -40,3 +40,10 @@ def set_random_state(state: Dict[str, Any]) -> None:
     name, keys, position, has_gauss, gauss = state["numpy"]
     numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), position, has_gauss, gauss))
     set_torch_state(state["torch"])
+
+
+def set_seed(seed: int) -> None:
+    """Seeds Python's, numpy's and torch's generators."""
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
+    torch.manual_seed(seed)

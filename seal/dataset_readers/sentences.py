@@ -11,7 +11,9 @@ from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Instance, TokenIndexer
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from seal.common.paths import expanded
 from seal.common.setting_checks import check_range
+from seal.common.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,40 @@ class SentenceReader(DatasetReader):
         check_range("dataset_reader.max_words", max_words, least=1)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._max_words = max_words
+
+    def read_inputs(self, file_path: str, plain_text: bool = False) -> Iterator[Instance]:
+        """
+        Instances whose gold, if they have any, is not to be read, for self-training.
+
+        # Parameters
+
+        file_path : `str`
+        plain_text : `bool`, optional (default = `False`)
+            Whether each line that is not blank is an input, for tasks whose input is text alone. If not, the file is in
+            a format of the task's data.
+
+        # Raises
+
+        `ConfigurationError` where a file is malformed, or an input is more than text.
+        """
+        if plain_text:
+            lines = ((line, f"{path}:{number}") for path in expanded(file_path) for number, line in text_lines(path))
+            instances = (self._of_line(line, source) for line, source in lines if not line.isspace())
+        else:
+            instances = self._without_gold(file_path)
+        for instance in instances:
+            self.apply_token_indexers(instance)
+            yield instance
+
+    def _without_gold(self, file_path: str) -> Iterator[Instance]:
+        """Instances, with or without gold, of a file in a format of the task."""
+        return self._read(file_path)
+
+    def _of_line(self, line: str, source: str) -> Instance:
+        """The instance of a line of text without gold."""
+        raise ConfigurationError(
+            f"{source}: an input of this task is more than text; give a file in a format of the training data."
+        )
 
     def _short_enough(self, file_path: str, sentences: Iterable) -> Iterator:
         """

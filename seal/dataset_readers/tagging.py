@@ -149,6 +149,10 @@ class TaggingReader(SentenceReader):
                 sentence.words, tags, sentence.features, sentence.source, sentence.lines
             )
 
+    def _of_line(self, line: str, source: str) -> Instance:
+        # Words, as in files of data: separated by spaces.
+        return self.text_to_instance(line.split(), source=source)
+
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
         path, part = split_off_part(file_path)
         sentences = of_part(self._columns.read(path), part, self._valid_every)

@@ -164,6 +164,13 @@ class TextMultilabelReader(SentenceReader):
             if cut:
                 logger.warning("%s: cut %d of %d texts at %d tokens", file_path, cut, count, self.max_tokens)
 
+    def _of_line(self, line: str, source: str) -> Instance:
+        return self.text_to_instance(line, source=source)
+
+    def _without_gold(self, file_path: str) -> Iterator[Instance]:
+        # To `_read` a file without any label is a mistake.
+        return (self.text_to_instance(text.text, source=text.source) for text in self._texts(file_path))
+
     def texts(self, file_path: str) -> Iterator[Tuple[str, List[str]]]:
         """The texts of a file or a part of one, as they are, each with its labels as `_read` completes them."""
         for text in self._texts(file_path):

@@ -4,7 +4,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
+from allennlp.data import Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
@@ -75,6 +75,8 @@ class SealModel(Model, Objectives):
     takes_inference = True
     #: The kind of `Structure` that can choose among the task's outputs.
     structure_kind: Optional[Type[Structure]] = None
+    #: Whether it has `teach` and `taught`.
+    can_teach = False
     #: The key of gold in the metadata of an instance: a list of names.
     gold_key = "tags"
 
@@ -151,6 +153,22 @@ class SealModel(Model, Objectives):
         Learns the structure from what `held_out` has returned for the batches of the training data, each by a net that
         has not seen it, and of the validation data. Returns what was learned and chosen, plain values.
         """
+        raise NotImplementedError
+
+    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        """
+        For self-training: of each input of a batch, whose gold is not read, as many independent draws from the model's
+        distribution over whole outputs: `(batch, draws, *output)`. It is that of the structure, where that is followed,
+        and the task-net's otherwise. With `None` the one output that is predicted, `(batch, 1, *output)`.
+        """
+        raise NotImplementedError
+
+    def can_be_taught(self, instance: Instance) -> bool:
+        """Whether `taught` can give an instance an output."""
+        return True
+
+    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+        """An indexed instance with `output`, indices, in the place of gold; the other fields are shared."""
         raise NotImplementedError
 
     def _task_net_output(self, inputs: Dict[str, Any], *shape: int) -> TaskNetOutput:

@@ -1,9 +1,10 @@
+from functools import partial
 from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
@@ -15,6 +16,7 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
+from seal.models.teaching import drawn_tags, with_tags, without_gold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
@@ -43,6 +45,7 @@ class SrlModel(SealModel):
     auxiliary_name = "predicate_loss"
     takes_inference = False
     structure_kind = TagStructure
+    can_teach = True
 
     def __init__(
         self,
@@ -216,6 +219,20 @@ class SrlModel(SealModel):
 
     def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
+
+    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        state = self.task_state(**without_gold(batch))
+        rows = torch.arange(len(state.logits), device=state.logits.device)
+        paths = partial(self._paths, state.logits, state.mask, rows, batch["predicate"], batch["metadata"])
+        return drawn_tags(self, state, paths, draws)
+
+    def can_be_taught(self, instance: Instance) -> bool:
+        # The others ask for predicates.
+        return any(instance["predicate"].labels)
+
+    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+        # Read of instances that ask for predicates alone, but a batch's instances have the same fields.
+        return with_tags(instance, output, "srl_tags", is_predicate=instance["predicate"])
 
     def _update_metrics(self, output, own, frames, is_predicate, mask, metadata) -> None:
         rows = frames.nonzero().squeeze(1).tolist()

@@ -3,7 +3,7 @@ from typing import Any, Dict, List, Optional
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
@@ -12,6 +12,7 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
+from seal.models.teaching import drawn_tags, with_tags, without_gold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
@@ -36,6 +37,7 @@ class TaggingModel(SealModel):
 
     default_predictor = "seal_tagging"
     structure_kind = TagStructure
+    can_teach = True
 
     def __init__(
         self,
@@ -196,6 +198,13 @@ class TaggingModel(SealModel):
 
     def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
+
+    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        state = self.task_state(**without_gold(batch))
+        return drawn_tags(self, state, lambda: self._paths(state.logits, state.mask), draws)
+
+    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+        return with_tags(instance, output, "tags")
 
     def _strings(self, output: Dict[str, Any], name: str = "tags") -> List[List[str]]:
         lengths = output["num_words"].tolist()

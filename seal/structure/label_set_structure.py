@@ -225,6 +225,18 @@ class LabelSetStructure(Structure):
         """The labels by the decision `likeliest` or `expected_score`, whatever the gate chose; as of `decide`."""
         return self._outputs(logits)[:, _PLACES[decision]].bool()
 
+    def _follows(self, chosen: dict) -> bool:
+        return chosen["option"] != "own"
+
+    @torch.no_grad()
+    def draw(self, logits: torch.Tensor, number: int) -> torch.Tensor:
+        """Independent draws from `q(y|x)`: `(rows, number, labels)`, 0 or 1."""
+        draws = [
+            torch.multinomial(self.probabilities(self.competing(part)), number, replacement=True)
+            for part in logits.split(self._chunk())
+        ]
+        return self.sets[torch.cat(draws)]
+
     def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
         """The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean."""
         return logits.sigmoid() >= self.chosen[score]["own_threshold"]

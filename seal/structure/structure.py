@@ -51,6 +51,15 @@ class Structure(nn.Module, Registrable):
     def is_fitted(self) -> bool:
         return bool(self.chosen)
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether the gate chose the structure for one of the scores at least."""
+        return any(map(self._follows, self.chosen.values()))
+
+    def _follows(self, chosen) -> bool:
+        """Whether an entry of `chosen` is another than the task-net's own output."""
+        raise NotImplementedError
+
     def get_extra_state(self) -> torch.Tensor:
         return torch.tensor(list(json.dumps(self.chosen).encode()), dtype=torch.uint8)
 

@@ -242,7 +242,18 @@ class TagStructure(Structure):
 
     def uses_candidates(self, score: Optional[str] = None) -> bool:
         """Whether the decision for `score` is not the task-net's own output."""
-        return self.is_fitted and self.chosen[score or self.main_score] != OWN
+        return self.is_fitted and self._follows(self.chosen[score or self.main_score])
+
+    def _follows(self, chosen: str) -> bool:
+        return chosen != OWN
+
+    @torch.no_grad()
+    def draw(self, paths: TagPaths, number: int) -> torch.Tensor:
+        """Independent draws from `q(y|x)`: `(batch, number, tokens)`, 0 at padding."""
+        q = self.probabilities(paths.competing(self.scheme))
+        chosen = torch.multinomial(q, number, replacement=True)
+        tags = paths.tags.long() * paths.mask.unsqueeze(1)
+        return tags.gather(1, chosen.unsqueeze(2).expand(-1, -1, tags.shape[2]))
 
 
 def joined(parts: Sequence[CompetingTags]) -> CompetingTags:

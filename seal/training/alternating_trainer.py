@@ -1,6 +1,7 @@
+import copy
 import math
 from functools import partial
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Lazy
@@ -17,6 +18,7 @@ from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.held_out import DEFAULT_FOLDS, HeldOut, check_folds, learn_structure
+from seal.training.self_training import SelfTraining, check_self_training
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
@@ -80,6 +82,8 @@ class AlternatingTrainer(PhasedTrainer):
     best_of_all_phases : `bool`, optional (default = `False`)
         Whether the best epoch may lie in any phase, where otherwise it is one of the last: fine-tuning that makes a
         task-net worse then leaves what it was before.
+    self_training : `SelfTraining`, optional (default = `None`)
+        Learns from inputs without gold, too, when the rest is done.
     folds : `int`, optional (default = 3 for a model with a `structure`)
         The structure is learned on held-out scores: before the task-net, as many nets are trained, each on all folds of
         the data but one, which it then scores (`folds/` in the run's folder). With 0 the structure is learned on the
@@ -106,6 +110,7 @@ class AlternatingTrainer(PhasedTrainer):
         cpu_autocast: bool = False,
         reuse_features: bool = False,
         held_out: Optional[HeldOut] = None,
+        self_training: Optional[Callable[..., Dict[str, Any]]] = None,
         **settings: Any,
     ) -> None:
         if num_gradient_accumulation_steps > 1:
@@ -121,6 +126,7 @@ class AlternatingTrainer(PhasedTrainer):
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
         self._held_out = held_out
+        self._self_training = self_training
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     def train(self) -> Dict[str, Any]:
@@ -137,11 +143,14 @@ class AlternatingTrainer(PhasedTrainer):
                     f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
                     "validation_data_path; give one, or leave the scheduler out."
                 )
-        if self._held_out is None:
-            return super().train()
-        self._held_out.train(self.model)
+        student = None if self._self_training is None else copy.deepcopy(self.model)
+        if self._held_out is not None:
+            self._held_out.train(self.model)
         metrics = super().train()
-        metrics.update(learn_structure(self, self._held_out))
+        if self._held_out is not None:
+            metrics.update(learn_structure(self, self._held_out))
+        if student is not None:
+            metrics.update(self._self_training(self, metrics, student))
         return metrics
 
     def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
@@ -329,6 +338,7 @@ class AlternatingTrainer(PhasedTrainer):
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
         folds: Optional[int] = None,
+        self_training: Optional[SelfTraining] = None,
         grad_clipping: float = None,
         distributed: bool = False,
         use_amp: bool = False,
@@ -362,8 +372,11 @@ class AlternatingTrainer(PhasedTrainer):
             check_for_scores(validation_data_loader)
             check_validation_metric(model, validation_metric)
         check_metrics_of_phases(model, phases or [], validation_data_loader is not None)
-        held_out = None
-        if check_folds(model, folds, validation_data_loader, distributed):
+        has_structure = check_folds(model, folds, validation_data_loader, distributed)
+        if self_training is not None:
+            check_self_training(model, data_loader, validation_data_loader, distributed)
+        held_out = teach = None
+        if has_structure or self_training is not None:
             make = partial(
                 # Not `cls.from_partial_objects`: a subclass has made its own arguments of the settings by now.
                 AlternatingTrainer.from_partial_objects.__func__,
@@ -384,7 +397,14 @@ class AlternatingTrainer(PhasedTrainer):
                 checkpointer=checkpointer,
                 **settings,
             )
-            held_out = HeldOut(DEFAULT_FOLDS if folds is None else folds, make, data_loader, serialization_dir)
+            if has_structure:
+                held_out = HeldOut(DEFAULT_FOLDS if folds is None else folds, make, data_loader, serialization_dir)
+            if self_training is not None:
+                # Now, and not when it is needed: what is wrong in a file is told before anything is trained.
+                inputs = self_training.read(model, validation_data_loader.reader, data_loader)
+                teach = partial(
+                    self_training.train, inputs=inputs, make_trainer=make, data_loader=data_loader, held_out=held_out
+                )
         phases_of_run = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
         if reuse_features:
@@ -420,5 +440,6 @@ class AlternatingTrainer(PhasedTrainer):
             cpu_autocast=cpu_autocast,
             reuse_features=reuse_features,
             held_out=held_out,
+            self_training=teach,
             **settings,
         )

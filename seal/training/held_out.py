@@ -2,21 +2,19 @@ import copy
 import json
 import logging
 import os
-import random
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
-from allennlp.data import DataLoader, TensorDict
+from allennlp.data import DataLoader, Instance, TensorDict
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TextField
 from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
-from seal.common.random_states import random_state, set_random_state
+from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.models import SealModel
 
@@ -74,7 +72,7 @@ class HeldOut:
             logger.info("Fold %d of %d: training on the others, to score it", fold + 1, self.folds)
             folder = os.path.dirname(path)
             os.makedirs(folder, exist_ok=True)
-            _set_seed(seed + fold)
+            set_seed(seed + fold)
             net = copy.deepcopy(model)
             net.structure = None
             others = [place for number, part in enumerate(parts) if number != fold for place in part]
@@ -139,16 +137,24 @@ def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[
     report["folds"] = held_out.folds
     with open(os.path.join(folder, "structure.json"), "w", encoding="utf-8") as file:
         json.dump(report, file, indent=2)
-    best = os.path.join(folder, "best.th")
-    torch.save(model.state_dict(), best + ".part")
-    os.replace(best + ".part", best)  # Not written over: it may be a hard link to a checkpoint.
+    save_best(trainer)
     metrics = evaluate(model, trainer._validation_data_loader, trainer.cuda_device)
     return {f"best_validation_{name}": value for name, value in metrics.items()}
 
 
+def save_best(trainer: GradientDescentTrainer) -> None:
+    """Saves the trainer's model as that of the run's best epoch."""
+    best = os.path.join(trainer._serialization_dir, "best.th")
+    torch.save(trainer.model.state_dict(), best + ".part")
+    os.replace(best + ".part", best)  # Not written over: it may be a hard link to a checkpoint.
+
+
 @torch.no_grad()
 def score(model: SealModel, data_loader: DataLoader) -> List[Record]:
-    """`SealModel.held_out` of every batch."""
+    """`SealModel.held_out` of every batch of one pass over the data, however many batches the loader's epochs have."""
+    if getattr(data_loader, "batches_per_epoch", None) is not None:
+        data_loader = copy.copy(data_loader)
+        data_loader.batches_per_epoch = None
     model.eval()
     device = next(model.parameters()).device
     before = random_state()
@@ -189,11 +195,14 @@ def _keys(data_loader: DataLoader) -> List[Any]:
             "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or "
             "set the folds to 0."
         )
-    keys: List[Any] = []
-    for place, instance in enumerate(instances):
-        tokens = instance.fields.get("tokens")
-        keys.append(tuple(token.text for token in tokens) if isinstance(tokens, TextField) else place)
-    return keys
+    keys = [input_of(instance) for instance in instances]
+    return [place if key is None else key for place, key in enumerate(keys)]
+
+
+def input_of(instance: Instance) -> Optional[Tuple[str, ...]]:
+    """The words of an instance, which has `None` if it has no words."""
+    tokens = instance.fields.get("tokens")
+    return tuple(token.text for token in tokens) if isinstance(tokens, TextField) else None
 
 
 def restricted(data_loader: DataLoader, places: List[int]) -> DataLoader:
@@ -204,9 +213,3 @@ def restricted(data_loader: DataLoader, places: List[int]) -> DataLoader:
     some._instances = [data_loader._instances[place] for place in places]
     some._batch_generator = None
     return some
-
-
-def _set_seed(seed: int) -> None:
-    random.seed(seed)
-    numpy.random.seed(seed % 2**32)
-    torch.manual_seed(seed)

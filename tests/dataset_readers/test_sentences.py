@@ -9,6 +9,9 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Token
 
 from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.srl import SrlReader
+from seal.dataset_readers.tagging import TaggingReader
+from seal.dataset_readers.text_multilabel import TextMultilabelReader
 
 
 class Sentence(NamedTuple):
@@ -55,3 +58,33 @@ def test_indexers_come_to_an_instance_at_the_end():
     instance = Instance({"tokens": TextField([Token("a")])})
     SentenceReader(indexers).apply_token_indexers(instance)
     assert instance["tokens"].token_indexers is indexers
+
+
+def words(instances):
+    return [[token.text for token in instance["tokens"]] for instance in instances]
+
+
+def test_inputs_without_gold(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cook left\n\n  it rains\n", encoding="utf-8")
+    for reader in (TaggingReader(), TextMultilabelReader()):
+        found = list(reader.read_inputs(str(text), plain_text=True))
+        assert words(found) == [["the", "cook", "left"], ["it", "rains"]]
+        assert [instance["metadata"]["source"] for instance in found] == [f"{text}:1", f"{text}:3"]
+        assert all(not {"tags", "labels"} & instance.fields.keys() for instance in found)
+        assert all(instance["tokens"].token_indexers for instance in found)
+    with pytest.raises(ConfigurationError, match="text.txt:1: an input of this task is more than text"):
+        list(SrlReader().read_inputs(str(text), plain_text=True))
+
+
+def test_inputs_of_files_in_a_format_of_the_task(tmp_path):
+    columns = tmp_path / "columns.txt"
+    columns.write_text("the\tDET\ncook\tNOUN\n\n", encoding="utf-8")
+    assert words(TaggingReader().read_inputs(str(columns))) == [["the", "cook"]]
+    records = tmp_path / "texts.jsonl"
+    records.write_text('{"text": "no label", "labels": []}\n', encoding="utf-8")
+    # To read it as labelled data is an error: no text has a label.
+    assert words(TextMultilabelReader().read_inputs(str(records))) == [["no", "label"]]
+    with pytest.raises(ConfigurationError, match="no text has a label"):
+        list(TextMultilabelReader().read(str(records)))
+

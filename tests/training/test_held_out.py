@@ -94,6 +94,20 @@ def test_no_net_scores_what_it_has_seen(tmp_path, monkeypatch):
     assert set.union(*(scored[fold][1] for fold in folds)) == whole
 
 
+@pytest.mark.parametrize("folds", [0, 2])
+def test_each_instance_is_scored_once_whatever_makes_an_epoch(tmp_path, monkeypatch, folds):
+    scored = []
+    original = SrlModel.fit_structure
+
+    def watched(self, training, validation):
+        scored.extend(sum(len(record["tags"]) for record in records) for records in (training, validation))
+        return original(self, training, validation)
+
+    monkeypatch.setattr(SrlModel, "fit_structure", watched)
+    build(settings(data_loader__batches_per_epoch=30, trainer__folds=folds), tmp_path).train()
+    assert scored == [5, 5]
+
+
 @TrainerCallback.register("kill_in_fold")
 class KillInFold(TrainerCallback):
     """Ends the run in the fold `at[0]` after the update `at[1]`; in fold 3 the final task-net is trained."""

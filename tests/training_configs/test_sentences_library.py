@@ -106,3 +106,41 @@ def test_the_map_of_a_stacked_network_has_a_rate_of_its_own(bert, q, head_lr):
 def test_a_rate_of_a_map_needs_one(bert):
     with pytest.raises(RuntimeError, match="training: 'map_lr' is for compound_stacked; leave it out"):
         config_of("tagging", bert, "compound_shared()", "", head_lr="null, map_lr: 0.5")
+
+
+def evaluated(library, data, method, training="{}", encoder="bilstm()"):
+    source = f"""
+      local lib = import '{(LIBRARIES / library).as_posix()}.libsonnet';
+      lib.experiment(lib.data.sample {data}, lib.encoder.{encoder}, lib.method.{method},
+        lib.training.default {training})"""
+    return json.loads(_jsonnet.evaluate_snippet("test", source))
+
+
+@pytest.mark.parametrize("library", ["srl", "tagging", "text"])
+def test_self_training(library):
+    config = evaluated(library, "{ unlabelled: 'raw.txt', plain_text: true }", "self_training(hard=true)")
+    assert config["trainer"]["self_training"] == {
+        "unlabelled": "raw.txt", "plain_text": True, "hard": True, "labelled_share": 0.5
+    }
+    assert config["trainer"]["folds"] == 3 and "structure" in config["model"]
+    alone = evaluated(library, "{ unlabelled: 'raw.txt' }", "self_training(over=lib.method.cross_entropy())")
+    assert "structure" not in alone["model"] and alone["trainer"]["self_training"]["plain_text"] is False
+    # A path that no method reads changes nothing.
+    assert "self_training" not in evaluated(library, "{ unlabelled: 'raw.txt' }", "seal()")["trainer"]
+    with pytest.raises(RuntimeError, match="data: 'unlabelled' is missing, the path of inputs"):
+        evaluated(library, "{}", "self_training()")
+
+
+def test_batches_that_make_an_epoch():
+    assert "batches_per_epoch" not in evaluated("srl", "{}", "crf()")["data_loader"]
+    config = evaluated("srl", "{}", "crf()", "{ batches_per_epoch: 100 }")
+    assert config["data_loader"]["batches_per_epoch"] == 100
+
+
+@pytest.mark.parametrize("library", ["srl", "tagging"])
+def test_word_dropout(library):
+    config = evaluated(library, "{}", "nce()", encoder="bilstm(word_dropout=0.25)")
+    for net in ("task_net", "loss_net"):
+        assert config["model"][net]["encoder"]["word_dropout"] == 0.25
+    assert "word_dropout" not in evaluated(library, "{}", "nce()")["model"]["task_net"]["encoder"]
+

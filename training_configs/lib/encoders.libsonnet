@@ -11,8 +11,17 @@ local words_bilstm = import 'bilstm.libsonnet';
     dropout=0.3,
     vectors=null,
     vector_words=100000,
+    word_dropout=0,
   ): words_bilstm(
-    word_dim, hidden, layers, dropout, vectors, vector_words, characters=24, predicate_dim=predicate_dim
+    word_dim,
+    hidden,
+    layers,
+    dropout,
+    vectors,
+    vector_words,
+    characters=24,
+    predicate_dim=predicate_dim,
+    word_dropout=word_dropout,
   ),
 
   // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `max_length` is the number of

@@ -28,6 +28,13 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   seal(over=$.crf(), structure={ type: 'tags' }, folds=3):
     function(encoder, energies) over(encoder, energies) { structure: structure, trainer+:: { folds: folds } },
 
+  // Learns from inputs without gold, too: those of `data.unlabelled`, which with `data.plain_text` has one a line. What
+  // the method `over` has trained says what their outputs are, draws or with `hard` its predictions, and a second net
+  // learns from these and from gold.
+  self_training(over=$.seal(), hard=false, labelled_share=0.5):
+    function(encoder, energies)
+      over(encoder, energies) { trainer+:: { self_training: { hard: hard, labelled_share: labelled_share } } },
+
   // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9). With `through_draws`, the task-net
   // follows the energy of whole outputs that are drawn from it, and not that of its relaxed output.
   nce(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false, through_draws=false):

@@ -18,12 +18,16 @@
     scheduler: null,
     // Epochs at the start in which cross-entropy alone trains the task-net; the loss-net learns from its outputs.
     warmup_epochs: 0,
+    // The number of batches that make an epoch; null: as many as the data have. With few data it sets how many updates
+    // there are.
+    batches_per_epoch: null,
     seed: 13,
   },
 
   // An experiment without its reader, which the task adds. The model's hidden field `trainer` has what a method sets in
   // the trainer.
   experiment(data, encoder, model, training, validation_metric): {
+    local of_method = if std.objectHasAll(model, 'trainer') then model.trainer else {},
     local with_task_net = std.objectHas(model, 'task_net'),
     local with_loss_net = std.objectHas(model, 'loss_net'),
     assert training.warmup_epochs == 0 || with_task_net && with_loss_net :
@@ -57,6 +61,7 @@
     model: model,
     data_loader: {
       batch_sampler: { type: 'bucket', batch_size: training.batch_size, sorting_keys: ['tokens'] },
+      [if training.batches_per_epoch != null then 'batches_per_epoch']: training.batches_per_epoch,
     },
     validation_data_loader: {
       batch_sampler: { type: 'by_length', batch_size: 64 },
@@ -73,6 +78,11 @@
         { epochs: training.warmup_epochs, energy: false },
         {},
       ],
-    } + (if std.objectHasAll(model, 'trainer') then model.trainer else {}),
+    } + of_method + {
+      [if std.objectHas(of_method, 'self_training') then 'self_training']+:
+        if std.objectHas(data, 'unlabelled') then
+          { unlabelled: data.unlabelled, plain_text: std.get(data, 'plain_text', false) }
+        else error "data: 'unlabelled' is missing, the path of inputs that the method 'self_training' learns from",
+    },
   },
 }

@@ -50,7 +50,8 @@ local sentences = import 'sentences.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
-    assert check.data(data, $.data.sample { tags: [], reader: {} }, needed=['train', 'dev']);
+    local known = $.data.sample { tags: [], reader: {}, unlabelled: '', plain_text: false };
+    assert check.data(data, known, needed=['train', 'dev']);
     assert check.encoder(encoder);
     assert check.method(method);
     assert check.training(training, $.training.default);

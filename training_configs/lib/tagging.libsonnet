@@ -91,7 +91,8 @@ local sentences = import 'sentences.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
-    assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader', 'encoding']);
+    local known = $.data.sample { unlabelled: '', plain_text: false };
+    assert check.data(data, known, needed=['train', 'dev', 'reader', 'encoding']);
     local read = std.get(data.reader, 'target_encoding', std.get(data.reader, 'encoding'));
     assert read == null || read == data.encoding :
            "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, data.encoding];

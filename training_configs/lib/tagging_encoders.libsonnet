@@ -18,8 +18,9 @@ local encoders = import 'encoders.libsonnet';
     trainable=true,
     features={},
     characters=0,
+    word_dropout=0,
   ): words_bilstm(
-    word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features
+    word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features, word_dropout=word_dropout
   ),
 
   // The paper's BiLSTM for entities with its inputs "NER+", whose embeddings are trained. The inputs "NER" are

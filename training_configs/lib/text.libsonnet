@@ -18,6 +18,8 @@ local encoders = import 'text_encoders.libsonnet';
     // A small energy chooses among the label sets of the training data.
     seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3):
       methods.seal(over, structure, folds),
+    self_training(over=$.method.seal(), hard=false, labelled_share=0.5):
+      methods.self_training(over, hard, labelled_share),
   },
 
   // The energy of a set of labels: each label with the text, and all labels together. `patterns` is the number of rows
@@ -57,7 +59,7 @@ local encoders = import 'text_encoders.libsonnet';
     training=$.training.default,
     energies=$.energies(),
   ):
-    assert check.data(data, $.data.sample, needed=['train', 'dev', 'reader']);
+    assert check.data(data, $.data.sample { unlabelled: '', plain_text: false }, needed=['train', 'dev', 'reader']);
     assert check.encoder(encoder);
     assert check.method(method);
     assert check.training(training, $.training.default);

@@ -2,10 +2,15 @@ from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.data import TextFieldTensors
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
+from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder
+
+# The index of unknown words in every namespace of AllenNLP that has them; 0 is padding's.
+_UNKNOWN = 1
 
 
 @Encoder.register("seq2seq")
@@ -30,6 +35,10 @@ class Seq2SeqWordEncoder(Encoder):
     predicate_dim : `int`, optional (default = `0`)
     dropout : `float`, optional (default = `0.0`)
         On the embeddings and on the encoder's output.
+    word_dropout : `float`, optional (default = `0.0`)
+        The probability that a word counts as unknown in training, so that the net learns to read what is around it: its
+        index becomes that of unknown words wherever it has an index (indexers `single_id`); its characters and features
+        stay.
     features : `Dict[str, TokenEmbedder]`, optional (default = `None`)
         Embedders of further inputs, by the names that the reader gives them.
 
@@ -45,6 +54,7 @@ class Seq2SeqWordEncoder(Encoder):
         encoder: Seq2SeqEncoder,
         predicate_dim: int = 0,
         dropout: float = 0.0,
+        word_dropout: float = 0.0,
         features: Optional[Dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
@@ -66,9 +76,14 @@ class Seq2SeqWordEncoder(Encoder):
             # names.
             self._features = torch.nn.ModuleDict({f"{name}_embedder": features[name] for name in sorted(features)})
         self._dropout = torch.nn.Dropout(dropout)
+        check_range("encoder.word_dropout", word_dropout, least=0, below=1)
+        self._word_dropout = word_dropout
 
     def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
-        embedded = self._dropout(self._embedder(inputs["tokens"]))
+        tokens = inputs["tokens"]
+        if self.training and self._word_dropout > 0:
+            tokens = _with_unknown_words(tokens, self._word_dropout)
+        embedded = self._dropout(self._embedder(tokens))
         if self._predicate is None and inputs.get("predicate") is not None:
             raise ConfigurationError(
                 "encoder.predicate_dim: this task has a predicate, and an encoder that does not see it would give all "
@@ -92,3 +107,13 @@ class Seq2SeqWordEncoder(Encoder):
 
     def get_output_dim(self) -> int:
         return self._encoder.get_output_dim()
+
+
+def _with_unknown_words(tokens: TextFieldTensors, probability: float) -> TextFieldTensors:
+    """Words at random, the same for all indexers, are unknown."""
+    mask = get_text_field_mask(tokens)
+    unknown = mask & (torch.rand(mask.shape, device=mask.device) < probability)
+    return {
+        name: {key: ids.masked_fill(unknown, _UNKNOWN) if key == "tokens" else ids for key, ids in indexed.items()}
+        for name, indexed in tokens.items()
+    }

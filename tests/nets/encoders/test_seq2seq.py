@@ -101,3 +101,23 @@ def test_features_beside_the_words():
 def test_an_input_size_that_does_not_fit(changes, found):
     with pytest.raises(ConfigurationError, match=f"must match the input size of encoder.encoder, but got {found}"):
         encoder_of(**changes)
+
+
+def test_word_dropout_makes_words_unknown_in_training_alone():
+    encoder, batch = encoder_of(word_dropout=0.25), srl_batch()
+    ids, mask = batch["tokens"]["tokens"]["tokens"], batch["tokens"]["tokens"]["tokens"] > 0
+    before = ids.clone()
+    seen = []
+    encoder._embedder.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]["tokens"]["tokens"]))
+    encoder(batch)
+    assert torch.equal(seen.pop(), before)
+    encoder.train()
+    torch.manual_seed(0)
+    for _ in range(200):
+        encoder(batch)
+    known = mask & (before != 1)
+    unknown = torch.stack([(found == 1) & known for found in seen]).float().sum() / (200 * known.sum())
+    # Some 4,000 words: a deviation of 0.007.
+    assert abs(float(unknown) - 0.25) < 0.03
+    assert all(torch.equal(found.masked_fill(found == 1, 0), before.masked_fill(found == 1, 0)) for found in seen)
+    assert torch.equal(ids, before)

@@ -1,0 +1,77 @@
+"""
+What models of tags and of label sets share where they teach another net: the outputs that they give, and the instances
+that these become.
+"""
+
+import copy
+from typing import Any, Callable, Dict, Optional
+
+import torch
+from allennlp.data import Field, Instance
+
+from seal.dataset_readers.known_labels import KnownLabelsField
+from seal.dataset_readers.label_set_field import LabelSetField
+from seal.models.seal_model import SealModel
+from seal.output_spaces import LabelSet
+from seal.structure.tag_structure import TagPaths
+from seal.two_player.task_state import TaskState
+
+_GOLD = ("tags", "labels", "is_predicate")
+
+
+def without_gold(batch: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in batch.items() if name not in _GOLD}
+
+
+def drawn_tags(
+    model: SealModel, state: TaskState, paths: Callable[[], TagPaths], draws: Optional[int]
+) -> torch.Tensor:
+    """
+    What `SealModel.teach` returns, of tags: `(batch, draws, tokens)`. `paths` finds the sequences that compete, for a
+    structure.
+    """
+    structure, space = model.structure, model.output_space
+    if structure is None or not structure.is_followed:
+        if draws is None:
+            return space.decode(state.logits, state.mask).unsqueeze(1)
+        return space.sample(state.logits, draws, state.mask)
+    if draws is None:
+        return structure.decide(paths())[0].unsqueeze(1)
+    return structure.draw(paths(), draws)
+
+
+def drawn_labels(model: SealModel, logits: torch.Tensor, draws: Optional[int]) -> torch.Tensor:
+    """The same of label sets: `(batch, draws, labels)`."""
+    structure = model.structure
+    if structure is None or not structure.is_followed:
+        if draws is None:
+            return (logits.sigmoid() >= model.threshold).unsqueeze(1)
+        return model.output_space.sample(logits, draws)
+    if draws is None:
+        return structure.decide(logits, model.score).unsqueeze(1)
+    return structure.draw(logits, draws)
+
+
+def with_tags(instance: Instance, tags: torch.Tensor, namespace: str, **more: Field) -> Instance:
+    """An instance whose gold is `tags`, `(tokens or more,)`."""
+    tokens = instance["tokens"]
+    field = KnownLabelsField(tags[: len(tokens)].tolist(), tokens, namespace)
+    return _with(instance, tags=field, **more)
+
+
+def with_labels(instance: Instance, labels: torch.Tensor, space: LabelSet) -> Instance:
+    """An instance whose gold is `labels`, `(labels,)`, 0 or 1."""
+    chosen = labels.nonzero().squeeze(1).tolist()
+    field = LabelSetField([space.labels[label] for label in chosen], space.namespace)
+    # What `index` would find, without a look into the vocabulary.
+    field._label_ids, field._num_labels = chosen, space.num_labels
+    return _with(instance, labels=field)
+
+
+def _with(instance: Instance, **fields: Field) -> Instance:
+    # Of the same type as before.
+    metadata = copy.copy(instance["metadata"])
+    metadata.metadata = {**metadata.metadata, **dict.fromkeys(_GOLD)}
+    made = Instance({**instance.fields, **fields, "metadata": metadata})
+    made.indexed = True
+    return made

@@ -1,0 +1,133 @@
+"""What models teach: draws of their distribution over whole outputs, and instances that these become."""
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import Batch
+from allennlp.models import Model
+
+from tests.models import test_text_multilabel as texts
+from tests.spine import VOCAB, encoder_params, srl_batch, srl_instances
+
+DRAWS = 4000
+
+
+def frequencies(drawn):
+    """Of each row the share of its draws that each output has."""
+    return [
+        {tuple(output.tolist()): int(count) / len(row) for output, count in zip(*row.unique(dim=0, return_counts=True))}
+        for row in drawn
+    ]
+
+
+def close(found, expected):
+    """All shares within five deviations."""
+    keys = found.keys() | {key for key, p in expected.items() if p > 1e-3}
+    for key in keys:
+        p = expected.get(key, 0.0)
+        assert abs(found.get(key, 0.0) - p) < 5 * (max(p, 1e-3) / DRAWS) ** 0.5, (key, p)
+
+
+def srl(**parts):
+    torch.manual_seed(0)
+    space = {"type": "crf_tag_sequence", "namespace": "srl_tags"}
+    settings = {"type": "seal_srl", "output_space": space, "task_net": {"encoder": encoder_params()}, **parts}
+    return Model.from_params(Params(settings), vocab=VOCAB).eval()
+
+
+def test_a_task_net_teaches_its_own_distribution():
+    model, batch = srl(), srl_batch([1])
+    with torch.no_grad():
+        torch.nn.init.normal_(model.task_net._head.weight, std=3.0)
+        state = model.task_state(**batch)
+        drawn = model.teach(batch, DRAWS)
+        outputs = torch.cartesian_prod(*[torch.arange(len(model.output_space.labels))] * drawn.shape[2]).unsqueeze(0)
+        exact = model.output_space.log_prob(state.logits, outputs, state.mask)[0].exp()
+    assert drawn.shape == (1, DRAWS, 2)
+    close(frequencies(drawn)[0], {tuple(o.tolist()): float(p) for o, p in zip(outputs[0], exact)})
+    assert torch.equal(model.teach(batch, None)[:, 0], model(**batch)["tags"])
+
+
+@pytest.mark.parametrize("gate", ["closed", "open"])
+def test_a_structure_teaches_where_it_is_followed(gate):
+    model, batch = srl(structure={"type": "tags", "energies": ["role_counts"], "num_candidates": 6}), srl_batch([0, 1])
+    with torch.no_grad():
+        for parameter in model.structure.parameters():
+            parameter.normal_()
+        model.structure.chosen = {"f1": "own" if gate == "closed" else "likeliest", "exact_match": "own"}
+        state = model.task_state(**batch)
+        drawn = model.teach(batch, DRAWS)
+        rows = torch.arange(2)
+        paths = model._paths(state.logits, state.mask, rows, batch["predicate"], batch["metadata"])
+        q = model.structure.probabilities(paths.competing(model.structure.scheme))
+    for row in range(2):
+        expected = {tuple(o.tolist()): float(p) for o, p in zip(paths.tags[row], q[row])}
+        found = frequencies(drawn)[row]
+        if gate == "open":
+            close(found, expected)
+        else:
+            assert found.keys() - expected.keys()
+    assert torch.equal(model.teach(batch, None)[:, 0], model(**batch)["tags"])
+
+
+def test_gold_is_not_read():
+    model, batch = srl(), srl_batch([0, 1])
+    torch.manual_seed(0)
+    first = model.teach(batch, 3)
+    batch["tags"] = torch.ones_like(batch["tags"])
+    torch.manual_seed(0)
+    assert torch.equal(model.teach(batch, 3), first)
+    del batch["tags"], batch["is_predicate"]
+    torch.manual_seed(0)
+    assert torch.equal(model.teach(batch, 3), first)
+
+
+def test_instances_of_frames_with_other_tags():
+    model = srl()
+    frame, question = srl_instances([1, 4])
+    assert model.can_be_taught(frame) and not model.can_be_taught(question)
+    for instance in (frame, question):
+        instance.index_fields(VOCAB)
+    made = model.taught(frame, torch.tensor([2, 0, 0]))
+    both = Batch([made, question]).as_tensor_dict()
+    assert both["tags"][0].tolist() == [2, 0, 0] and both["is_predicate"][0].tolist() == [0, 1, 0]
+    assert made["metadata"]["tags"] is None and made["tokens"] is frame["tokens"]
+    assert frame["metadata"]["tags"] == ["B-ARG0", "B-V"]
+    loss = model.train()(**both)["loss"]
+    assert torch.isfinite(loss)
+
+
+def test_label_sets():
+    vocab, batch = texts.batch()
+    structure = {"type": "label_sets"}
+    model = texts.model(vocab, task_net={"encoder": texts.ENCODER}, structure=structure).eval()
+    logits = model.task_state(**batch).logits.detach()
+    own = frequencies(model.teach(batch, DRAWS))
+    every = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * 2)
+    for row in range(len(logits)):
+        exact = (every * logits[row].sigmoid() + (1 - every) * (-logits[row]).sigmoid()).prod(dim=1)
+        close(own[row], {tuple(labels.tolist()): float(p) for labels, p in zip(every, exact)})
+    assert torch.equal(model.teach(batch, None)[:, 0], model(**batch)["predicted"])
+
+    model.structure.fit(logits.repeat(20, 1), batch["labels"].repeat(20, 1))
+    model.structure.chosen["f1"] = {"option": "likeliest", "output": 1, "own_threshold": 0.5}
+    q = model.structure.probabilities(model.structure.competing(logits))
+    drawn = model.teach(batch, DRAWS)
+    for row in range(len(logits)):
+        close(
+            frequencies(drawn)[row],
+            {tuple(labels.tolist()): float(p) for labels, p in zip(model.structure.sets, q[row])},
+        )
+    assert torch.equal(model.teach(batch, None)[:, 0], model(**batch)["predicted"])
+
+
+def test_instances_of_texts_with_other_labels():
+    vocab, batch = texts.batch()
+    model = texts.model(vocab, task_net={"encoder": texts.ENCODER})
+    reader = texts.TextMultilabelReader()
+    text = reader.text_to_instance("red kite")
+    reader.apply_token_indexers(text)
+    text.index_fields(vocab)
+    for labels in ([0, 1], [1, 1], [0, 0]):
+        made = model.taught(text, torch.tensor(labels))
+        assert Batch([made]).as_tensor_dict()["labels"].tolist() == [labels]

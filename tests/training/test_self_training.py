@@ -1,0 +1,215 @@
+"""Self-training: what the student sees, that gold of the inputs is not read, who is kept, kills."""
+
+import json
+from collections import Counter
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import TrainerCallback
+
+from seal.models import SrlModel
+from seal.training import self_training
+from seal.training.self_training import TaughtInstances
+from tests.training.runs import DATA, Killed, build, comparable, config, elsewhere, same, weights
+
+WORDS = ["the", "cook", "cut", "bread", "she", "boiled", "it", "twice"]
+
+
+def inputs(path, role="ARG1", count=6):
+    """So many sentences with a frame that the fixture lacks, whose only argument has the role."""
+    lines = []
+    for number in range(count):
+        words = [WORDS[(number * place + place) % len(WORDS)] for place in range(1, 5)] + ["again"] * number
+        tags = ["B-" + role, "B-V"] + ["O"] * (len(words) - 2)
+        lines.append(json.dumps({"words": words, "frames": [{"pred": 1, "tags": tags}]}))
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def unlabelled(tmp_path):
+    return inputs(tmp_path / "inputs.jsonl")
+
+
+def settings(unlabelled, method="cross_entropy", epochs=6, **more):
+    return config(
+        method=method,
+        epochs=epochs,
+        **{
+            "trainer__self_training": {"unlabelled": unlabelled},
+            "trainer__task_net__optimizer__lr": 0.03,
+            "data_loader": {"batch_size": 2, "shuffle": True},
+            **more,
+        },
+    )
+
+
+def teacher_weights(run, folder):
+    """The same run without a student."""
+    alone = json.loads(json.dumps(run))
+    del alone["trainer"]["self_training"]
+    trainer = build(alone, folder)
+    trainer.train()
+    return weights(trainer.model)
+
+
+def test_gold_of_the_inputs_is_not_read(tmp_path):
+    found = []
+    for number, role in enumerate(("ARG1", "ARG0", "ARGM-NEVER")):
+        trainer = build(settings(inputs(tmp_path / "inputs.jsonl", role)), tmp_path / str(number))
+        metrics = comparable(trainer.train())
+        found.append((metrics, weights(trainer.model), torch.load(tmp_path / str(number) / "student" / "best.th")))
+    for metrics, kept, student in found[1:]:
+        assert metrics == found[0][0] and same(kept, found[0][1]) and same(student, found[0][2])
+
+
+@pytest.mark.parametrize("better", ["student", "teacher"])
+def test_the_better_one_is_kept(tmp_path, unlabelled, monkeypatch, better):
+    scores = iter([1.0, 2.0] if better == "student" else [2.0, 2.0])
+    monkeypatch.setattr(self_training, "_score", lambda trainer, metrics: next(scores))
+    run = settings(unlabelled)
+    trainer = build(run, tmp_path / "run")
+    metrics = trainer.train()
+    student = torch.load(tmp_path / "run" / "student" / "best.th")
+    teacher = teacher_weights(run, tmp_path / "alone")
+    assert not same(student, teacher)
+    kept = student if better == "student" else teacher
+    assert same(weights(trainer.model), kept) and same(torch.load(tmp_path / "run" / "best.th"), kept)
+    report = json.loads((tmp_path / "run" / "self_training.json").read_text())
+    assert report["kept"] == better and report["inputs"] == 6
+    kept_f1 = json.loads((tmp_path / "run" / "student" / f"metrics_epoch_{metrics['best_epoch']}.json").read_text())
+    if better == "student":
+        assert metrics["best_validation_f1"] == pytest.approx(kept_f1["best_validation_f1"])
+
+
+def test_draws_are_made_anew_in_each_pass(tmp_path, unlabelled):
+    model = build(settings(unlabelled), tmp_path).model
+    labelled = list(build(settings(unlabelled), tmp_path / "other").data_loader.iter_instances())
+    one = next(instance for instance in labelled if model.can_be_taught(instance))
+    length = len(one["tokens"])
+    outputs = torch.tensor([[0] * length, [0] * length, [1] * length, [2] * length], dtype=torch.int16)
+    taught = TaughtInstances(model, labelled, [one], [outputs])
+    assert len(taught) == len(labelled) + 1 == len(list(taught))
+    torch.manual_seed(0)
+    passes = [list(taught) for _ in range(400)]
+    assert all(first is second for instances in passes for first, second in zip(instances, labelled))
+    counts = Counter(instances[-1]["tags"].labels[0] for instances in passes)
+    # 400 draws: a deviation of 10 at most.
+    assert abs(counts[0] - 200) < 40 and abs(counts[1] - 100) < 40 and abs(counts[2] - 100) < 40
+    torch.manual_seed(0)
+    again = [list(taught)[-1]["tags"].labels for _ in range(20)]
+    assert again == [instances[-1]["tags"].labels for instances in passes[:20]]
+
+
+def test_what_a_student_sees(tmp_path, unlabelled, monkeypatch):
+    seen = {}
+    original = SrlModel.task_state
+
+    def watched(self, **batch):
+        if self.training:
+            words = Counter(tuple(entry["words"]) for entry in batch["metadata"])
+            seen.setdefault(id(self), (self, Counter()))[1].update(words)
+        return original(self, **batch)
+
+    monkeypatch.setattr(SrlModel, "task_state", watched)
+    # A file that has the training sentences, too: these are left out.
+    with open(unlabelled, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"words": "The cook didn't cut it .".split(), "frames": []}) + "\n")
+    trainer = build(settings(unlabelled, epochs=2), tmp_path / "run")
+    labelled = Counter(tuple(instance["metadata"]["words"]) for instance in trainer.data_loader.iter_instances())
+    trainer.train()
+    (_, teacher), (_, student) = seen.values()
+    assert teacher == Counter({words: 2 * count for words, count in labelled.items()})
+    new = {words for words in student if words not in labelled}
+    assert len(new) == 6 and all(student[words] == 2 for words in new)
+    # 8 instances with gold and 6 without: once each.
+    assert all(student[words] == 2 * count for words, count in labelled.items())
+
+
+def test_labelled_instances_are_repeated_up_to_their_share(tmp_path, monkeypatch):
+    lengths = []
+    original = TaughtInstances.__init__
+
+    def watched(self, model, gold, inputs, outputs):
+        original(self, model, gold, inputs, outputs)
+        lengths.append((len(gold), len(inputs)))
+
+    monkeypatch.setattr(TaughtInstances, "__init__", watched)
+    path = inputs(tmp_path / "inputs.jsonl", count=40)
+    for share in (0.5, 0.8, 0.01):
+        run = settings(path, epochs=1)
+        run["trainer"]["self_training"]["labelled_share"] = share
+        build(run, tmp_path / str(share)).train()
+    assert lengths == [(40, 40), (160, 40), (8, 40)]
+
+
+@TrainerCallback.register("kill_student")
+class KillStudent(TrainerCallback):
+    """Ends the run in the student's training, or with `student` false in the teacher's, after an update."""
+
+    at = None
+
+    def on_batch(self, trainer, *args, is_training=True, **kwargs):
+        student = trainer._serialization_dir.rstrip("/").endswith("student")
+        if is_training and (student, trainer._total_batches_completed) == KillStudent.at:
+            KillStudent.at = None
+            raise Killed()
+
+
+@pytest.mark.parametrize("structure", [False, True])
+@pytest.mark.parametrize("at", [(False, 7), (True, 3), (True, 40)])
+def test_a_killed_run_ends_as_one_that_was_not(tmp_path, unlabelled, at, structure):
+    more = {"model__structure": {"type": "tags"}, "trainer__folds": 2} if structure else {}
+    run = settings(
+        unlabelled,
+        method="nce",
+        trainer__callbacks=[{"type": "kill_student"}],
+        trainer__checkpointer={"save_every_num_batches": 1},
+        **more,
+    )
+    whole = build(run, tmp_path / "whole")
+    metrics = comparable(whole.train())
+    KillStudent.at = at
+    with pytest.raises(Killed):
+        build(run, tmp_path / "killed").train()
+    assert KillStudent.at is None
+    elsewhere()
+    trainer = build(run, tmp_path / "killed")
+    assert comparable(trainer.train()) == metrics
+    assert same(weights(trainer.model), weights(whole.model))
+    reports = [(tmp_path / name / "self_training.json").read_text() for name in ("whole", "killed")]
+    assert reports[0] == reports[1]
+
+
+def test_a_finished_run_that_is_started_again_stays_as_it_is(tmp_path, unlabelled):
+    run = settings(unlabelled)
+    first = build(run, tmp_path / "run")
+    first.train()
+    report = (tmp_path / "run" / "self_training.json").read_text()
+    again = build(run, tmp_path / "run")
+    again.train()
+    assert same(weights(again.model), weights(first.model))
+    assert (tmp_path / "run" / "self_training.json").read_text() == report
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"validation_data_path": ...}, "validation data decide whether the student is kept"),
+        ({"trainer__self_training__num_draws": 0}, "self_training.num_draws must be at least 1"),
+        ({"trainer__self_training__labelled_share": 1.0}, "self_training.labelled_share must be .*below 1"),
+        ({"data_loader__max_instances_in_memory": 4}, "kept in memory"),
+    ],
+)
+def test_settings_that_cannot_work(tmp_path, unlabelled, more, message):
+    run = settings(unlabelled, **more)
+    if "validation_data_path" in more:
+        run["trainer"].pop("validation_metric")
+    with pytest.raises(ConfigurationError, match=message):
+        build(run, tmp_path / "run")
+
+
+def test_inputs_that_are_all_labelled_are_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="no input that the training data lack"):
+        build(settings(str(DATA), epochs=1), tmp_path)
