@@ -110,6 +110,10 @@ class SrlReader(SentenceReader):
         if not frames:
             logger.warning("%s: none of its sentences has a frame; a model has nothing to learn there", file_path)
 
+    def _of_line(self, line: str, source: str) -> Instance:
+        # Words, as in files of data: separated by spaces. The predicates are to be found.
+        return self.text_to_instance(line.split(), source=source)
+
     def text_to_instance(  # type: ignore[override]
         self,
         words: List[str],

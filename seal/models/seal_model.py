@@ -164,8 +164,20 @@ class SealModel(Model, Objectives):
         raise NotImplementedError
 
     def can_be_taught(self, instance: Instance) -> bool:
-        """Whether `taught` can give an instance an output."""
+        """Whether an instance is an input for self-training, or makes some (`asks`)."""
         return True
+
+    def asks(self, instance: Instance) -> bool:
+        """Whether an instance without gold is no input yet, but a question whose `answers` make inputs of it."""
+        return False
+
+    def answers(self, batch: Dict[str, Any]) -> List[List[int]]:
+        """The answers to each question of a batch, of which each makes an input by `answered`."""
+        raise NotImplementedError
+
+    def answered(self, instance: Instance, answer: int) -> Instance:
+        """The indexed input that a question and one of its answers make."""
+        raise NotImplementedError
 
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
         """An indexed instance with `output`, indices, in the place of gold; the other fields are shared."""

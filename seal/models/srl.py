@@ -1,3 +1,4 @@
+import copy
 from functools import partial
 from typing import Any, Dict, List, Optional
 
@@ -5,6 +6,7 @@ import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, TextFieldTensors, Vocabulary
+from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
@@ -227,8 +229,26 @@ class SrlModel(SealModel):
         return drawn_tags(self, state, paths, draws)
 
     def can_be_taught(self, instance: Instance) -> bool:
-        # The others ask for predicates.
-        return any(instance["predicate"].labels)
+        # In files with frames, a sentence's own instance is for the predicate finder.
+        return any(instance["predicate"].labels) or self.asks(instance)
+
+    def asks(self, instance: Instance) -> bool:
+        return "tags" not in instance.fields and not any(instance["predicate"].labels)
+
+    @torch.no_grad()
+    def answers(self, batch: Dict[str, Any]) -> List[List[int]]:
+        """The places of the predicates that are found in each sentence."""
+        found = self(**without_gold(batch))["predicate_prob"] >= 0.5
+        return [row.nonzero().squeeze(1).tolist() for row in found]
+
+    def answered(self, instance: Instance, answer: int) -> Instance:
+        tokens = instance["tokens"]
+        metadata = copy.copy(instance["metadata"])
+        metadata.metadata = {**metadata.metadata, "predicate": answer}
+        predicate = SequenceLabelField([int(place == answer) for place in range(len(tokens))], tokens)
+        made = Instance({**instance.fields, "predicate": predicate, "metadata": metadata})
+        made.indexed = True
+        return made
 
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
         # Read of instances that ask for predicates alone, but a batch's instances have the same fields.

@@ -3,13 +3,13 @@ import json
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
-from allennlp.data import Batch, DataLoader, DatasetReader, Instance
+from allennlp.data import Batch, DataLoader, DatasetReader, Instance, TensorDict
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
@@ -43,7 +43,8 @@ class SelfTraining(FromParams):
         used; of frames, the places of the predicates are. Inputs that the training data have are left out. Data are
         kept in memory.
     plain_text : `bool`, optional (default = `False`)
-        Whether each line of `unlabelled` is an input: a text, or for tags a sentence with spaces between its words.
+        Whether each line of `unlabelled` is an input: a text or, for tags and roles, a sentence with spaces between its
+        words, of which the teacher finds the predicates.
     hard : `bool`, optional (default = `False`)
         Whether the output of an input is always the one that the teacher predicts.
     num_draws : `int`, optional (default = `10`)
@@ -109,6 +110,11 @@ class SelfTraining(FromParams):
         folder = os.path.join(run, "student")
         os.makedirs(folder, exist_ok=True)
         gold = _gold(data_loader)
+        inputs = _with_answers(os.path.join(folder, "answers.json"), model, inputs)
+        if not inputs:
+            logger.warning("No student is trained: the teacher finds no predicate in %s.", self.unlabelled)
+            set_random_state(before)
+            return {}
         taught = self._taught(os.path.join(folder, "taught.pt"), model, inputs, lambda: _score(trainer, metrics))
 
         wanted = self.labelled_share / (1 - self.labelled_share) * len(inputs)
@@ -166,15 +172,9 @@ class SelfTraining(FromParams):
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score`, kept in a file."""
         if os.path.exists(path):
             return torch.load(path)
-        model.eval()
-        device = next(model.parameters()).device
-        # Inputs of about one length together, with little padding.
-        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]["tokens"]))
         outputs: List[Optional[torch.Tensor]] = [None] * len(inputs)
-        for first in Tqdm.tqdm(range(0, len(order), _BATCH), desc="teaching"):
-            places = order[first : first + _BATCH]
-            batch = Batch([inputs[place] for place in places]).as_tensor_dict()
-            drawn = model.teach(move_to_device(batch, device), None if self.hard else self.num_draws)
+        for places, batch in _batches(model, inputs, "teaching"):
+            drawn = model.teach(batch, None if self.hard else self.num_draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
         taught = {"outputs": outputs, "score": score()}
@@ -243,6 +243,37 @@ def check_self_training(
     if distributed:
         raise ConfigurationError("trainer.self_training: not in distributed runs; leave 'distributed' out.")
     _gold(data_loader)
+
+
+def _batches(model: SealModel, inputs: List[Instance], doing: str) -> Iterator[Tuple[List[int], TensorDict]]:
+    """Batches of inputs of about one length, each with the places of its inputs; the model is put in evaluation mode."""
+    model.eval()
+    device = next(model.parameters()).device
+    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]["tokens"]))
+    for first in Tqdm.tqdm(range(0, len(order), _BATCH), desc=doing):
+        places = order[first : first + _BATCH]
+        batch = Batch([inputs[place] for place in places]).as_tensor_dict()
+        yield places, move_to_device(batch, device)
+
+
+def _with_answers(path: str, model: SealModel, inputs: List[Instance]) -> List[Instance]:
+    """The inputs, with those that the teacher's answers make in the place of questions; answers are kept in a file."""
+    questions = [instance for instance in inputs if model.asks(instance)]
+    if not questions:
+        return inputs
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            answers = json.load(file)
+    else:
+        answers = [[] for _ in questions]
+        for places, batch in _batches(model, questions, "asking the teacher"):
+            for place, found in zip(places, model.answers(batch)):
+                answers[place] = found
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(answers, file)
+        os.replace(path + ".part", path)
+    made = [model.answered(question, answer) for question, found in zip(questions, answers) for answer in found]
+    return [instance for instance in inputs if not model.asks(instance)] + made
 
 
 def _gold(data_loader: DataLoader) -> List[Instance]:

@@ -67,14 +67,14 @@ def words(instances):
 def test_inputs_without_gold(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cook left\n\n  it rains\n", encoding="utf-8")
-    for reader in (TaggingReader(), TextMultilabelReader()):
+    for reader in (TaggingReader(), TextMultilabelReader(), SrlReader()):
         found = list(reader.read_inputs(str(text), plain_text=True))
         assert words(found) == [["the", "cook", "left"], ["it", "rains"]]
         assert [instance["metadata"]["source"] for instance in found] == [f"{text}:1", f"{text}:3"]
         assert all(not {"tags", "labels"} & instance.fields.keys() for instance in found)
         assert all(instance["tokens"].token_indexers for instance in found)
     with pytest.raises(ConfigurationError, match="text.txt:1: an input of this task is more than text"):
-        list(SrlReader().read_inputs(str(text), plain_text=True))
+        list(SentenceReader().read_inputs(str(text), plain_text=True))
 
 
 def test_inputs_of_files_in_a_format_of_the_task(tmp_path):

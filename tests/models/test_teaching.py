@@ -6,6 +6,7 @@ from allennlp.common import Params
 from allennlp.data import Batch
 from allennlp.models import Model
 
+from seal.dataset_readers.srl import SrlReader
 from tests.models import test_text_multilabel as texts
 from tests.spine import VOCAB, encoder_params, srl_batch, srl_instances
 
@@ -95,6 +96,30 @@ def test_instances_of_frames_with_other_tags():
     assert frame["metadata"]["tags"] == ["B-ARG0", "B-V"]
     loss = model.train()(**both)["loss"]
     assert torch.isfinite(loss)
+
+
+def test_a_sentence_without_predicates_asks_for_them():
+    model, reader = srl(), SrlReader()
+    texts = ["the cook left it", "she boiled the cook"]
+    questions = [reader.text_to_instance(text.split()) for text in texts]
+    for question in questions:
+        reader.apply_token_indexers(question)
+        question.index_fields(VOCAB)
+        assert model.asks(question) and model.can_be_taught(question)
+    assert not any(model.asks(instance) for instance in srl_instances())
+    batch = Batch(questions).as_tensor_dict()
+    probabilities = model(**batch)["predicate_prob"]
+    with torch.no_grad():
+        model._predicate_head.bias -= torch.logit(probabilities.median())
+    found = model.answers(batch)
+    assert found == [(row >= 0.5).nonzero().squeeze(1).tolist() for row in model(**batch)["predicate_prob"]]
+    # The lower of the two in the middle, and what is above it.
+    assert sum(map(len, found)) == 5
+    frame = model.answered(questions[0], 2)
+    assert frame["predicate"].labels == [0, 0, 1, 0] and frame["metadata"]["predicate"] == 2
+    assert model.can_be_taught(frame) and not model.asks(frame)
+    made = model.taught(frame, model.teach(Batch([frame]).as_tensor_dict(), None)[0, 0])
+    assert torch.isfinite(model.train()(**Batch([made]).as_tensor_dict())["loss"])
 
 
 def test_label_sets():

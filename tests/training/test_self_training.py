@@ -210,6 +210,31 @@ def test_settings_that_cannot_work(tmp_path, unlabelled, more, message):
         build(run, tmp_path / "run")
 
 
+@pytest.mark.parametrize("found", [[1, 2], []])
+def test_plain_text_whose_predicates_the_teacher_finds(tmp_path, monkeypatch, caplog, found):
+    monkeypatch.setattr(SrlModel, "answers", lambda self, batch: [found] * len(batch["predicate"]))
+    text = tmp_path / "text.txt"
+    text.write_text("the cook gave her bread\nit is easy\npeople say it\n", encoding="utf-8")
+    run = settings(str(text), trainer__callbacks=[{"type": "kill_student"}])
+    run["trainer"]["self_training"]["plain_text"] = True
+    whole = build(run, tmp_path / "whole")
+    whole.train()
+    if not found:
+        assert "No student is trained: the teacher finds no predicate" in caplog.text
+        assert same(weights(whole.model), teacher_weights(run, tmp_path / "alone"))
+        return
+    answers = json.loads((tmp_path / "whole" / "student" / "answers.json").read_text())
+    report = json.loads((tmp_path / "whole" / "self_training.json").read_text())
+    assert answers == [found] * 3 and report["inputs"] == 6
+    KillStudent.at = (True, 5)
+    with pytest.raises(Killed):
+        build(run, tmp_path / "killed").train()
+    elsewhere()
+    again = build(run, tmp_path / "killed")
+    again.train()
+    assert same(weights(again.model), weights(whole.model))
+
+
 def test_inputs_that_are_all_labelled_are_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="no input that the training data lack"):
         build(settings(str(DATA), epochs=1), tmp_path)
