@@ -53,6 +53,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     constraints : `List[Constraint]`, optional (default = `None`)
         Rules of `seal.constraints`, which the decisions `"likeliest"` and `"expected_score"` keep whenever a set of the
         training data does. Labels are called by their number: `Implication({"3": "0"})`.
+    num_likely : `int`, optional (default = `0`)
+        As for `LabelSetStructure`: so many sets beside those of the training data compete.
     random_state : `int`, optional (default = `0`)
         Of the folds.
 
@@ -76,6 +78,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         scoring="f1_samples",
         energies=None,
         constraints=None,
+        num_likely=0,
         random_state=0,
     ) -> None:
         self.estimator = estimator
@@ -84,6 +87,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.scoring = scoring
         self.energies = energies
         self.constraints = constraints
+        self.num_likely = num_likely
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "StructuredClassifier":
@@ -110,7 +114,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not get_tags(estimator).classifier_tags.multi_label:
             estimator = OneVsRestClassifier(estimator)
         scores = self._held_out(estimator, X, gold)
-        self.structure_ = LabelSetStructure(gold.shape[1], self.energies, constraints=self.constraints)
+        self.structure_ = LabelSetStructure(
+            gold.shape[1], self.energies, num_likely=self.num_likely, constraints=self.constraints
+        )
         self.report_ = self.structure_.fit(scores, torch.from_numpy(gold))
         self.estimator_ = clone(estimator).fit(X, gold.astype(int))
         return self

@@ -24,6 +24,9 @@ class Competing(Protocol):
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The candidates, `(batch or 1, candidates, ...)`, and the mask of their tokens."""
 
+    def parts(self) -> "list[Competing]":
+        """Itself or, where energies take some candidates apart, groups of them whose candidates follow each other."""
+
     def with_gold(self) -> "Competing":
         """Those to learn from; instances whose gold does not compete may be left out, as they add nothing."""
 
@@ -69,6 +72,10 @@ class JointScore(nn.Module):
 
     def forward(self, competing: Competing) -> torch.Tensor:
         """`(batch, candidates)`, `-inf` where there is no candidate."""
+        scores = [self._of_part(part) for part in competing.parts()]
+        return scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
+
+    def _of_part(self, competing: Competing) -> torch.Tensor:
         log_prob, absent = competing.log_prob, competing.log_prob.isneginf()
         some_absent = bool(absent.any())
         if some_absent:

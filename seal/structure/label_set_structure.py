@@ -7,7 +7,7 @@ from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.gate import gate
-from seal.structure.label_sets import CompetingLabelSets, index_of, known_sets
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, index_of, known_sets
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
@@ -25,7 +25,8 @@ _PLACES = {"likeliest": 1, "expected_score": 2}
 @Structure.register("label_sets")
 class LabelSetStructure(Structure):
     """
-    Chooses among the label sets that the training data have, on top of any scores of labels.
+    Chooses among the label sets that the training data have, and the likeliest ones beside them, on top of any scores of
+    labels.
 
     For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out
     data between
@@ -41,7 +42,10 @@ class LabelSetStructure(Structure):
     energies : `List[Union[str, dict]]`, optional (default = `["label_scores", "set_count", "set_size", "label_pairs"]`)
         The terms of the energy by their registered names, alone or with settings.
     most_sets : `int`, optional (default = `20000`)
-        Only so many label sets compete, the most frequent ones.
+        Only so many label sets of the training data compete, the most frequent ones.
+    num_likely : `int`, optional (default = `0`)
+        Of each instance also the so many likeliest sets under independent labels compete, of which some may never have
+        occurred: for data with hundreds of labels, most of whose sets are new.
     constraints : `List[Constraint]`, optional
         Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Marginals know of them, and
         thresholds on these may still break one.
@@ -55,6 +59,7 @@ class LabelSetStructure(Structure):
         num_labels: int,
         energies: Optional[List[Any]] = None,
         most_sets: int = 20000,
+        num_likely: int = 0,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
         constraints: Optional[List[Constraint]] = None,
@@ -66,6 +71,7 @@ class LabelSetStructure(Structure):
         super().__init__(make_energies(named, num_labels), penalties, margin, declared)
         self.num_labels = num_labels
         self.most_sets = most_sets
+        self.num_likely = num_likely
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
 
@@ -120,14 +126,14 @@ class LabelSetStructure(Structure):
                 for penalty in found:
                     losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
-                reached[held] = index_of(self.sets, gold[held]) >= 0
+                reached[held] = self._reaches(logits[held], gold[held])
             report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
             valid_logits, valid_gold = logits, gold
         else:
             valid_gold = valid_gold.bool()
             report = self._learn(logits, gold, valid_logits, valid_gold)
             q = self._outputs(valid_logits)
-            reached = index_of(self.sets, valid_gold) >= 0
+            reached = self._reaches(valid_logits, valid_gold)
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
         report["sets"] = len(self.sets)
@@ -136,6 +142,10 @@ class LabelSetStructure(Structure):
         report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         return report
+
+    def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+        """Whether gold competes: `(rows,)`."""
+        return torch.cat([part.gold >= 0 for part in self._parts(logits, gold, own=False)])
 
     def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
         self.sets, self.counts = known_sets(gold, self.most_sets)
@@ -151,15 +161,19 @@ class LabelSetStructure(Structure):
         return self.learn(training, training[0], validation, say, penalties)
 
     def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
-        index = index_of(self.sets, gold)
-        size = self._chunk()
+        index, size = index_of(self.sets, gold), self._chunk()
         return [
-            CompetingLabelSets(part, self.sets, self.counts, indices, own)
-            for part, indices in zip(logits.split(size), index.split(size))
+            CompetingLabelSets(part, self.sets, self.counts, indices, own, self._likely(part, sets))
+            for part, indices, sets in zip(logits.split(size), index.split(size), gold.split(size))
         ]
 
+    def _likely(self, logits: torch.Tensor, gold: torch.Tensor | None = None) -> LikelySets | None:
+        return LikelySets(logits, self.num_likely, self.sets, gold) if self.num_likely else None
+
     def _chunk(self) -> int:
-        return max(_CELLS // max(len(self.sets), 1), 1)
+        # A likely set is one of an instance's own, with all its labels; a known one is a number.
+        cells = len(self.sets) + self.num_likely * self.num_labels
+        return max(_CELLS // max(cells, 1), 1)
 
     def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
         self.chosen, report = {}, {}
@@ -189,7 +203,7 @@ class LabelSetStructure(Structure):
     # Prediction.
 
     def competing(self, logits: torch.Tensor) -> CompetingLabelSets:
-        return CompetingLabelSets(logits, self.sets, self.counts)
+        return CompetingLabelSets(logits, self.sets, self.counts, likely=self._likely(logits))
 
     @torch.no_grad()
     def _outputs(self, logits: torch.Tensor) -> torch.Tensor:
@@ -198,17 +212,17 @@ class LabelSetStructure(Structure):
         return torch.cat(found) if found else logits.new_zeros(0, 3, logits.shape[1])
 
     def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
-        q = self.probabilities(self.competing(logits))
-        sizes = self.sets.sum(dim=1)
+        competing = self.competing(logits)
+        q = self.probabilities(competing)
 
         def f1(kept: torch.Tensor) -> torch.Tensor:
-            some = self.sets[kept]
-            total = sizes[kept].unsqueeze(2) + sizes[kept].unsqueeze(1)
+            some = competing.outputs(kept)
+            sizes = some.sum(dim=2)
+            total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
             return torch.where(total == 0, 1.0, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
 
-        marginals = (q @ self.sets).clamp(0, 1)
-        likeliest = self.sets[Likeliest().choose(q)]
-        return torch.stack([marginals, likeliest, self.sets[ExpectedScore().choose(q, f1)]], dim=1)
+        chosen = torch.stack([Likeliest().choose(q), ExpectedScore().choose(q, f1)], dim=1)
+        return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(chosen)], dim=1)
 
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor) -> torch.Tensor:
@@ -231,11 +245,11 @@ class LabelSetStructure(Structure):
     @torch.no_grad()
     def draw(self, logits: torch.Tensor, number: int) -> torch.Tensor:
         """Independent draws from `q(y|x)`: `(rows, number, labels)`, 0 or 1."""
-        draws = [
-            torch.multinomial(self.probabilities(self.competing(part)), number, replacement=True)
-            for part in logits.split(self._chunk())
-        ]
-        return self.sets[torch.cat(draws)]
+        found = []
+        for part in logits.split(self._chunk()):
+            competing = self.competing(part)
+            found.append(competing.outputs(torch.multinomial(self.probabilities(competing), number, replacement=True)))
+        return torch.cat(found)
 
     def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
         """The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean."""

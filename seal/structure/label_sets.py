@@ -5,25 +5,28 @@ from functools import cached_property
 import torch
 from torch.nn import functional as F
 
+from seal.common.k_best_sets import k_best_sets
+
 
 @dataclass
 class CompetingLabelSets:
     """
-    Label sets that compete, the same for all instances.
+    Label sets that compete: known ones, the same for all instances, and of each instance those that are likely.
 
     # Parameters
 
     logits : `torch.Tensor`, `(batch, labels)`
         The task-net's log-odds of each label.
     sets : `torch.Tensor`, `(candidates, labels)`
-        0 or 1, floating.
+        The known ones, 0 or 1, floating.
     counts : `torch.Tensor`, `(candidates,)`
-        How often each set occurs in the training data.
+        How often each known set occurs in the training data.
     gold : `torch.LongTensor`, `(batch,)`, optional
-        The index of each instance's gold set, -1 where it does not compete.
+        The index of each instance's gold set, -1 where it does not compete; likely sets come after the known ones.
     own : `bool`, optional (default = `False`)
         Whether the instances are training data. Their own occurrence is then left out: gold counts one less, and gold
-        that occurs once does not compete.
+        that occurs once is not known.
+    likely : `LikelySets`, optional
     """
 
     logits: torch.Tensor
@@ -31,8 +34,12 @@ class CompetingLabelSets:
     counts: torch.Tensor
     gold: torch.Tensor | None = None
     own: bool = False
+    likely: "LikelySets | None" = None
+    #: Whether the training data have none of them, the instance itself left out.
+    unseen = False
 
     def __post_init__(self) -> None:
+        self._dropped = None
         if self.own:
             alone = (self.gold >= 0) & (self.counts[self.gold] <= 1)
             self._dropped = torch.where(alone, self.gold, -1)
@@ -42,6 +49,32 @@ class CompetingLabelSets:
         if self.own:
             rows = (self._dropped >= 0).nonzero().squeeze(1)
             self.log_prob[rows, self._dropped[rows]] = -torch.inf
+        if self.likely is not None:
+            self.likely.leave_out_known(self._dropped)
+            if self.gold is not None:
+                place = self.likely.gold_place()
+                self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
+
+    def parts(self) -> list:
+        """The known sets and the likely ones, which energies see apart."""
+        return [self] if self.likely is None else [self, self.likely]
+
+    def outputs(self, index: torch.Tensor) -> torch.Tensor:
+        """The sets with the indices `(batch, some)`: `(batch, some, labels)`."""
+        if self.likely is None:
+            return self.sets[index]
+        known = index < len(self.sets)
+        found = self.sets[torch.where(known, index, 0)]
+        rows, places = (~known).nonzero(as_tuple=True)
+        found[rows, places] = self.likely.sets[rows, index[rows, places] - len(self.sets)]
+        return found
+
+    def marginals(self, q: torch.Tensor) -> torch.Tensor:
+        """`sum_y q(y|x) y_l`: `(batch, candidates)` to `(batch, labels)`."""
+        found = q[:, : len(self.sets)] @ self.sets
+        if self.likely is not None:
+            found = found + (q[:, len(self.sets) :].unsqueeze(1) @ self.likely.sets).squeeze(1)
+        return found.clamp(0, 1)
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, None]:
         """What constraints are asked about, the same for all instances."""
@@ -55,6 +88,7 @@ class CompetingLabelSets:
         some = copy.copy(self)
         some.__dict__.pop("log_counts", None)
         some.logits, some.gold, some.log_prob = self.logits[rows], self.gold[rows], self.log_prob[rows]
+        some.likely = None if self.likely is None else self.likely.of_rows(rows)
         return some
 
     def product(self, weights: torch.Tensor) -> torch.Tensor:
@@ -75,10 +109,67 @@ class CompetingLabelSets:
         if not self.own:
             return logs
         logs = logs.repeat(len(self.logits), 1)
-        rows = (self.gold >= 0).nonzero().squeeze(1)
+        rows = ((self.gold >= 0) & (self.gold < len(self.sets))).nonzero().squeeze(1)
         gold = self.gold[rows]
         logs[rows, gold] = (self.counts[gold] - 1).clamp(min=1).log()
         return logs
+
+
+class LikelySets:
+    """
+    Of each instance the `k` likeliest sets under the task-net's independent labels, whether training has them or not.
+    Those that are known compete already, and are ruled out here. Energies see them like known sets, but for a dimension
+    more: `(batch, candidates)`.
+
+    # Parameters
+
+    logits : `torch.Tensor`, `(batch, labels)`
+    k : `int`
+    sets : `torch.Tensor`, `(known, labels)`
+        The known ones.
+    gold : `torch.Tensor`, `(batch, labels)`, optional
+        0 or 1.
+    """
+
+    unseen = True
+
+    def __init__(self, logits: torch.Tensor, k: int, sets: torch.Tensor, gold: torch.Tensor | None = None) -> None:
+        found = k_best_sets(logits, k)
+        self.logits, self.sets = logits, found.to(sets)
+        self._known = index_of(sets, found.flatten(0, 1)).unflatten(0, found.shape[:2])
+        self._is_gold = None if gold is None else (found == gold.bool().unsqueeze(1)).all(dim=2)
+        self.log_prob = self.product(logits) - F.softplus(logits).sum(dim=1, keepdim=True)
+
+    def leave_out_known(self, dropped: torch.Tensor | None) -> None:
+        """Rules known sets out; `dropped (batch,)` has the index of one that the instance does not know, or -1."""
+        known = self._known >= 0
+        if dropped is not None:
+            known &= self._known != dropped.unsqueeze(1)
+        self.log_prob = self.log_prob.masked_fill(known, -torch.inf)
+
+    def gold_place(self) -> torch.Tensor:
+        """The place of gold among those that compete, -1 where it is none: `(batch,)`."""
+        is_gold = self._is_gold & ~self.log_prob.isneginf()
+        return torch.where(is_gold.any(dim=1), is_gold.long().argmax(dim=1), -1)
+
+    def of_rows(self, rows: torch.Tensor) -> "LikelySets":
+        some = copy.copy(self)
+        some.logits, some.sets, some.log_prob = self.logits[rows], self.sets[rows], self.log_prob[rows]
+        return some
+
+    def outputs_and_mask(self) -> tuple[torch.Tensor, None]:
+        return self.sets, None
+
+    def product(self, weights: torch.Tensor) -> torch.Tensor:
+        return (self.sets @ weights.expand(len(self.sets), -1).unsqueeze(2)).squeeze(2)
+
+    def sizes(self) -> torch.Tensor:
+        return self.sets.sum(dim=2).long()
+
+    @property
+    def log_counts(self) -> torch.Tensor:
+        """0: none of them occurs elsewhere in the training data, which `unseen` says."""
+        return self.log_prob.new_zeros(())
 
 
 def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, torch.Tensor]:

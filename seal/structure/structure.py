@@ -73,7 +73,8 @@ class Structure(nn.Module, Registrable):
         """
         score = self.joint(competing)
         if self.declared is not None:
-            score = score - COST * self.declared(*competing.outputs_and_mask()).sum(dim=-1).to(score)
+            broken = [self.declared(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
+            score = score - COST * torch.cat([part.expand(len(score), -1) for part in broken], dim=1).to(score)
         return score.softmax(dim=1)
 
     # Constraints.

@@ -117,6 +117,9 @@ class CompetingTags:
         """What constraints are asked about."""
         return self.tags, self.mask
 
+    def parts(self) -> list["CompetingTags"]:
+        return [self]
+
     def with_gold(self) -> "CompetingTags":
         """All of them: there are few whose gold does not compete."""
         return self

@@ -16,6 +16,9 @@ class Outputs:
     def with_gold(self):
         return self
 
+    def parts(self):
+        return [self]
+
 
 class Linear(CandidateEnergy):
     """`E(y) = w v(y)`."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seal.structure.energies import LabelPairs, LabelScores, SetCount, SetSize
-from seal.structure.label_sets import CompetingLabelSets, known_sets
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, known_sets
 
 GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
 
@@ -59,3 +59,25 @@ def test_label_pairs(competing):
     pairs = energy.vectors @ torch.diag(torch.tensor([1.0, 1.0, -1.0, -1.0])) @ energy.vectors.T
     wanted = [-sum(float(y[i] * y[j] * pairs[i, j]) for i in range(4) for j in range(i + 1, 4)) for y in competing.sets]
     assert values(energy, competing)[0].tolist() == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", [LabelScores, SetCount, SetSize, LabelPairs])
+def test_likely_sets_have_the_energy_of_known_ones(kind):
+    torch.manual_seed(0)
+    logits, energy = torch.randn(3, 4), filled(kind(4))
+    sets, counts = known_sets(GOLD)
+    likely = LikelySets(logits, 5, sets)
+    found = energy(likely).expand(3, 5)
+    for row in range(3):
+        # As if the instance's likely sets were the known ones, once each.
+        alone = CompetingLabelSets(logits[row : row + 1], likely.sets[row], torch.ones(5))
+        wanted = -energy.unseen.expand(5) if kind is SetCount else values(energy, alone)[0]
+        torch.testing.assert_close(found[row], wanted)
+
+
+def test_an_archive_from_before_unseen_sets_competed():
+    energy = filled(SetCount(4))
+    saved = {name: value for name, value in energy.state_dict().items() if name != "unseen"}
+    energy.load_state_dict(saved)
+    assert float(energy.unseen) == 0
+
