@@ -7,10 +7,10 @@ def k_best_sets(logits: torch.Tensor, k: int) -> torch.Tensor:
     """
     The `k` likeliest outputs under `P(y|x) = prod_l sigmoid(z_l)^{y_l} sigmoid(-z_l)^{1 - y_l}`, exactly.
 
-    The likeliest has `y_l = [z_l >= 0]`, and another one costs `|z_l|` nats for each variable that differs. So these are
-    the `k` cheapest sets of variables to change. Where such a set has the variable of the `j`th lowest cost, the empty
-    set and those of one cheaper variable, `j` together, cost no more: only the `k - 1` cheapest variables matter, which
-    are taken in turn, keeping `k` sets.
+    The likeliest has `y_l = [z_l >= 0]`, and another one costs `|z_l|` nats for each variable that differs. So these
+    are the `k` cheapest sets of variables to change. Where one of them has the variable of the `j`th lowest cost, the
+    empty set and those of one cheaper variable, `j` together, cost no more: only the `k - 1` cheapest variables matter,
+    which are taken in turn, keeping `k` sets.
 
     # Parameters
 

@@ -25,8 +25,8 @@ _PLACES = {"likeliest": 1, "expected_score": 2}
 @Structure.register("label_sets")
 class LabelSetStructure(Structure):
     """
-    Chooses among the label sets that the training data have, and the likeliest ones beside them, on top of any scores of
-    labels.
+    Chooses among the label sets that the training data have, and the likeliest ones beside them, on top of any scores
+    of labels.
 
     For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out
     data between

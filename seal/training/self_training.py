@@ -246,7 +246,7 @@ def check_self_training(
 
 
 def _batches(model: SealModel, inputs: List[Instance], doing: str) -> Iterator[Tuple[List[int], TensorDict]]:
-    """Batches of inputs of about one length, each with the places of its inputs; the model is put in evaluation mode."""
+    """Batches of inputs of about one length, with the places of these; the model is put in evaluation mode."""
     model.eval()
     device = next(model.parameters()).device
     order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]["tokens"]))
