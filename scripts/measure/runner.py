@@ -143,9 +143,9 @@ class Runner:
         for split in sorted(run.missing_splits(), key=lambda split: split != validation):
             scores, facts = self._split_scores(run, split, paths[split])
             if split == validation:
-                # A structure is learned after the last epoch.
-                learned = (run.model / "structure.json").exists()
-                report = read_json(run.model / "metrics.json") if learned else epochs[-1]
+                # A structure and a student are learned after the last epoch.
+                later = any((run.model / name).exists() for name in ("structure.json", "self_training.json"))
+                report = read_json(run.model / "metrics.json") if later else epochs[-1]
                 reported = report[f"best_validation_{run.suite.selection}"]
                 _check_score(run, scores.metrics[run.suite.selection], reported, tolerance(config))
             write_gzip(run.folder / f"frames_{split}.csv.gz", scores.examples.to_csv(index=False))
