@@ -162,7 +162,7 @@ def multilabel(arguments: argparse.Namespace) -> Any:
 
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, METHODS)
-    known = library_value("multilabel.libsonnet", "lib.datasets")
+    known = library_value("multilabel.libsonnet", "std.objectFields(lib.data)")
     datasets = choose("dataset", arguments.dataset or "sample", known)
     if len(datasets) != 1:
         raise UserError(f"--dataset: name one of {', '.join(known)}.")

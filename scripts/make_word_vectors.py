@@ -21,7 +21,7 @@ alone (Bommasani et al. 2020: static words of a contextual model). Words are in 
 frequent first. Tags are not used, so the files of test may be given, too: published vectors also cover their words.
 
 example:
-  python scripts/make_word_vectors.py training_configs/twitter_pos_cross_entropy.jsonnet data/twitter_pos/oct27.* \\
+  python scripts/make_word_vectors.py training_configs/twitter_pos/cross_entropy.jsonnet data/twitter_pos/oct27.* \\
       --encoder FOLDER --out results/vectors/twitter_pos.txt
 The config of a run then says where they are, and how many numbers a word has:
   tagging.encoder.bilstm(vectors='results/vectors/twitter_pos.txt', word_dim=384)

@@ -213,7 +213,7 @@ def test_configs_in_tables_are_there():
     checked = 0
     for page in GUIDES:
         for row in table_rows(page.read_text(encoding="utf-8")):
-            for pattern in re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)*_\*)`", row):
+            for pattern in re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)*[_/]\*)`", row):
                 if pattern not in ("static_*", "compound_*", "implicit_*"):  # Methods.
                     assert any(CONFIGS.glob(f"{pattern}.jsonnet")), pattern
                     checked += 1

@@ -1,3 +1,6 @@
 local multilabel = import 'lib/multilabel.libsonnet';
 
-multilabel.experiment('sample', 'cross_entropy')
+multilabel.experiment(
+  data=multilabel.data.sample,
+  method=multilabel.method_for.sample.cross_entropy(),
+)

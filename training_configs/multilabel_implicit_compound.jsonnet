@@ -1,3 +1,6 @@
 local multilabel = import 'lib/multilabel.libsonnet';
 
-multilabel.experiment('sample', 'implicit_compound')
+multilabel.experiment(
+  data=multilabel.data.sample,
+  method=multilabel.method_for.sample.implicit_compound(),
+)

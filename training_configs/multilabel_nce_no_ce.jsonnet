@@ -1,3 +1,6 @@
 local multilabel = import 'lib/multilabel.libsonnet';
 
-multilabel.experiment('sample', 'nce_no_ce')
+multilabel.experiment(
+  data=multilabel.data.sample,
+  method=multilabel.method_for.sample.nce_no_ce(),
+)

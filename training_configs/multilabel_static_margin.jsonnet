@@ -1,3 +1,6 @@
 local multilabel = import 'lib/multilabel.libsonnet';
 
-multilabel.experiment('sample', 'static_margin')
+multilabel.experiment(
+  data=multilabel.data.sample,
+  method=multilabel.method_for.sample.static_margin(),
+)

@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'cross_entropy')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.cross_entropy(),
+  training=segmentation.training.shapes,
+)

@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'dvn')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.dvn(),
+  training=segmentation.training.shapes,
+)

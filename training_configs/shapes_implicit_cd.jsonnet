@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'implicit_cd')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.implicit_cd(),
+  training=segmentation.training.shapes,
+)

@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'nce')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.nce(),
+  training=segmentation.training.shapes,
+)

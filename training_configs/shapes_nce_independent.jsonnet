@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'nce_independent')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.nce_independent(),
+  training=segmentation.training.shapes,
+)

@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'ranking')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.ranking(),
+  training=segmentation.training.shapes,
+)

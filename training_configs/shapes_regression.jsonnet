@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'regression')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.regression(),
+  training=segmentation.training.shapes,
+)

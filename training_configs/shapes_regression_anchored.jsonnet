@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'regression_anchored')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.regression_anchored(),
+  training=segmentation.training.shapes,
+)

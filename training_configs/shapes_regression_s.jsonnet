@@ -1,3 +1,7 @@
 local segmentation = import 'lib/segmentation.libsonnet';
 
-segmentation.experiment('shapes', 'regression_s')
+segmentation.experiment(
+  data=segmentation.data.shapes,
+  method=segmentation.method.regression_s(),
+  training=segmentation.training.shapes,
+)

@@ -46,7 +46,7 @@ class MultilabelBenchmark(Benchmark):
     # Parameters
 
     dataset : `str`
-        Of `training_configs/lib/multilabel_data.libsonnet`: its training rows, and its nets.
+        Of `training_configs/lib/multilabel_data.libsonnet`.
     repeats : `int`
         Rounds of each timing.
     num_batches : `int`

@@ -13,7 +13,8 @@ from allennlp.training import Trainer
 from torch import nn
 
 from scripts.measure import bench_base
-from scripts.measure.configs import experiment_of, library_value
+from scripts.measure.configs import library_value
+from scripts.measure.grid import Grid
 from scripts.measure.suite import ROOT
 from seal.common.namespaces import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
@@ -38,9 +39,8 @@ VARIANTS = {
     "nce_100_reused": Variant("nce", settings={"num_samples": 100}, trainer=REUSE),
 }
 # A step of `seal` is one of the method that its structure is on.
-METHODS: List[str] = [BASELINE] + [
-    name for name in library_value("multilabel.libsonnet", "lib.methods") if name not in (BASELINE, "seal")
-] + list(VARIANTS)
+NAMES = library_value("multilabel.libsonnet", "std.objectFields(lib.method_for.sample)")
+METHODS: List[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, "seal")), *VARIANTS]
 # One step a batch, so that methods are compared by the cost of a single step.
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
 # The net that trains in the last phase of methods whose earlier phases train another one. Steps of the last phase are
@@ -58,7 +58,7 @@ def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = N
     """The config of `training_configs/lib`; data paths from the repository."""
     variant = VARIANTS.get(method, Variant(method))
     changes = {**variant.settings, **(settings or {})}
-    config = experiment_of("multilabel.libsonnet", dataset, variant.method, changes)
+    config = Grid("multilabel").config(dataset, variant.method, changes)
     config["trainer"].update(variant.trainer)
     reader = config["dataset_reader"]
     for holder, key in ((reader, "label_xml"), (reader, "statistics_from"), (config, "train_data_path")):

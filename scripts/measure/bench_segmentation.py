@@ -17,7 +17,8 @@ import seal  # noqa: F401
 from scripts.measure.bench_base import Batches, Benchmark, build_model, build_trainer, predicts
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows, speed_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
-from scripts.measure.configs import experiment_of, library_value, text
+from scripts.measure.configs import library_value
+from scripts.measure.grid import Grid
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from scripts.measure.suites.segmentation import METHODS as GROUPS
 from seal.dataset_readers.segmentation import as_input
@@ -60,7 +61,7 @@ class SegmentationBenchmark(Benchmark):
         torch.set_num_threads(threads)
         self._methods = list(dict.fromkeys([BASELINE, *methods]))
         self._repeats, self._num_batches, self._threads = repeats, num_batches, threads
-        sizes = library_value("segmentation.libsonnet", f"lib.dataset({text(DATASET)})")
+        sizes = library_value("segmentation.libsonnet", f"lib.data.{DATASET}")
         self._size, self._crop = sizes["size"], sizes["crop"]
         self.description = f"images of {self._size} pixels a side, crops of {self._crop}"
 
@@ -104,7 +105,7 @@ class SegmentationBenchmark(Benchmark):
 
 def experiment(method: str, **settings: Any) -> Dict[str, Any]:
     """The config of `training_configs/lib`."""
-    return experiment_of("segmentation.libsonnet", DATASET, method, settings)
+    return Grid("segmentation").config(DATASET, method, settings)
 
 
 def batch_size(loader: str) -> int:

@@ -46,12 +46,6 @@ def library_value(library: str, expression: str) -> Any:
     return json.loads(evaluated(f"local lib = import {text(path)}; {expression}"))
 
 
-def experiment_of(library: str, dataset: str, method: str, settings: Dict[str, Any]) -> Dict[str, Any]:
-    """The config of a library's `experiment`, with those of the settings, JSON's values, that the method reads."""
-    run = f"{text(dataset)}, {text(method)}"
-    return library_value(library, f"lib.experiment({run}, lib.used({run}, {json.dumps(settings)}))")
-
-
 def parse_overrides(source: str) -> Dict[str, Any]:
     """
     The object of `--overrides`, as `allennlp train` takes it: keys are dotted paths. `METHOD:path` is for one

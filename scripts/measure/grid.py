@@ -1,11 +1,19 @@
-"""What suites need of a jsonnet library with `dataset(name)`, `method(name)` and `settings(dataset, method)`."""
+"""What suites need of a jsonnet library whose settings are tables: of multi-label data and of segmentation."""
 
+import json
 from functools import lru_cache
 from typing import Any, Dict, List, Optional, Tuple
 
-from scripts.measure.configs import library_value, listed, not_evaluated, text
+from scripts.measure.configs import call, library_value, listed, not_evaluated, text
 from scripts.measure.idle_settings import MAY_BE_IDLE
-from scripts.measure.suite import Settings
+from scripts.measure.suite import Settings, UserError
+
+#: Where a library has the settings of a data set: with the methods, or with what is set of training.
+METHOD = {"multilabel": "method_for.{dataset}.{method}", "segmentation": "method.{method}"}
+TUNED = "tuned_for.{dataset}.{method}"
+TRAINING = {"multilabel": "", "segmentation": "segmentation.training.{dataset} + "}
+#: The encoder that takes an experiment's settings of encoders.
+ENCODER = {"multilabel": "mlp", "segmentation": "convolution"}
 
 
 class Grid:
@@ -21,15 +29,19 @@ class Grid:
         self.library = lru_cache(maxsize=None)(self._library)
         self.setting_names = lru_cache(maxsize=None)(self._setting_names)
         self._used = lru_cache(maxsize=None)(self._used_names)
+        self._arguments = lru_cache(maxsize=None)(self._names_of_arguments)
 
     def _library(self) -> Dict[str, Any]:
         """The paths and the number of epochs of each data set, in one evaluation of jsonnet."""
         return library_value(
             self._file,
-            "{ [name]: { paths: { train: lib.dataset(name).train, valid: lib.dataset(name).valid, "
-            "test: std.get(lib.dataset(name), 'test') }, epochs: lib.settings(name, 'cross_entropy').epochs } "
-            "for name in lib.datasets }",
+            "{ [name]: { paths: { train: lib.data[name].train, valid: lib.data[name].valid, "
+            "test: std.get(lib.data[name], 'test') }, epochs: lib.settings(name, 'cross_entropy').epochs } "
+            "for name in std.objectFields(lib.data) }",
         )
+
+    def _names_of_arguments(self) -> Dict[str, List[str]]:
+        return library_value(self._file, "lib.arguments")
 
     def data(self, name: str) -> Dict[str, Optional[str]]:
         # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
@@ -37,8 +49,9 @@ class Grid:
 
     def _setting_names(self, dataset: str, method: str) -> List[str]:
         """What `--settings` may set: the seed and the epochs have options of their own."""
-        names = library_value(self._file, f"std.objectFields(lib.settings('{dataset}', '{method}'))")
-        return [name for name in names if name not in ("seed", "epochs")]
+        names = library_value(self._file, f"std.objectFields(lib.settings({text(dataset)}, {text(method)}))")
+        more = ["tuned"] if self._name == "multilabel" else []
+        return [*more, *(name for name in names if name not in ("seed", "epochs"))]
 
     def experiment(self, dataset: str, method: str, settings: Settings) -> str:
         """
@@ -51,19 +64,68 @@ class Grid:
         """
         used = self._used(dataset, method, settings.more)
         more = {name: value for name, value in settings.more if name in used}
-        inside = listed(": ", {"epochs": str(settings.epochs), "seed": str(settings.seed), **more})
+        tuned = is_tuned(dict(settings.more))
+        given = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
         return (
             f"local {self._name} = import {text(f'{settings.library}/{self._file}')};\n\n"
-            f"{self._name}.experiment('{dataset}', '{method}', settings={{ {inside} }})\n"
+            + self.call(dataset, method, given, tuned)
         )
+
+    def call(self, dataset: str, method: str, settings: Dict[str, str], tuned: bool = False) -> str:
+        """
+        The call of the library's `experiment` with these settings, jsonnet values by name, each in the argument that it
+        belongs to.
+        """
+        of = self._arguments()
+        parts = {part: {n: v for n, v in settings.items() if n in of[part]} for part in of}
+        training = {name: value for name, value in settings.items() if not any(name in names for names in of.values())}
+        place = {"dataset": dataset, "method": method}
+        base = TRAINING[self._name].format(**place)
+        arguments = {"data": f"{self._name}.data.{dataset}"}
+        if parts["encoder"]:
+            arguments["encoder"] = f"{self._name}.encoder.{ENCODER[self._name]}({listed('=', parts['encoder'])})"
+        called = (TUNED if tuned else METHOD[self._name]).format(**place)
+        arguments["method"] = f"{self._name}.{called}({listed('=', parts['method'])})"
+        if training:
+            arguments["training"] = f"{base}{{ {listed(': ', training)} }}"
+        elif base:
+            arguments["training"] = base.rpartition(" + ")[0]
+        if parts["energies"]:
+            arguments["energies"] = f"{self._name}.energies({listed('=', parts['energies'])})"
+        return call(f"{self._name}.experiment", arguments)
+
+    def config(self, dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        """The config with those of the settings, JSON's values, that the method reads; `tuned` may be one."""
+        more = tuple((name, json.dumps(value)) for name, value in (settings or {}).items())
+        used = self._used(dataset, method, more)
+        given = {name: value for name, value in more if name in used}
+        called = self.call(dataset, method, given, is_tuned(dict(more)))
+        return library_value(self._file, f"local {self._name} = lib; {called}")
 
     def _used_names(self, dataset: str, method: str, more: Tuple[Tuple[str, str], ...]) -> List[str]:
         """The names of the settings `more` that the method reads."""
-        if all(name in MAY_BE_IDLE for name, _ in more):
-            return list(dict(more))  # Spares the evaluation of the library.
+        rest = {name: value for name, value in more if name not in MAY_BE_IDLE}
+        if not rest:
+            return []  # Spares the evaluation of the library.
+        tuned = f", {json.dumps(is_tuned(dict(more)))}" if self._name == "multilabel" else ""
         # A value may name the library, as in the config.
-        used = f"{self._name}.used('{dataset}', '{method}', {{ {listed(': ', dict(more))} }})"
+        used = f"{self._name}.used({text(dataset)}, {text(method)}, {{ {listed(': ', rest)} }}{tuned})"
         try:
             return library_value(self._file, f"local {self._name} = lib; std.objectFields({used})")
         except RuntimeError as error:
             raise not_evaluated(error) from error
+
+
+def is_tuned(settings: Dict[str, str]) -> bool:
+    """
+    Whether settings, jsonnet values, ask for those of ours.
+
+    # Raises
+
+    `UserError` if `tuned` is neither true nor false.
+    """
+    tuned = settings.get("tuned", "false")
+    if tuned not in ("true", "false"):
+        raise UserError(f"--settings: 'tuned' must be true or false, found {tuned}.")
+    return tuned == "true"
+

@@ -1,12 +1,16 @@
 """What a hyper-parameter search may choose, by method: names of `multilabel_settings.libsonnet` and their ranges."""
 
+import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 from typing import Any, Dict, List, Tuple, Union
 
 from scripts.measure.configs import library_value, listed, not_evaluated, text
+from scripts.measure.grid import Grid, is_tuned
 from scripts.measure.suite import UserError
+
+GRID = Grid("multilabel")
 
 #: The settings that the first trials change in the config, one at a time, and the factor by which they change them.
 NEIGHBOURS, FACTOR = ("energy_weight", "loss_net_lr", "task_net_lr"), 3.0
@@ -190,9 +194,12 @@ def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
 
     `UserError` if there is no config with the `held` settings, or if they give a phase no whole number of epochs.
     """
-    experiment = f"lib.experiment({text(dataset)}, {text(method)}, {{ {listed(': ', dict(held))} }})"
+    rest = {name: value for name, value in held if name != "tuned"}
+    experiment = GRID.call(dataset, method, rest, is_tuned(dict(held)))
     try:
-        phases = library_value("multilabel.libsonnet", f"std.get({experiment}.trainer, 'phases', [])")
+        phases = library_value(
+            "multilabel.libsonnet", f"local multilabel = lib; std.get(({experiment}).trainer, 'phases', [])"
+        )
     except RuntimeError as error:
         raise not_evaluated(error) from error
     epochs = [phase.get("epochs", 0) for phase in phases]
@@ -204,12 +211,12 @@ def earlier_epochs(dataset: str, method: str, held: Held = ()) -> int:
 @lru_cache(maxsize=None)
 def all_settings(dataset: str, method: str, held: Held = ()) -> Dict[str, Any]:
     """The config's settings, with those that are `held`; without `dropout` if the nets have one layer."""
-    given = ", ".join(f"{name}: {value}" for name, value in held)
-    of = f"lib.settings({text(dataset)}, {text(method)}, {{ {given} }}), lib.dataset({text(dataset)}).net"
-    settings, net = library_value("multilabel.libsonnet", f"[{of}]")
-    if settings["dropout"] is None:
-        settings["dropout"] = net["dropout"]
-    if net["num_layers"] == 1:
+    rest = {name: value for name, value in held if name != "tuned"}
+    of = f"{text(dataset)}, {text(method)}, {json.dumps(is_tuned(dict(held)))}"
+    settings = library_value(
+        "multilabel.libsonnet", f"local multilabel = lib; lib.settings({of}) + {{ {listed(': ', rest)} }}"
+    )
+    if settings["num_layers"] == 1:
         # Dropout stands between layers.
         del settings["dropout"]
     return settings

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from scripts.measure.files import locked, replacing
-from scripts.measure.search_spaces import Held, first_trials
+from scripts.measure.grid import is_tuned
+from scripts.measure.search_spaces import GRID, Held, first_trials
 from scripts.measure.suite import UserError
 
 #: Seconds between signs of life of a running trial, and of silence after which it counts as killed.
@@ -132,8 +133,9 @@ def write_csv(study: Any, path: Path) -> Any:
 def line_to_paste(
     dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1", held: Held = ()
 ) -> str:
-    values = (*held, *((name, json.dumps(value)) for name, value in settings.items()))
-    inside = ", ".join(f"{name}: {value}" for name, value in values)
-    line = f"multilabel.experiment('{dataset}', '{method}', settings={{ {inside} }})"
+    values = {**dict(held), **{name: json.dumps(value) for name, value in settings.items()}}
+    tuned = is_tuned(values)
+    values.pop("tuned", None)
+    line = " ".join(GRID.call(dataset, method, values, tuned).split()).replace("( ", "(").replace(", )", ")")
     # The metric of the search also chooses the epoch, so the config has to name it.
     return line if metric == "f1" else f"{line} + {{ trainer+: {{ validation_metric: '+{metric}' }} }}"

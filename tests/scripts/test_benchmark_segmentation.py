@@ -12,6 +12,7 @@ from scripts.measure.bench_timing import train_epoch
 from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.tensor_loader import TensorLoader
+from tests.experiments import config as config_of, expression
 
 TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"]}
 
@@ -26,8 +27,8 @@ def threads():
 @pytest.mark.parametrize("reader, loader", [("", "data_loader"), ("validation_", "validation_data_loader")])
 def test_batches_are_like_those_of_a_config(reader, loader):
     # The made-up shapes are as large as Weizmann's horses, which a clone does not have.
-    config = library_value("segmentation.libsonnet", "lib.experiment('shapes', 'cross_entropy')")
-    entries = [library_value("segmentation.libsonnet", f"lib.dataset('{name}')") for name in ("shapes", bench.DATASET)]
+    config = config_of("segmentation", "shapes", "cross_entropy")
+    entries = [library_value("segmentation.libsonnet", f"lib.data.{name}") for name in ("shapes", bench.DATASET)]
     assert len({(entry["size"], entry["crop"]) for entry in entries}) == 1
     side = entries[0]["size" if reader else "crop"]
     made = DatasetReader.from_params(Params(config[f"{reader}dataset_reader"]))
@@ -44,8 +45,9 @@ def test_batches_are_like_those_of_a_config(reader, loader):
 
 @pytest.mark.parametrize("loader", ["data_loader", "validation_data_loader"])
 def test_all_methods_have_the_batches_of_the_baseline(loader):
-    sizes = f"[lib.experiment('{bench.DATASET}', name).{loader}.batch_size for name in lib.methods]"
-    assert set(library_value("segmentation.libsonnet", sizes)) == {bench.batch_size(loader)}
+    calls = ", ".join(expression("segmentation", bench.DATASET, name) for name in bench.METHODS)
+    sizes = library_value("segmentation.libsonnet", f"[made.{loader}.batch_size for made in [{calls}]]")
+    assert set(sizes) == {bench.batch_size(loader)}
 
 
 @pytest.mark.parametrize("method", bench.METHODS)

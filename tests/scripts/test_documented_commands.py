@@ -184,7 +184,7 @@ def root_of_a_user(tmp_path, monkeypatch):
     for name, config in SHOWN.items():
         (tmp_path / name).write_text(config, "utf-8")
     (tmp_path / "RUN").mkdir()
-    of_the_run = Params.from_file(ROOT / "training_configs" / "twitter_pos_margin_rescaled.jsonnet")
+    of_the_run = Params.from_file(ROOT / "training_configs" / "twitter_pos" / "margin_rescaled.jsonnet")
     of_the_run.to_file(str(tmp_path / "RUN" / "config.json"))
     monkeypatch.chdir(tmp_path)
 

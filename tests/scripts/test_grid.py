@@ -22,8 +22,10 @@ def test_a_config_has_what_its_method_reads(family, dataset):
         "implicit_cd": ["energy_weight", "patience", "solver_steps"],
     }.items():
         text = written(family, dataset, method, **more)
-        inside = ", ".join(["epochs: 5", "seed: 2", *(f"{name}: {more[name]}" for name in names)])
-        assert text.endswith(f"{family}.experiment('{dataset}', '{method}', settings={{ {inside} }})\n")
+        arguments = ", ".join(f"{name}={more[name]}" for name in names if name != "patience")
+        library = "method_for.sample" if family == "multilabel" else "method"
+        assert f"  method={family}.{library}.{method}({arguments}),\n" in text
+        assert "{ epochs: 5, seed: 2, patience: 1 + 2 },\n" in text and f"data={family}.data.{dataset}" in text
         config = evaluated(text)
         assert (config["trainer"]["num_epochs"], config["trainer"]["patience"], config["numpy_seed"]) == (5, 3, 2)
         assert config["model"].get("task_loss", {}).get("energy_weight") == (None if method == "cross_entropy" else 7)
@@ -32,13 +34,29 @@ def test_a_config_has_what_its_method_reads(family, dataset):
 def test_what_a_method_need_not_read_stays():
     # The default's value, and `tuned`, which asks for settings that a method may not have.
     text = written("multilabel", "sample", "cross_entropy", num_samples="20", tuned="true")
-    assert "{ epochs: 5, seed: 2, num_samples: 20, tuned: true }" in text
+    assert "multilabel.tuned_for.sample.cross_entropy(num_samples=20)" in text
+
+
+def test_tuned_is_true_or_false():
+    with pytest.raises(UserError, match="--settings: 'tuned' must be true or false, found yes."):
+        written("multilabel", "sample", "nce", tuned="yes")
+
+
+def test_settings_of_encoders_and_energies():
+    given = {"hidden_dim": "30", "dropout": "0.25", "patterns": "9"}
+    config = evaluated(written("multilabel", "bibtex", "nce", **given))
+    encoder = config["model"]["loss_net"]["encoder"]
+    assert (encoder["hidden_dim"], encoder["dropout"]) == (30, [0.25, 0])
+    assert config["model"]["loss_net"]["energies"][1]["hidden_dim"] == 9
+    given = {"dropout": "0.5", "loss_net_dropout": "0.25"}
+    model = evaluated(written("segmentation", "weizmann", "nce", **given))["model"]
+    assert model["task_net"]["encoder"]["dropout"] == 0.5 and model["loss_net"]["energies"][0]["dropout"] == 0.25
 
 
 def test_a_value_may_name_the_library():
     value = "multilabel.settings('bibtex', 'nce').energy_weight"
     assert setting_value(value, "multilabel") == 5
-    assert f"energy_weight: {value}" in written("multilabel", "sample", "nce", energy_weight=value)
+    assert f"energy_weight={value}" in written("multilabel", "sample", "nce", energy_weight=value)
 
 
 def test_settings_that_the_library_refuses():

@@ -15,14 +15,14 @@ from allennlp.common import Params
 
 from scripts import refine
 from scripts.measure import refinement
-from scripts.measure.configs import library_value
+from scripts.measure.grid import Grid
 from scripts.measure.suite import ROOT
 from seal.models import TextMultilabelModel
 from seal.samplers.elementwise_optimizers import OPTIMIZERS
 from tests.multilabel import batch, model, seal_parts
 
 VALID = ROOT / "data" / "multilabel_sample" / "valid.arff"
-SETTINGS = "{ epochs: 1, batch_size: 100, num_samples: 3, task_net_lr: 1e-2 }"
+SETTINGS = {"epochs": 1, "batch_size": 100, "num_samples": 3, "task_net_lr": 1e-2}
 
 
 @pytest.fixture(autouse=True)
@@ -35,9 +35,8 @@ def threads():
 @pytest.fixture
 def trained(tmp_path, monkeypatch, allennlp_logging):
     def train(method):
-        experiment = f"lib.experiment('sample', '{method}', lib.used('sample', '{method}', {SETTINGS}))"
         monkeypatch.chdir(ROOT)
-        train_model(Params(library_value("multilabel.libsonnet", experiment)), str(tmp_path / method))
+        train_model(Params(Grid("multilabel").config("sample", method, SETTINGS)), str(tmp_path / method))
         return tmp_path / method
 
     return train

@@ -12,6 +12,8 @@ from scripts.measure import cells, configs, family_plots, family_tables, provena
 from scripts.measure.files import read_json, write_json
 from scripts.measure.runner import Runner, tolerance
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
+from scripts.measure.suites import multilabel
+from tests.experiments import config
 from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
 
 TINY = ["--suite", "multilabel", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,nce"]
@@ -28,24 +30,25 @@ DATASETS = sorted(FAMILY.suites(SUITES))
 @pytest.mark.parametrize("dataset", ["sample", "bibtex"])
 def test_configs_are_those_of_training_configs(dataset):
     suite = FAMILY.suites(SUITES)[dataset]
-    prefix = "multilabel" if dataset == "sample" else dataset
+    prefix = "multilabel_" if dataset == "sample" else f"{dataset}/"
     settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0)
-    paths = {name: ROOT / "training_configs" / f"{prefix}_{name}.jsonnet" for name in suite.methods}
+    paths = {name: ROOT / "training_configs" / f"{prefix}{name}.jsonnet" for name in suite.methods}
     names = [name for name, path in paths.items() if path.is_file()]
     written = evaluated_together(suite.methods[name].write(settings) for name in names)
-    kept = evaluated_together(paths[name].read_text(encoding="utf-8") for name in names)
+    kept = evaluated_together((paths[name].read_text(encoding="utf-8") for name in names), paths[names[0]].parent)
     assert dict(zip(names, written)) == dict(zip(names, kept)) and len(names) >= 12
 
 
 def test_every_method_and_data_set_of_the_library_is_there():
-    known = configs.library_value("multilabel.libsonnet", "[lib.datasets, lib.methods]")
+    names = "[std.objectFields(lib.data), std.objectFields(lib.method_for.sample)]"
+    known = configs.library_value("multilabel.libsonnet", names)
     assert [DATASETS, sorted(SUITES["multilabel_sample"].methods)] == [sorted(names) for names in known]
 
 
 def test_settings_reach_the_config_and_one_methods_go_first():
-    settings = configs.parse_settings("nce:energy_weight=7, energy_weight=2,dropout=null,patience=1+2")
+    settings = configs.parse_settings("nce:energy_weight=7, energy_weight=2,weight_decay=0,patience=1+2")
     more = dict(configs.settings_of("nce", settings))
-    assert more == {"energy_weight": "7", "dropout": "null", "patience": "1+2"}
+    assert more == {"energy_weight": "7", "weight_decay": "0", "patience": "1+2"}
     assert dict(configs.settings_of("margin", settings))["energy_weight"] == "2"
     method = SUITES["multilabel_bibtex"].methods["nce"]
     config = evaluated(method.write(Settings("lib", 3, 5, 1.0, more=tuple(more.items()))))
@@ -58,9 +61,9 @@ def test_settings_reach_the_config_and_one_methods_go_first():
 
 
 def test_only_scores_of_random_starts_may_differ_from_trainings():
-    for more, expected in (("", {"nce_energy"}), ("restarts: 2", {"spen", "dvn", "nce_energy"})):
-        model = f"lib.experiment('bibtex', m, lib.used('bibtex', m, {{ {more} }})).model"
-        made = configs.library_value("multilabel.libsonnet", f"{{ [m]: {{ model: {model} }} for m in lib.methods }}")
+    for more, expected in ({}, {"nce_energy"}), ({"restarts": 2}, {"spen", "dvn", "nce_energy"}):
+        methods = SUITES["multilabel_bibtex"].methods
+        made = {method: multilabel.GRID.config("bibtex", method, more) for method in methods}
         assert {name for name, config in made.items() if tolerance(config) > 1} == expected
     assert tolerance({"model": {"inference": {"start": "draw"}}}) > 1
     for inference in ({"start": "zeros"}, "gradient_based_inference", None):
@@ -225,8 +228,7 @@ def test_the_figure_says_what_its_points_are():
 )
 def test_an_earlier_run_that_a_method_would_not_look_at_is_refused(method, setting):
     with pytest.raises(RuntimeError, match=f"'{setting}' changes nothing for '{method}'"):
-        experiment = f"lib.experiment('sample', '{method}', {{ {setting}: 'runs/x' }})"
-        configs.library_value("multilabel.libsonnet", experiment)
+        config("multilabel", "sample", method, f"{setting}='runs/x'")
 
 
 # The user's mistakes.

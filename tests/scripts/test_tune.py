@@ -28,7 +28,8 @@ from tests.scripts.written_configs import evaluated  # noqa: E402
 
 EVERYTHING = library_value(
     "multilabel.libsonnet",
-    "{ [d]: { [m]: lib.settings(d, m) for m in lib.methods } for d in lib.datasets }",
+    "local names = std.objectFields; "
+    "{ [d]: { [m]: lib.settings(d, m) for m in names(lib.method_for[d]) } for d in names(lib.data) }",
 )
 
 
@@ -194,8 +195,7 @@ def test_a_trial_is_the_plain_training_of_its_config(tmp_path, monkeypatch, alle
     settings = {"task_net_lr": 5e-3, "num_samples": 3, "batch_size": 100, "energy_weight": 0.5}
     trial = Trial()
     value = trained(trial, settings, method="nce", epochs=2)
-    inside = ", ".join(f"{name}: {number}" for name, number in {**settings, "epochs": 2}.items())
-    config = pasted(f"multilabel.experiment('sample', 'nce', settings={{ {inside} }})")
+    config = pasted(search_spaces.GRID.call("sample", "nce", {**settings, "epochs": 2}))
     monkeypatch.chdir(ROOT)
     train_model(Params(config), str(tmp_path / "plain"))
     epochs = [json.loads((tmp_path / "plain" / f"metrics_epoch_{i}.json").read_text()) for i in range(2)]

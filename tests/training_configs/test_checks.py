@@ -6,10 +6,12 @@ from pathlib import Path
 import _jsonnet
 import pytest
 
+from tests.experiments import expression
+
 LIBRARIES = Path(__file__).parents[2] / "training_configs" / "lib"
 EXPERIMENTS = {
-    "multilabel": "lib.experiment('sample', 'nce', settings={ %s: 9 })",
-    "segmentation": "lib.experiment('shapes', 'nce', settings={ %s: 9 })",
+    "multilabel": "lib.experiment(lib.data.sample, method=lib.method.nce(), training={ %s: 9 })",
+    "segmentation": "lib.experiment(lib.data.shapes, method=lib.method.nce(), training={ %s: 9 })",
     **dict.fromkeys(
         ("tagging", "text", "srl"),
         "lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), lib.training.sample { %s: 9 })",
@@ -45,8 +47,8 @@ NEEDED = {
 }
 OF_SENTENCES = "lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), %s)"
 SETTINGS = {
-    "multilabel": "lib.experiment('sample', 'nce', settings=%s)",
-    "segmentation": "lib.experiment('shapes', 'nce', settings=%s)",
+    "multilabel": "lib.experiment(lib.data.sample, method=lib.method.nce(), training=%s)",
+    "segmentation": "lib.experiment(lib.data.shapes, method=lib.method.nce(), training=%s)",
     **dict.fromkeys(NEEDED, OF_SENTENCES),
     "citation_tagging": "lib.semi_supervised(labelled=5, training=%s)",
 }
@@ -55,11 +57,10 @@ SETTINGS = {
 @pytest.mark.parametrize("library", SETTINGS)
 @pytest.mark.parametrize("given", ["3", "'tuned'", "null", "[1]"])
 def test_settings_that_are_no_object(library, given):
-    what = "settings" if library in ("multilabel", "segmentation") else "training"
     with pytest.raises(RuntimeError) as error:
         evaluated(library, SETTINGS[library] % given)
     found = given.replace("'", '"')
-    assert str(error.value).startswith(f"RUNTIME ERROR: {what}: this must be an object, found {found}\n")
+    assert str(error.value).startswith(f"RUNTIME ERROR: training: this must be an object, found {found}\n")
 
 
 @pytest.mark.parametrize("library", NEEDED)
@@ -102,14 +103,9 @@ def test_tags_are_learnt_in_the_encoding_that_is_read(reader):
         evaluated("tagging", f"lib.experiment({data}, lib.encoder.bilstm(), lib.method.nce())")
 
 
-def test_tuned_is_true_or_false():
-    with pytest.raises(RuntimeError, match="settings: 'tuned' must be true or false, found \"yes\""):
-        evaluated("multilabel", "lib.experiment('sample', 'nce', settings={ tuned: 'yes' })")
-
-
 def test_restarts_that_are_none():
     with pytest.raises(RuntimeError, match="settings: 'restarts' must be a number that is at least 1"):
-        evaluated("multilabel", "lib.experiment('sample', 'spen', settings={ restarts: 0 })")
+        evaluated("multilabel", expression("multilabel", "sample", "spen", "restarts=0"))
 
 
 @pytest.mark.parametrize("method", ["margin", "margin_rescaled", "spen", "compound_shared"])
@@ -120,66 +116,65 @@ def test_a_cost_is_a_name(method):
         evaluated("tagging", experiment % "null")
 
 
-def test_settings_that_a_search_asks_for_are_held_to_the_same_names():
-    with pytest.raises(RuntimeError, match="settings: there is no 'energy_wieght'"):
-        evaluated("multilabel", "lib.settings('sample', 'nce', { energy_wieght: 1 })")
+@pytest.mark.parametrize("name, owner", [("energy_weight", "method"), ("dropout", "encoder"), ("patterns", "energies")])
+def test_training_has_none_of_the_others_arguments(name, owner):
+    with pytest.raises(RuntimeError, match=f"training: '{name}' is an argument of the {owner}"):
+        evaluated("multilabel", EXPERIMENTS["multilabel"] % name)
 
 
 # Settings that a method does not read.
-EXPERIMENT = {"multilabel": "lib.experiment('sample', '%s', %s)", "segmentation": "lib.experiment('shapes', '%s', %s)"}
+DATASET = {"multilabel": "sample", "segmentation": "shapes"}
 
 
 @pytest.mark.parametrize(
     "library, method, given, idle, read",
     [
-        ("multilabel", "spen", "energy_weight: 3", "energy_weight", "step_size"),
-        ("multilabel", "cross_entropy", "patience: 7, loss_net_lr: 3, epochs: 2", "loss_net_lr", "task_net_lr"),
-        ("multilabel", "margin", "num_samples: 5", "num_samples", "energy_weight"),
-        ("segmentation", "nce", "solver_steps: 9", "solver_steps", "num_fields"),
-        ("segmentation", "cross_entropy", "crops: false, loss_net_dropout: 0.5", "loss_net_dropout", "crops"),
+        ("multilabel", "spen", "energy_weight=3", "energy_weight", "step_size"),
+        ("multilabel", "cross_entropy", "patience=7,loss_net_lr=3,epochs=2", "loss_net_lr", "task_net_lr"),
+        ("multilabel", "margin", "num_samples=5", "num_samples", "energy_weight"),
+        ("segmentation", "nce", "solver_steps=9", "solver_steps", "num_fields"),
+        ("segmentation", "cross_entropy", "crops=false,loss_net_lr=0.5", "loss_net_lr", "crops"),
     ],
 )
 def test_a_setting_that_the_method_does_not_read_is_refused(library, method, given, idle, read):
     with pytest.raises(RuntimeError) as error:
-        evaluated(library, EXPERIMENT[library] % (method, f"{{ {given} }}"))
+        evaluated(library, expression(library, DATASET[library], method, given))
     told, _, names = str(error.value).splitlines()[0].partition(": leave it out; what is read there: ")
-    dataset = "sample" if library == "multilabel" else "shapes"
-    assert told == f"RUNTIME ERROR: settings: '{idle}' changes nothing for '{method}' on '{dataset}'"
+    assert told == f"RUNTIME ERROR: settings: '{idle}' changes nothing for '{method}'"
     assert read in names.split(", ") and "seed" in names.split(", ") and idle not in names.split(", ")
 
 
 @pytest.mark.parametrize(
     "library, method, given",
     [
-        ("multilabel", "spen", "energy_weight: 1, num_samples: 20"),  # The default's values.
-        ("multilabel", "spen", "tuned: true"),  # Some methods have no such settings.
-        ("multilabel", "nce", "tuned: true, epochs: 40"),
-        ("multilabel", "dvn", "prediction_steps: 20"),  # As many as without it.
+        ("multilabel", "spen", "energy_weight=1,num_samples=20"),  # The default's values.
+        ("multilabel", "dvn", "prediction_steps=20"),  # As many as without it.
         # Each is read, though beside the second one the first one has no effect.
-        ("multilabel", "static_margin", "loss_net_epochs: 5, loss_net_from: 'x'"),
-        ("multilabel", "nce_energy", "inference_steps: 30, prediction_steps: 40"),
-        ("segmentation", "nce_independent", "num_fields: 10"),
-        ("segmentation", "regression_anchored", "anchors: false"),
+        ("multilabel", "static_margin", "loss_net_epochs=5,loss_net_from='x'"),
+        ("multilabel", "nce_energy", "inference_steps=30,prediction_steps=40"),
+        ("segmentation", "nce_independent", "num_fields=10"),
+        ("segmentation", "regression_anchored", "anchors=false"),
     ],
 )
 def test_a_setting_without_effect_that_is_no_mistake(library, method, given):
-    evaluated(library, EXPERIMENT[library] % (method, f"{{ {given} }}"))
+    evaluated(library, expression(library, DATASET[library], method, given))
 
 
 def test_what_a_data_set_lacks_is_not_asked_for():
-    mine = "(lib { dataset(name): { train: 'a', valid: 'b', size: 32 } }).experiment('mine', 'nce', { %s })"
-    assert '"size": 32' in evaluated("segmentation", mine % "crops: false")
-    with pytest.raises(RuntimeError, match="'damping' changes nothing for 'nce' on 'mine'.* crops, .* mirror, "):
-        evaluated("segmentation", mine % "crops: false, damping: 3")
-    with pytest.raises(RuntimeError, match="settings: 'mine' has no 'crop', so 'crops' must be false"):
-        evaluated("segmentation", mine % "")
+    mine = "lib.experiment({ train: 'a', valid: 'b', size: 32 }, method=lib.method.nce(%s), training={ crops: %s })"
+    assert '"size": 32' in evaluated("segmentation", mine % ("", "false"))
+    with pytest.raises(RuntimeError, match="'damping' changes nothing for 'nce'.* crops, .* mirror, "):
+        evaluated("segmentation", mine % ("damping=3", "false"))
+    with pytest.raises(RuntimeError, match="training: the data have no 'crop', so 'crops' must be false"):
+        evaluated("segmentation", mine % ("", "true"))
 
 
 @pytest.mark.parametrize("library, dataset", [("multilabel", "sample"), ("segmentation", "shapes")])
 def test_what_a_method_reads_of_settings_for_several(library, dataset):
     given = "{ energy_weight: 2, epochs: 3, num_samples: 7, patience: 20, solver_steps: 8 }"
+    methods = ["cross_entropy", "regression", "nce", "implicit_cd"]
     found = json.loads(
-        evaluated(library, f"{{ [method]: lib.used('{dataset}', method, {given}) for method in lib.methods }}")
+        evaluated(library, f"{{ [method]: lib.used('{dataset}', method, {given}) for method in {methods} }}")
     )
     always = {"epochs": 3, "patience": 20}
     assert found["cross_entropy"] == always
@@ -248,7 +243,7 @@ def test_a_function_that_was_not_called(library):
 )
 def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [
-        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {{ tuned: {tuned} }})"))
+        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {tuned})"))
         for name in (ablation, method)
     ]
     if ablation.endswith("_no_ce"):

@@ -191,7 +191,7 @@ def not_at_prediction(*args, **kwargs):
 
 def has_loss_net(config):
     """By its name: all but the task-nets that are trained on their own."""
-    return not re.search("_(cross_entropy|crf|seal|task_net_ranking)([.]|_)", Path(config).name)
+    return not re.search("(^|_)(cross_entropy|crf|seal|task_net_ranking)([.]|_)", Path(config).name)
 
 
 def learns_from_energy(model, trainer):

@@ -5,18 +5,19 @@ from allennlp.common import Params
 from allennlp.models import Model
 
 from scripts.measure.configs import library_value
+from tests.experiments import config, expression
 from tests.multilabel import SIZES, vocabulary
 
 
 def model_of(method, settings):
-    return library_value("multilabel.libsonnet", f"lib.experiment('sample', '{method}', settings={settings}).model")
+    return config("multilabel", "sample", method, settings)["model"]
 
 
 @pytest.mark.parametrize("method", ["dvn", "static_regression"])
 def test_a_regression_may_follow_the_path_of_its_search(method):
     """The same search with all its points, and gold; the loss is their mean, so that its scale stays."""
     plain, path = (
-        model_of(method, f"{{ inference_optimizer: 'sgd', search_path: {given} }}") for given in ("false", "true")
+        model_of(method, f"inference_optimizer='sgd',search_path={given}") for given in ("false", "true")
     )
     search, adversarial = plain["sampler"]["samplers"]
     assert search["optimizer"] == adversarial["optimizer"] == "sgd" and "keep" not in search
@@ -26,13 +27,13 @@ def test_a_regression_may_follow_the_path_of_its_search(method):
 
 
 def test_other_losses_have_no_path():
-    with pytest.raises(RuntimeError, match="settings: 'search_path' changes nothing for 'spen' on 'sample'"):
-        model_of("spen", "{ search_path: true }")
+    with pytest.raises(RuntimeError, match="settings: 'search_path' changes nothing for 'spen'"):
+        model_of("spen", "search_path=true")
 
 
 @pytest.mark.parametrize("method", ["spen", "dvn", "nce_energy"])
 def test_the_search_that_predicts_may_have_more_steps(method):
-    plain, more = (model_of(method, f"{{ inference_steps: 30, {given} }}") for given in ("", "prediction_steps: 40"))
+    plain, more = (model_of(method, f"inference_steps=30{given}") for given in ("", ",prediction_steps=40"))
     assert plain["inference"]["num_steps"] == 30
     assert more == {**plain, "inference": {**plain["inference"], "num_steps": 40}}
 
@@ -40,8 +41,7 @@ def test_the_search_that_predicts_may_have_more_steps(method):
 @pytest.mark.parametrize("method", ["cross_entropy", "dvn", "static_regression", "nce", "implicit_cd"])
 def test_weights_may_be_averaged(method):
     plain, averaged = (
-        library_value("multilabel.libsonnet", f"lib.experiment('sample', '{method}', settings={given}).trainer")
-        for given in ("{}", "{ average_weights: 0.999 }")
+        config("multilabel", "sample", method, given)["trainer"] for given in ("", "average_weights=0.999")
     )
     assert "moving_average" not in plain
     assert averaged == {**plain, "moving_average": {"type": "exponential", "decay": 0.999}}
@@ -107,7 +107,7 @@ TABLES = {
 @pytest.mark.parametrize("dataset", SIZES)
 def test_the_nets_are_those_of_the_papers(dataset):
     attributes, labels, num_layers, hidden_dim, patterns, task_net, loss_net, _, _ = SIZES[dataset]
-    model = library_value("multilabel.libsonnet", f"lib.experiment('{dataset}', 'nce').model")
+    model = config("multilabel", dataset, "nce")["model"]
     for net in ("task_net", "loss_net"):
         encoder = model[net]["encoder"]
         assert (encoder["hidden_dim"], encoder["num_layers"]) == (hidden_dim, num_layers)
@@ -121,7 +121,7 @@ def test_the_nets_are_those_of_the_papers(dataset):
 @pytest.mark.parametrize("dataset", TABLES)
 def test_the_settings_are_those_of_the_papers(dataset):
     rows = TABLES[dataset]
-    of_rows = ", ".join(f"{method}: lib.experiment('{dataset}', '{method}')" for method in rows)
+    of_rows = ", ".join(f"{method}: {expression('multilabel', dataset, method)}" for method in rows)
     for method, experiment in library_value("multilabel.libsonnet", f"{{ {of_rows} }}").items():
         weight, num_samples, loss_net_lr, task_net_lr = rows[method]
         model, trainer = experiment["model"], experiment["trainer"]

@@ -141,7 +141,7 @@ def test_what_was_trained_by_implicit_gradients_is_fine_tuned_without():
     assert config["trainer"]["phases"] == [TUNED] and config["trainer"]["task_net"]["grad_norm"] == 10
 
 
-@pytest.mark.parametrize("name", ["cora_compound_shared", "cora_semi_supervised"])
+@pytest.mark.parametrize("name", ["cora/compound_shared", "cora/semi_supervised"])
 def test_fine_tuning_takes_all_sentences_of_a_file(name):
     """The runs themselves train on some of theirs, or on batches of two kinds."""
     config = evaluated(f"tagging.fine_tuned(import '{LIBRARY.parent.parent}/{name}.jsonnet', 'runs/it', 'words')")

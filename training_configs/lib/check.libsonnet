@@ -20,6 +20,13 @@ local changes(build, all, name, other) =
   object(what, given):
     std.isObject(given) || error '%s: this must be an object, found %s' % [what, std.manifestJsonMinified(given)],
 
+  // Data whose validation file has the name `own`: 'dev' and 'valid' are both read, in every task.
+  validation(own, given):
+    local other = if own == 'dev' then 'valid' else 'dev';
+    if std.isObject(given) && std.objectHas(given, other) && !std.objectHas(given, own) then
+      { [if name == other then own else name]: given[name] for name in std.objectFieldsAll(given) }
+    else given,
+
   // All fields of `given` are fields of `like`: a misspelt one would have no effect. `what` names `given` in the error.
   known(what, given, like):
     assert self.object(what, given);
@@ -62,13 +69,22 @@ local changes(build, all, name, other) =
     local idle = self.idle(given, base, build);
     { [name]: given[name] for name in std.objectFields(given) if !std.member(idle, name) },
 
-  // None is idle. `method` and `dataset` say in the error what config it is.
-  read(given, base, build, method, dataset):
+  // None is idle. `method` says in the error what config it is.
+  read(given, base, build, method):
     local idle = self.idle(given, base, build);
     local is_read(name) = changes(build, base + given, name, base[name]);
     std.length(idle) == 0
-    || error "settings: '%s' changes nothing for '%s' on '%s': leave it out; what is read there: %s"
-             % [idle[0], method, dataset, listed(std.filter(is_read, std.objectFieldsAll(base)))],
+    || error "settings: '%s' changes nothing for '%s': leave it out; what is read there: %s"
+             % [idle[0], method, listed(std.filter(is_read, std.objectFieldsAll(base)))],
+
+  // Settings of training only: none that is an argument of an encoder, of a method or of energies, by the names in
+  // `arguments`.
+  of_training(given, arguments):
+    assert self.object('training', given);
+    local owners(name) = [owner for owner in std.objectFields(arguments) if std.member(arguments[owner], name)];
+    local misplaced = [name for name in std.objectFieldsAll(given) if std.length(owners(name)) > 0];
+    std.length(misplaced) == 0
+    || error "training: '%s' is an argument of the %s" % [misplaced[0], owners(misplaced[0])[0]],
 
   // The settings of training `names`, which `kind` of experiment does not read, are as in `like`.
   unchanged(given, like, names, kind):
@@ -97,5 +113,9 @@ local changes(build, all, name, other) =
     std.isObject(given) || error "encoder: not an encoder; call one, such as 'encoder.bilstm()' with its parentheses",
   method(given):
     std.isFunction(given) && std.length(given) == 2
+    || error "method: not a method; call one, such as 'method.cross_entropy()' with its parentheses",
+  // The same where a method is an object, since it carries settings.
+  called(given):
+    std.isObject(given) && std.objectHasAll(given, 'parts')
     || error "method: not a method; call one, such as 'method.cross_entropy()' with its parentheses",
 }

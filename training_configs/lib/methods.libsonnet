@@ -72,6 +72,16 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
     assert check.cost(cost);
     dynamic({ type: 'margin', cost: { type: cost } }, { type: 'task_net_output' }, energy_weight, share_encoder),
 
+  // A sampler and an energy loss of your own, or of those that are registered: SEAL-dynamic with them. `task_loss` has
+  // settings of the task loss besides the energy's weight; with its `type`, that is one of your own, too.
+  own(sampler, energy_loss, energy_weight=0.1, task_loss={}, share_encoder=false):
+    function(encoder, energies) {
+      loss_net: { energies: energies, [if !share_encoder then 'encoder']: encoder },
+      sampler: sampler,
+      energy_loss: energy_loss,
+      task_loss: { energy_weight: energy_weight } + task_loss,
+    },
+
   // Bi-level training: contrastive divergence whose gradient includes the loss-net's effect on the task-net. With
   // `last_layer=true`, it includes the effect on the last layer alone, which takes a small part of the time if the
   // encoder is a transformer.

@@ -1,62 +1,158 @@
-// Feature-based multi-label classification: `experiment` puts a data set and a method together.
+// Feature-based multi-label classification: `experiment` puts data, encoder, method and training together.
 //
-//   multilabel.experiment('bibtex', 'nce')
-//   multilabel.experiment('bibtex', 'nce', settings={ energy_weight: 3 })
-//   multilabel.experiment('bibtex', 'nce', settings={ tuned: true })      ours, cheaper: multilabel_tuned
-//   multilabel.experiment('bibtex', 'static_nce', settings={ loss_net_from: 'runs/nce_energy' })
+//   multilabel.experiment(
+//     data=multilabel.data.bibtex,                             or { train: …, valid: …, reader: {…} }
+//     method=multilabel.method_for.bibtex.nce(energy_weight=3),
+//     training={ epochs: 100 },                                what is not as the method has it
+//   )
+//
+// `method.nce()` has our defaults, `method_for.bibtex.nce()` the settings of the papers or, where they give none, ours
+// (`multilabel_settings`), and `tuned_for.bibtex.nce()` cheaper ones of ours (`multilabel_tuned`).
 local check = import 'check.libsonnet';
-local choose = import 'choose.libsonnet';
 local components = import 'components.libsonnet';
-local data = import 'multilabel_data.libsonnet';
+local data_sets = import 'multilabel_data.libsonnet';
 local methods = import 'multilabel_methods.libsonnet';
 local settings_of = import 'multilabel_settings.libsonnet';
 local tuned_of = import 'multilabel_tuned.libsonnet';
 
+// The value of an argument that was not given; null is a value of some.
+local unset = 'unset';
+local given(values) = { [name]: values[name] for name in std.objectFields(values) if values[name] != unset };
+
+// A method to call with settings: it reads some of these, and refuses the others. `base` is what all settings are
+// without those that are given.
+local callable(name, base, method=methods[name]) =
+  function(
+    energy_weight=unset,
+    num_samples=unset,
+    noise=unset,
+    noise_space=unset,
+    inference_optimizer=unset,
+    search_path=unset,
+    step_size=unset,
+    inference_steps=unset,
+    restarts=unset,
+    prediction_steps=unset,
+    solver_steps=unset,
+    damping=unset,
+    perceptron_weight=unset,
+    loss_net_epochs=unset,
+    task_net_epochs=unset,
+    loss_net_from=unset,
+    task_net_from=unset,
+    folds=unset,
+  ) {
+    local settings = {
+      energy_weight: energy_weight,
+      num_samples: num_samples,
+      noise: noise,
+      noise_space: noise_space,
+      inference_optimizer: inference_optimizer,
+      search_path: search_path,
+      step_size: step_size,
+      inference_steps: inference_steps,
+      restarts: restarts,
+      prediction_steps: prediction_steps,
+      solver_steps: solver_steps,
+      damping: damping,
+      perceptron_weight: perceptron_weight,
+      loss_net_epochs: loss_net_epochs,
+      task_net_epochs: task_net_epochs,
+      loss_net_from: loss_net_from,
+      task_net_from: task_net_from,
+      folds: folds,
+    },
+    name:: name,
+    base:: base,
+    parts:: method,
+    names:: std.objectFields(settings),
+    given:: given(settings),
+  };
+
 {
-  datasets: std.objectFields(data),
-  methods: std.objectFields(methods),
-  dataset(name): choose(data, name, 'data set'),
-  method(name): choose(methods, name, 'method'),
-  // All settings of an experiment: the papers', replaced by ours where `tuned` is set, and by those given.
-  settings(dataset, method, settings={}):
-    local base = settings_of(dataset, method);
-    assert check.known('settings', settings, base);
-    assert check.truth('settings', base + settings, 'tuned');
-    base + (if (base + settings).tuned then tuned_of(dataset, method) else {}) + settings,
+  data: data_sets,
+
+  encoder: {
+    // A network over the features. What is not given is as the method has it.
+    mlp(hidden_dim=unset, num_layers=unset, dropout=unset): {
+      given:: given({ hidden_dim: hidden_dim, num_layers: num_layers, dropout: dropout }),
+      settings(s):: {
+        type: 'feature_mlp',
+        hidden_dim: s.hidden_dim,
+        num_layers: s.num_layers,
+        dropout: std.makeArray(s.num_layers, function(i) if i < s.num_layers - 1 then s.dropout else 0.0),
+      },
+    },
+  },
+
+  method: { [name]: callable(name, settings_of(null, name)) for name in std.objectFields(methods) } + {
+    // A sampler, an energy loss and further settings of the task loss, of your own or of those that are registered.
+    own(sampler, energy_loss, energy_weight=1.0, task_loss={}):
+      callable('own', settings_of(null, 'nce'), function(s, task_net, loss_net) {
+        model: {
+          task_net: task_net,
+          loss_net: loss_net,
+          sampler: sampler,
+          energy_loss: energy_loss,
+          task_loss: { energy_weight: s.energy_weight } + task_loss,
+        },
+      })(energy_weight=energy_weight),
+  },
+  method_for: {
+    [set]: { [name]: callable(name, settings_of(set, name)) for name in std.objectFields(methods) }
+    for set in std.objectFields(data_sets)
+  },
+  tuned_for: {
+    [set]: {
+      [name]: callable(name, settings_of(set, name) + tuned_of(set, name))
+      for name in std.objectFields(methods)
+    }
+    for set in std.objectFields(data_sets)
+  },
+
+  // Each label with the input, and all labels together. `patterns` is the number of rows of the latter term's matrix.
+  energies(patterns=200): [{ type: 'local' }, { type: 'label_interaction', hidden_dim: patterns }],
+
+  // Which settings are arguments of what; all others are of `training`.
+  arguments: {
+    encoder: ['hidden_dim', 'num_layers', 'dropout'],
+    energies: ['patterns'],
+    method: $.method.nce().names,
+  },
+
+  // All settings of a method on a data set.
+  settings(dataset, method, tuned=false): $[if tuned then 'tuned_for' else 'method_for'][dataset][method]().base,
 
   // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
   // several methods the same.
-  used(dataset, method, settings):
-    check.used(settings, defaults(dataset, method, settings), config(dataset, method)),
+  used(dataset, method, settings, tuned=false):
+    local called = $[if tuned then 'tuned_for' else 'method_for'][dataset][method]();
+    check.used(settings, called.base, config(data_sets[dataset], $.encoder.mlp(), called.parts, null)),
 
-  experiment(dataset, method, settings={}):
-    local of = config(dataset, method);
-    assert check.read(settings, defaults(dataset, method, settings), of, method, dataset);
-    of($.settings(dataset, method, settings)),
+  experiment(
+    data=error 'set data: multilabel.data.sample or { train, valid, test, reader }',
+    encoder=$.encoder.mlp(),
+    method=error 'set method: multilabel.method.nce() or another',
+    training={},
+    energies=null,
+  ):
+    local d = check.validation('valid', data);
+    assert check.data(d, $.data.sample, needed=['train', 'valid', 'reader']);
+    assert check.encoder(encoder);
+    assert check.called(method);
+    assert check.of_training(training, $.arguments);
+    local all = method.given + std.get(encoder, 'given', {}, inc_hidden=true) + training;
+    local of = config(d, encoder, method.parts, energies);
+    assert check.read(all, method.base, of, method.name);
+    of(method.base + all),
 
-  // What all settings are without those given: `tuned` may be given for a method that has no such settings.
-  local defaults(dataset, method, settings) =
-    local all = $.settings(dataset, method, settings);
-    $.settings(dataset, method, { tuned: all.tuned }),
-
-  local config(dataset, method) = function(s) {
-    local d = $.dataset(dataset),
-    local dropout = if s.dropout == null then d.net.dropout else s.dropout,
-    local layers = d.net.num_layers,
+  local config(d, encoder, method, energies) = function(s) {
     assert check.from('settings', s, 'restarts', 1),
-    local encoder = {
-      type: 'feature_mlp',
-      hidden_dim: d.net.hidden_dim,
-      num_layers: layers,
-      dropout: std.makeArray(layers, function(i) if i < layers - 1 then dropout else 0.0),
-    },
-    local parts = $.method(method)(
+    local network = if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder,
+    local parts = method(
       s,
-      { encoder: encoder, bias: false },
-      {
-        encoder: encoder,
-        energies: [{ type: 'local' }, { type: 'label_interaction', hidden_dim: d.net.patterns }],
-      },
+      { encoder: network, bias: false },
+      { encoder: network, energies: if energies == null then $.energies(s.patterns) else energies },
     ),
     random_seed: s.seed,
     numpy_seed: s.seed,

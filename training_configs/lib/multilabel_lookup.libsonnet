@@ -8,6 +8,6 @@ local parent = {
 };
 
 function(table, dataset, method)
-  local of = std.get(table, dataset, {});
+  local of = if dataset == null then {} else std.get(table, dataset, {});
   local without_cross_entropy = if std.endsWith(method, '_no_ce') then { energy_weight: 1.0 } else {};
   std.get(of, method, std.get(of, std.get(parent, method, method), {}) + without_cross_entropy)

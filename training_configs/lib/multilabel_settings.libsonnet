@@ -1,4 +1,4 @@
-// Hyper-parameters by data set and method.
+// Hyper-parameters by data set and method: how `multilabel.method_for` trains, and the defaults of `multilabel.method`.
 //
 // energy_weight, num_samples and the learning rates of margin, regression, regression_s, nce and ranking: SEAL, ICLR
 // 2022 submission, Tables 4 to 10. What the papers leave out (steps a batch, dropout, weight decay, noise, and
@@ -8,8 +8,6 @@
 // `nce_energy`) and set `loss_net_from` to its folder.
 local lookup = import 'multilabel_lookup.libsonnet';
 local default = {
-  // Whether the settings of `multilabel_tuned` replace those that follow.
-  tuned: false,
   epochs: 300,
   patience: 20,
   batch_size: 32,
@@ -38,8 +36,12 @@ local default = {
   damping: 0.1,
   // Of the compound loss, and of the auxiliary loss with a margin.
   perceptron_weight: 1.0,
-  // null: that of the data set's nets.
-  dropout: null,
+  // Of the two nets' networks over features; dropout is applied after every layer but the last.
+  hidden_dim: 400,
+  num_layers: 2,
+  dropout: 0.4,
+  // The rows of the global energy's matrix.
+  patterns: 200,
   // Epochs of earlier phases: of the loss-net of a static method; and of the task-net that cross-entropy trains before
   // it or before an energy-only model, to draw the noise of NCE or as the start of a SPEN.
   loss_net_epochs: 30,
@@ -52,6 +54,25 @@ local default = {
   folds: 3,
   grad_norm: 10.0,
   seed: 13,
+};
+// The nets of the papers (SEAL, ICLR 2022 submission, Table 11; dropout as in its authors' configs).
+local net(hidden_dim, num_layers, dropout, patterns) = {
+  hidden_dim: hidden_dim,
+  num_layers: num_layers,
+  dropout: dropout,
+  patterns: patterns,
+};
+local nets = {
+  sample: net(200, 1, 0.0, 100),
+  bibtex: net(400, 2, 0.4, 200),
+  // No paper gives nets for it. It has those of bibtex, which is of the same size.
+  bookmarks: net(400, 2, 0.4, 200),
+  delicious: net(400, 2, 0.1, 200),
+  genbase: net(400, 1, 0.0, 200),
+  cal500: net(500, 5, 0.2, 200),
+  eurlexev: net(500, 2, 0.1, 200),
+  expr_fun: net(200, 4, 0.2, 400),
+  spo_fun: net(300, 4, 0.1, 300),
 };
 // Functions with short names for the columns of the tables.
 local seal(energy_weight, num_samples, loss_net_lr, task_net_lr, task_net_steps, loss_net_steps, more={}) = {
@@ -199,7 +220,9 @@ local settings = {
 // Ours, for bi-level training, for which the papers give no values, and for the methods that it is compared with.
 local bi_level = { energy_weight: 0.1, task_net_lr: 2e-3 };
 
+// Without a data set, `dataset` is null: there is then no line of a table.
 function(dataset, method)
   default
+  + (if dataset == null then {} else nets[dataset])
   + (if std.startsWith(method, 'implicit_') || std.startsWith(method, 'alternating_') then bi_level else {})
   + lookup(settings, dataset, method)

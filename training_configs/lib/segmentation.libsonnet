@@ -1,46 +1,139 @@
-// Binary segmentation of images: `experiment` puts a data set and a method together.
+// Binary segmentation of images: `experiment` puts data, encoder, method and training together.
 //
-//   segmentation.experiment('weizmann', 'nce')
-//   segmentation.experiment('weizmann', 'nce', settings={ energy_weight: 1, crops: false })
+//   segmentation.experiment(
+//     data=segmentation.data.weizmann,                         or { train: …, valid: …, size: 64, crop: 48 }
+//     method=segmentation.method.nce(energy_weight=1),
+//     training=segmentation.training.weizmann { crops: false },
+//   )
 local check = import 'check.libsonnet';
-local choose = import 'choose.libsonnet';
 local components = import 'components.libsonnet';
-local data = import 'segmentation_data.libsonnet';
+local data_sets = import 'segmentation_data.libsonnet';
 local methods = import 'segmentation_methods.libsonnet';
 local settings_of = import 'segmentation_settings.libsonnet';
 
+// The value of an argument that was not given.
+local unset = 'unset';
+local given(values) = { [name]: values[name] for name in std.objectFields(values) if values[name] != unset };
+
+// A method to call with settings: it reads some of these, and refuses the others.
+local callable(name, method=methods[name], like=name) =
+  function(
+    energy_weight=unset,
+    num_samples=unset,
+    noise=unset,
+    noise_width=unset,
+    num_fields=unset,
+    straight_through=unset,
+    inference_optimizer=unset,
+    inference_steps=unset,
+    step_size=unset,
+    adversarial_steps=unset,
+    anchors=unset,
+    solver_steps=unset,
+    damping=unset,
+  ) {
+    local settings = {
+      energy_weight: energy_weight,
+      num_samples: num_samples,
+      noise: noise,
+      noise_width: noise_width,
+      num_fields: num_fields,
+      straight_through: straight_through,
+      inference_optimizer: inference_optimizer,
+      inference_steps: inference_steps,
+      step_size: step_size,
+      adversarial_steps: adversarial_steps,
+      anchors: anchors,
+      solver_steps: solver_steps,
+      damping: damping,
+    },
+    name:: name,
+    base:: settings_of(null, like),
+    parts:: method,
+    names:: std.objectFields(settings),
+    given:: given(settings),
+  };
+
 {
-  datasets: std.objectFields(data),
-  methods: std.objectFields(methods),
-  dataset(name): choose(data, name, 'data set'),
-  method(name): choose(methods, name, 'method'),
-  settings: settings_of,
+  data: data_sets,
+
+  encoder: {
+    // A fully convolutional network. What is not given is as the method has it.
+    convolution(dropout=unset, activation=unset): {
+      given:: given({ dropout: dropout, activation: activation }),
+      settings(s):: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation },
+    },
+  },
+
+  method: { [name]: callable(name) for name in std.objectFields(methods) } + {
+    // A sampler, an energy loss and further settings of the task loss, of your own or of those that are registered.
+    own(sampler, energy_loss, energy_weight=0.1, task_loss={}):
+      callable('own', function(s, task_net, loss_net) {
+        model: {
+          task_net: task_net,
+          loss_net: loss_net,
+          sampler: sampler,
+          energy_loss: energy_loss,
+          task_loss: { energy_weight: s.energy_weight } + task_loss,
+        },
+      }, 'nce')(energy_weight=energy_weight),
+  },
+
+  // What a data set's training has in place of the defaults and of what a method has.
+  training: { [set]: settings_of(set, null) for set in std.objectFields(data_sets) },
+
+  // An energy of the image and the mask.
+  energies(loss_net_dropout=0.0, loss_net_activation='swish'):
+    [{ type: 'mask_convolution', dropout: loss_net_dropout, activation: loss_net_activation }],
+
+  // Which settings are arguments of what; all others are of `training`.
+  arguments: {
+    encoder: ['dropout', 'activation'],
+    energies: ['loss_net_dropout', 'loss_net_activation'],
+    method: $.method.nce().names,
+  },
+
+  // All settings of a method on a data set.
+  settings(dataset, method): $.method[method]().base + $.training[dataset],
 
   // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
   // several methods the same.
   used(dataset, method, settings):
-    check.used(settings, settings_of(dataset, method), config(dataset, method)),
+    local build = config(data_sets[dataset], $.encoder.convolution(), methods[method], null);
+    check.used(settings, $.settings(dataset, method), build),
 
-  experiment(dataset, method, settings={}):
-    local base = settings_of(dataset, method);
-    local of = config(dataset, method);
-    assert check.read(settings, base, of, method, dataset);
-    assert !(base + settings).crops || std.objectHas($.dataset(dataset), 'crop') :
-           "settings: '%s' has no 'crop', so 'crops' must be false" % dataset;
-    of(base + settings),
+  experiment(
+    data=error 'set data: segmentation.data.shapes or { train, valid, test, size, crop }',
+    encoder=$.encoder.convolution(),
+    method=error 'set method: segmentation.method.nce() or another',
+    training={},
+    energies=null,
+  ):
+    local d = check.validation('valid', data);
+    assert check.data(d, $.data.shapes { resize: null }, needed=['train', 'valid']);
+    assert std.objectHas(d, 'size') || std.objectHas(d, 'resize') :
+           "data: set 'size', in pixels a side, or 'resize', to which all images are brought";
+    assert check.encoder(encoder);
+    assert check.called(method);
+    assert check.of_training(training, $.arguments);
+    local all = method.given + std.get(encoder, 'given', {}) + training;
+    local build = config(d, encoder, method.parts, energies);
+    assert check.read(all, method.base, build, method.name);
+    assert !(method.base + all).crops || std.objectHas(d, 'crop') :
+           "training: the data have no 'crop', so 'crops' must be false";
+    build(method.base + all),
 
-  local config(dataset, method) = function(s) {
-    local d = $.dataset(dataset),
+  local config(d, encoder, method, energies) = function(s) {
     local resized = std.objectHas(d, 'resize'),
     // null, where there is none, is not in a config that `experiment` returns.
     local crop = std.get(d, 'crop'),
     local reader = { type: 'seal_segmentation', [if resized then 'resize']: d.resize },
-    local parts = $.method(method)(
+    local parts = method(
       s,
-      { encoder: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation } },
+      { encoder: if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder },
       {
         encoder: { type: 'image_convolution' },
-        energies: [{ type: 'mask_convolution', dropout: s.loss_net_dropout, activation: s.loss_net_activation }],
+        energies: if energies == null then $.energies(s.loss_net_dropout, s.loss_net_activation) else energies,
       },
     ),
     random_seed: s.seed,

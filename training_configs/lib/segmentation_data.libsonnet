@@ -1,6 +1,6 @@
 // Data sets of images with masks: where they lie, relative to the working directory, and the sizes of their images and
-// of the crops that nets see of them. To add a set: one entry here. Where its images are of several sizes, it has
-// `resize` in place of `size`: all are brought to that size first, as `resize: 32` or, height and width, `[24, 32]`.
+// of the crops that nets see of them. Where images are of several sizes, there is `resize` in place of `size`: all are
+// brought to that size first, as `resize: 32` or, height and width, `[24, 32]`.
 local npz(name) = { [split]: 'data/%s/%s.npz' % [name, split] for split in ['train', 'valid', 'test'] };
 
 {

@@ -1,4 +1,4 @@
-// Hyper-parameters by data set and method. The papers give none; these are ours, and only roughly set: cross-entropy
+// Hyper-parameters by method and data set. The papers give none; these are ours, and only roughly set: cross-entropy
 // from one run on validation data, the others from a look at how their loss-nets start to learn.
 local default = {
   epochs: 200,
@@ -52,7 +52,8 @@ local methods = {
   implicit_cd: { activation: 'swish' },
 };
 
+// Without a data set (null): the defaults, with those of the method. Without a method: what the data set has in their
+// place.
 function(dataset, method)
-  default
-  + (if std.objectHas(methods, method) then methods[method] else {})
+  (if method == null then {} else default + std.get(methods, method, {}))
   + (if dataset == 'shapes' then { epochs: 40, patience: 15 } else {})

@@ -47,29 +47,32 @@ local sentences = import 'sentences.libsonnet';
     data=error 'set data: srl.data.sample, srl.data.ewt or { train, dev, test }',
     encoder=error "set encoder: srl.encoder.bilstm() or srl.encoder.transformer('NAME')",
     method=error 'set method: srl.method.nce() or another',
-    training=$.training.default,
+    training={},
     energies=$.energies(),
   ):
     local known = $.data.sample { tags: [], reader: {}, unlabelled: '', plain_text: false };
-    assert check.data(data, known, needed=['train', 'dev']);
+    local d = check.validation('dev', data);
+    assert check.data(d, known, needed=['train', 'dev']);
     assert check.encoder(encoder);
     assert check.method(method);
-    assert check.training(training, $.training.default);
+    assert check.object('training', training);
+    local all = $.training.default + training;
+    assert check.training(all, $.training.default);
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      data,
+      d,
       encoder,
       {
         type: 'seal_srl',
         output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
         task_net: { encoder: encoder.settings },
       } + parts,
-      training,
+      all,
       validation_metric='+f1',
     ) {
-      local reader = { type: 'seal_srl', token_indexers: encoder.indexers } + std.get(data, 'reader', {}),
-      dataset_reader: reader { fraction: training.fraction },
+      local reader = { type: 'seal_srl', token_indexers: encoder.indexers } + std.get(d, 'reader', {}),
+      dataset_reader: reader { fraction: all.fraction },
       validation_dataset_reader: reader,
-      [if std.objectHasAll(data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: data.tags } },
+      [if std.objectHasAll(d, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: d.tags } },
     },
 }

@@ -88,40 +88,43 @@ local sentences = import 'sentences.libsonnet';
     data=error 'set data: tagging.data.sample or { train, dev, test, reader, encoding }',
     encoder=error "set encoder: tagging.encoder.bilstm() or tagging.encoder.transformer('NAME')",
     method=error 'set method: tagging.method.nce() or another',
-    training=$.training.default,
+    training={},
     energies=$.energies(),
   ):
     local known = $.data.sample { unlabelled: '', plain_text: false };
-    assert check.data(data, known, needed=['train', 'dev', 'reader', 'encoding']);
-    local read = std.get(data.reader, 'target_encoding', std.get(data.reader, 'encoding'));
-    assert read == null || read == data.encoding :
-           "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, data.encoding];
+    local d = check.validation('dev', data);
+    assert check.data(d, known, needed=['train', 'dev', 'reader', 'encoding']);
+    local read = std.get(d.reader, 'target_encoding', std.get(d.reader, 'encoding'));
+    assert read == null || read == d.encoding :
+           "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, d.encoding];
     assert check.encoder(encoder);
     assert check.method(method);
-    assert check.training(training, $.training.default);
+    assert check.object('training', training);
+    local all = $.training.default + training;
+    assert check.training(all, $.training.default);
     assert std.isArray(energies) : 'energies: this must be a list; call tagging.energies(...), with what it is to add';
     local embedder = std.get(encoder.settings, 'embedder');
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;
     local parts = method(encoder.settings, std.map(with_words, energies));
     sentences.experiment(
-      data,
+      d,
       encoder,
       {
         type: 'seal_tagging',
-        output_space: { type: 'tag_sequence', encoding: data.encoding },
+        output_space: { type: 'tag_sequence', encoding: d.encoding },
         task_net: { encoder: encoder.settings },
       } + parts,
-      training,
-      validation_metric=if data.encoding == null then '+accuracy' else '+f1',
+      all,
+      validation_metric=if d.encoding == null then '+accuracy' else '+f1',
     ) {
       // What the encoder does not read is not read from files either, so that raw text can do without it.
       local features = std.objectFields(std.get(encoder.settings, 'features', {})),
-      local columns = std.get(data.reader, 'feature_columns', {}),
+      local columns = std.get(d.reader, 'feature_columns', {}),
       local used = { [name]: columns[name] for name in std.objectFields(columns) if std.member(features, name) },
-      dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + data.reader + {
-        [if std.objectHas(data.reader, 'feature_columns') then 'feature_columns']: used,
-        [if std.objectHas(data.reader, 'case') then 'case']: data.reader.case && std.member(features, 'case'),
+      dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + d.reader + {
+        [if std.objectHas(d.reader, 'feature_columns') then 'feature_columns']: used,
+        [if std.objectHas(d.reader, 'case') then 'case']: d.reader.case && std.member(features, 'case'),
       },
     },
 }

@@ -15,6 +15,7 @@ local encoders = import 'text_encoders.libsonnet';
     ranking: methods.ranking,
     regression_discrete: methods.regression_discrete,
     implicit_cd: methods.implicit_cd,
+    own: methods.own,
     // A small energy chooses among the label sets of the training data.
     seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3):
       methods.seal(over, structure, folds),
@@ -56,29 +57,33 @@ local encoders = import 'text_encoders.libsonnet';
     data=error 'set data: text.data.sample or { train, dev, test, reader }',
     encoder=error "set encoder: text.encoder.bilstm() or text.encoder.transformer('NAME')",
     method=error 'set method: text.method.nce() or another',
-    training=$.training.default,
+    training={},
     energies=$.energies(),
   ):
-    assert check.data(data, $.data.sample { unlabelled: '', plain_text: false }, needed=['train', 'dev', 'reader']);
+    local known = $.data.sample { unlabelled: '', plain_text: false };
+    local d = check.validation('dev', data);
+    assert check.data(d, known, needed=['train', 'dev', 'reader']);
     assert check.encoder(encoder);
     assert check.method(method);
-    assert check.training(training, $.training.default);
+    assert check.object('training', training);
+    local all = $.training.default + training;
+    assert check.training(all, $.training.default);
     local parts = method(encoder.settings, energies);
     sentences.experiment(
-      data,
+      d,
       encoder,
       {
         type: 'seal_text_multilabel',
         output_space: { type: 'label_set' },
         task_net: { encoder: encoder.settings },
       } + parts,
-      training,
-      validation_metric='+' + training.metric,
+      all,
+      validation_metric='+' + all.metric,
     ) {
-      dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + data.reader,
+      dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + d.reader,
       trainer+: {
         callbacks: [
-          { type: 'tune_thresholds', metric: if std.startsWith(training.metric, 'f1') then 'f1' else 'micro_f1' },
+          { type: 'tune_thresholds', metric: if std.startsWith(all.metric, 'f1') then 'f1' else 'micro_f1' },
         ],
       },
     },

@@ -1,0 +1,246 @@
+"""
+Writes `docs/settings.md`: every setting of the configs' libraries, by the argument of `experiment` that it belongs to,
+with its defaults in each task.
+
+    python scripts/settings_table.py
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from scripts.measure.configs import library_value  # noqa: E402
+from scripts.measure.suite import LIBRARY_FOLDER  # noqa: E402
+
+PAGE = ROOT / "docs" / "settings.md"
+#: The files of `training_configs/lib` whose functions are the tasks' methods and encoders. A name that two of them have
+#: is that of the last.
+METHODS = {
+    "srl": ["methods"],
+    "tagging": ["methods", "tagging_methods"],
+    "text": ["methods", "text"],
+    "citations": ["methods", "tagging_methods", "citation_tagging"],
+}
+ENCODERS = {"srl": ["encoders"], "tagging": ["tagging_encoders"], "text": ["text_encoders"]}
+TABLES = ("multilabel", "segmentation")
+#: What each setting is.
+MEANING = {
+    "activation": "the activation of the task-net",
+    "adapters": "`null` for full fine-tuning, or the adapters of a frozen transformer: `{}` or `{ dim: 64, placement: 'houlsby' }`",
+    "adversarial_steps": "steps from gold towards the worst error",
+    "anchors": "whether a regression energy is also fitted at gold and at the output with patches of strong noise",
+    "average_weights": "the decay of the average of the weights, which is validated and kept; `null`: none",
+    "batch_size": "inputs a batch",
+    "batches": "batches an epoch without unlabelled references",
+    "characters": "filters of each of the two widths of a character network; 0: none",
+    "cost": "the cost of an output, by its registered name",
+    "crops": "whether nets are trained on random crops, and predict by averaging over crops",
+    "crops_per_side": "crops along a side in prediction",
+    "damping": "what is added to the curvature in the implicit gradient",
+    "dropout": "the share of features that are dropped in training",
+    "energy_loss": "an energy loss, of yours or registered",
+    "energy_weight": "the weight of the energy in the task loss",
+    "epochs": "passes over the training data",
+    "features": "the sizes of feature columns, by name",
+    "filters": "filters of each width of a convolutional network",
+    "fine_tune_epochs": "the last epochs, in which the energy alone trains the task-net; `null`: 3, or a third of training",
+    "flips": "changed words in a round of the search by rewards",
+    "folds": "nets whose scores of what they have not seen the structure is learned on",
+    "fraction": "the part of the training sentences that is used, always the same ones",
+    "frozen": "whether the transformer's weights are fixed",
+    "grad_norm": "gradients are scaled down to this norm; `null`: never",
+    "head_lr": "the learning rate above the encoders; `null`: as below",
+    "hidden": "the size of a direction of the LSTM",
+    "hidden_dim": "the size of a hidden layer",
+    "inference_optimizer": "the optimizer of gradient-based inference",
+    "inference_steps": "steps of gradient-based inference",
+    "lambda": "the weight of the perceptron loss",
+    "last_layer": "whether the implicit gradient passes through the last layer alone",
+    "layers": "layers of the LSTM",
+    "loss_net_activation": "the activation of the energy",
+    "loss_net_dropout": "the dropout of the energy",
+    "loss_net_epochs": "epochs of a static method's loss-net, before the task-net's",
+    "loss_net_from": "the archive or folder of an earlier run, whose loss-net is taken",
+    "loss_net_lr": "the learning rate of the loss-net",
+    "loss_net_optimizer": "the optimizer of the loss-net, with its settings",
+    "loss_net_steps": "updates of the loss-net a batch",
+    "map_lr": "the learning rate of the map of `compound_stacked`; `null`: as above the encoder",
+    "max_length": "words or wordpieces that are read",
+    "metric": "the validation score that chooses the epoch",
+    "mirror": "whether images are mirrored in training",
+    "model_name": "the transformer's name on the hub, or its folder",
+    "noise": "the deviation of the noise on the task-net's output, in units of logits",
+    "noise_space": "whether the noise is on logits (`'logit'`) or on outputs (`'clip'`)",
+    "noise_width": "the width of the noise, in pixels",
+    "num_fields": "smooth fields of noise that correlated draws share",
+    "num_labelled": "labelled references a batch",
+    "num_layers": "layers of the network over the features",
+    "num_samples": "candidates that the sampler draws for an input",
+    "num_steps": "steps of gradient-based inference",
+    "num_unlabelled": "unlabelled references a batch",
+    "optimizer": "the optimizer of gradient-based inference",
+    "over": "the method that trains the net below",
+    "patience": "epochs without a better score after which training ends; `null`: never",
+    "patterns": "rows of the matrix of the energy of all labels together",
+    "perceptron_weight": "the weight of the loss without a margin",
+    "pooling": "how the vectors of wordpieces become one",
+    "predicate_dim": "the size of the mark of the predicate",
+    "prediction_steps": "steps of the search that predicts; `null`: `inference_steps`",
+    "q": "the encoder of the map of `compound_stacked`; `null`: affine",
+    "restarts": "random starts of the search that predicts",
+    "rounds": "rounds of the search by rewards",
+    "sampler": "a sampler, of yours or registered",
+    "scheduler": "the schedule of the learning rates; `null`: none",
+    "search_path": "whether a regression loss sees all points of the search, and gold",
+    "seed": "of all random numbers",
+    "share_encoder": "whether the loss-net reads the task-net's vectors in place of those of an encoder of its own",
+    "solver_steps": "steps of the solver of the implicit gradient",
+    "step_size": "the step of gradient-based inference",
+    "steps": "updates of the networks a batch",
+    "straight_through": "whether the energy sees the decoded output, with the gradient of the relaxed one",
+    "structure": "the energy that chooses in prediction, of yours or registered",
+    "task_loss": "further settings of the task loss",
+    "task_net_epochs": "epochs of cross-entropy before an energy-only model",
+    "task_net_from": "the archive or folder of an earlier run, whose task-net is taken",
+    "task_net_lr": "the learning rate of the task-net",
+    "task_net_optimizer": "the optimizer of the task-net, with its settings",
+    "task_net_steps": "updates of the task-net a batch",
+    "tau": "the weight of the cross-entropy",
+    "through_draws": "whether the task-net follows the energy of whole outputs that are drawn from it",
+    "trainable": "whether word vectors are trained",
+    "truncation": "whether the networks' own loss has the hinge",
+    "vector_words": "words of the file of vectors that are read",
+    "vectors": "a text file of word vectors; `null`: random ones",
+    "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net",
+    "weight_decay": "of both nets' optimizers",
+    "weights": "weights of the reward's rules that are not the defaults",
+    "word_dim": "the size of a word's vector",
+}
+#: A setting, the function that has it (or none), and its default as jsonnet; without one the default is empty.
+Entry = Tuple[str, str, str]
+START = """\
+# Settings
+
+```sh
+python scripts/reproduce.py --suite multilabel --methods cross_entropy,nce --seeds 1 \\
+    --settings nce:energy_weight=3,task_net_lr=0.002 --out results/mine
+```
+
+What the arguments of an `experiment` can set, with the defaults. The names are the same in a config
+(`method=srl.method.nce(energy_weight=3)`, `training={ task_net_lr: 0.002 }`), in a search by `scripts/tune.py` and in
+`scripts/reproduce.py --settings`. Of feature vectors, `multilabel.method_for.<data set>` has others in place of the
+defaults: those of the papers. `seal components` lists what the keys of a finished config can name, which
+`--overrides` changes.
+
+This page is made by `python scripts/settings_table.py`."""
+
+
+def split_arguments(text: str) -> Iterator[str]:
+    """The parts between the commas that lie in no bracket."""
+    depth, part = 0, ""
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            yield part
+            part = ""
+        else:
+            part += sign
+    yield part
+
+
+def functions(source: str) -> Dict[str, List[Tuple[str, str]]]:
+    """The public functions of a jsonnet file: the names of their parameters and the texts of their defaults."""
+    found = {}
+    source = re.sub(r"//.*", "", source)
+    for match in re.finditer(r"^ {2,4}(\w+)\(", source, flags=re.MULTILINE):
+        depth, end = 1, match.end()
+        while depth:
+            depth += (source[end] in "([{") - (source[end] in ")]}")
+            end += 1
+        if re.match(r"\s*:", source[end:]):
+            parts = (part.strip().partition("=") for part in split_arguments(source[match.end() : end - 1]))
+            found[match[1]] = [
+                (name, re.sub(r"(\$|methods)[.]", "method.", " ".join(default.split()))) for name, _, default in parts if name
+            ]
+    return found
+
+
+def of_files(files: List[str], names: List[str]) -> List[Entry]:
+    signatures: Dict[str, List[Tuple[str, str]]] = {}
+    for file in files:
+        signatures.update(functions((LIBRARY_FOLDER / f"{file}.libsonnet").read_text(encoding="utf-8")))
+    return [(name, function, default) for function in names for name, default in signatures[function]]
+
+
+def jsonnet(value: object) -> str:
+    """A value as it stands in a config."""
+    text = re.sub(r'"(\w+)": ', r"\1: ", json.dumps(value))
+    return re.sub(r"\{(.+)\}", r"{ \1 }", text).replace('"', "'")
+
+
+def entries() -> Dict[str, Dict[str, List[Entry]]]:
+    """By argument and task."""
+    found: Dict[str, Dict[str, List[Entry]]] = {"method": {}, "encoder": {}, "training": {}, "energies": {}}
+    for task, files in METHODS.items():
+        library = "citation_tagging" if task == "citations" else task
+        training = "lib.training" if task == "citations" else "lib.training.default"
+        names, values = library_value(f"{library}.libsonnet", f"[std.objectFields(lib.method), {training}]")
+        found["method"][task] = of_files(files, names)
+        found["training"][task] = [(name, "", jsonnet(value)) for name, value in values.items()]
+    for task, files in ENCODERS.items():
+        names = library_value(f"{task}.libsonnet", "std.objectFields(lib.encoder)")
+        found["encoder"][task] = of_files(files, names)
+    for task in TABLES:
+        owners, base = library_value(f"{task}.libsonnet", "[lib.arguments, lib.method.cross_entropy().base]")
+        for argument in found:
+            if argument == "training":
+                names = [name for name in base if not any(name in of for of in owners.values())]
+            else:
+                names = owners[argument]
+            found[argument][task] = [(name, "", jsonnet(base[name])) for name in names]
+        for name, default in functions((LIBRARY_FOLDER / f"{task}.libsonnet").read_text(encoding="utf-8"))["own"]:
+            found["method"][task].append((name, "own", default))
+    return found
+
+
+def described(by_task: Dict[str, List[Entry]], setting: str) -> str:
+    """The defaults of a setting, each with the tasks and functions that have it."""
+    places: Dict[str, Dict[str, List[str]]] = {}
+    for task, rows in by_task.items():
+        for name, function, default in rows:
+            if name == setting:
+                of_task = places.setdefault(default, {}).setdefault(task, [])
+                if function and function not in of_task:
+                    of_task.append(function)
+    cells = []
+    for default, tasks in places.items():
+        alike: Dict[str, List[str]] = {}
+        for task, of_task in tasks.items():
+            alike.setdefault(", ".join(f"`{function}`" for function in of_task), []).append(task)
+        where = "; ".join(", ".join(names) + (f": {of}" if of else "") for of, names in alike.items())
+        cells.append((f"`{default}` in " if default else "to be set in ") + where)
+    return "<br>".join(cells)
+
+
+def page() -> str:
+    lines = [START]
+    for argument, by_task in entries().items():
+        lines += [f"\n## `{argument}`\n", "| setting | what it is | default |\n|---|---|---|"]
+        for setting in sorted({name for rows in by_task.values() for name, _, _ in rows}):
+            lines.append(f"| `{setting}` | {MEANING[setting]} | {described(by_task, setting)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""docs/settings.md: it is what the libraries have, and says what each setting is."""
+
+import re
+
+import pytest
+
+from scripts.settings_table import MEANING, PAGE, entries, functions, page
+
+AGAIN = "python scripts/settings_table.py"
+
+
+def test_the_page_is_up_to_date():
+    assert PAGE.read_text(encoding="utf-8") == page(), f"run `{AGAIN}`"
+
+
+def test_no_meaning_is_left_over():
+    found = {name for tasks in entries().values() for rows in tasks.values() for name, _, _ in rows}
+    assert found == set(MEANING)
+
+
+@pytest.mark.parametrize(
+    "setting, default",
+    [("num_samples", "20"), ("energy_weight", "0.1"), ("cost", "'l1'"), ("share_encoder", "false")],
+)
+def test_defaults_are_those_of_the_functions(setting, default):
+    assert ("srl", setting, default) in {
+        ("srl", name, value) for name, function, value in entries()["method"]["srl"] if function in ("nce", "margin")
+    }
+
+
+def test_functions_of_jsonnet():
+    source = """
+{
+  // A comment, with a(b=1).
+  one(a, b={ c: [1, 2], d: 'x' },):
+    two(3),
+  many(
+    e=$.one(1, 2),
+  ): {},
+  field: 3,
+}
+"""
+    assert functions(source) == {"one": [("a", ""), ("b", "{ c: [1, 2], d: 'x' }")], "many": [("e", "method.one(1, 2)")]}
+
+
+def test_each_row_is_whole():
+    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert len(rows) > 80 and all(re.fullmatch(r"\| `\w+` \| [^|]+ \| [^|]+ \|", row) for row in rows)

@@ -1,0 +1,45 @@
+"""The configs with data of one's own, as the pages have them, train and are evaluated."""
+
+import json
+import re
+from pathlib import Path
+
+import _jsonnet
+import pytest
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("task, score", [("multilabel", "f1"), ("segmentation", "mean_iou")])
+def test_the_example_of_the_page_runs(task, score, tmp_path, monkeypatch):
+    page = (ROOT / "docs" / f"{task}.md").read_text(encoding="utf-8")
+    (block,) = (found for found in re.findall(r"```jsonnet\n(.*?)```", page, flags=re.DOTALL) if "data={" in found)
+    config = json.loads(_jsonnet.evaluate_snippet("page", block, jpathdir=[str(ROOT / "training_configs")]))
+    assert config["trainer"]["num_epochs"] in (50, 60)  # What the page sets.
+    config["trainer"]["num_epochs"] = 1
+    test = re.search(r"test: '([^']+)'", block)[1]
+    monkeypatch.chdir(ROOT)
+    train_model(Params(config), str(tmp_path / "run"))
+    assert 0 <= evaluate_from_archive(tmp_path / "run" / "model.tar.gz", test)[score] <= 100
+
+
+@pytest.mark.parametrize("task", ["srl", "tagging", "text", "multilabel", "segmentation"])
+def test_validation_data_have_either_name(task):
+    """And a partial `training` is as the whole one."""
+    data = {
+        "srl": "{ train: 'a', %s: 'b' }",
+        "tagging": "{ train: 'a', %s: 'b', reader: {}, encoding: null }",
+        "segmentation": "{ train: 'a', %s: 'b', size: 32, crop: 24 }",
+    }.get(task, "{ train: 'a', %s: 'b', reader: {} }")
+    encoder = "" if task in ("multilabel", "segmentation") else "encoder=lib.encoder.bilstm(), "
+    library = (ROOT / "training_configs" / "lib" / f"{task}.libsonnet").as_posix()
+
+    def evaluated(name):
+        call = f"lib.experiment(data={data % name}, {encoder}method=lib.method.nce(), training={{ epochs: 7 }})"
+        return json.loads(_jsonnet.evaluate_snippet("test", f"local lib = import '{library}'; {call}"))
+
+    assert evaluated("dev") == evaluated("valid")
+    assert evaluated("valid")["validation_data_path"] == "b" and evaluated("dev")["trainer"]["num_epochs"] == 7

@@ -1,0 +1,9 @@
+local tagging = import '../lib/tagging.libsonnet';
+
+tagging.experiment(
+  data=tagging.data.conll2003,
+  encoder=tagging.encoder.ner(),
+  method=tagging.method.compound_stacked(),
+  training=tagging.training.conll2003,
+  energies=tagging.energies(tagging.whole.ge_b),
+)

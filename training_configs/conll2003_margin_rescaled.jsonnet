@@ -1,8 +1,0 @@
-local tagging = import 'lib/tagging.libsonnet';
-
-tagging.experiment(
-  data=tagging.data.conll2003,
-  encoder=tagging.encoder.ner(),
-  method=tagging.method.margin_rescaled(),
-  training=tagging.training.conll2003,
-)

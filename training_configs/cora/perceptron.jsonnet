@@ -1,0 +1,6 @@
+local citations = import '../lib/citation_tagging.libsonnet';
+
+citations.supervised(
+  labelled=50,
+  method=citations.method.perceptron(),
+)

@@ -1,0 +1,6 @@
+local citations = import '../lib/citation_tagging.libsonnet';
+
+citations.semi_supervised(
+  labelled=10,
+  method=citations.method.implicit_rewarded_cd(),
+)

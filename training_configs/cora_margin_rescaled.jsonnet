@@ -1,6 +1,0 @@
-local citations = import 'lib/citation_tagging.libsonnet';
-
-citations.supervised(
-  labelled=50,
-  method=citations.method.margin_rescaled(),
-)

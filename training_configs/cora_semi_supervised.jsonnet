@@ -1,6 +1,0 @@
-local citations = import 'lib/citation_tagging.libsonnet';
-
-citations.semi_supervised(
-  labelled=10,
-  method=citations.method.implicit_rewarded_cd(),
-)

@@ -1,0 +1,6 @@
+local multilabel = import '../lib/multilabel.libsonnet';
+
+multilabel.experiment(
+  data=multilabel.data.delicious,
+  method=multilabel.method_for.delicious.implicit_dvn(),
+)

@@ -1,3 +1,0 @@
-local multilabel = import 'lib/multilabel.libsonnet';
-
-multilabel.experiment('eurlexev', 'seal')

@@ -1,0 +1,11 @@
+local srl = import '../lib/srl.libsonnet';
+
+// Any BERT- or RoBERTa-style model: its name on the hub, or a local folder.
+local encoder = 'bert-base-uncased';
+
+srl.experiment(
+  data=srl.data.ewt,
+  encoder=srl.encoder.transformer(encoder),
+  method=srl.method.nce(num_samples=20, energy_weight=0.1),
+  training=srl.training.ewt,
+)

@@ -1,0 +1,6 @@
+local multilabel = import '../lib/multilabel.libsonnet';
+
+multilabel.experiment(
+  data=multilabel.data.expr_fun,
+  method=multilabel.method_for.expr_fun.cross_entropy(),
+)

@@ -1,8 +1,0 @@
-local tagging = import 'lib/tagging.libsonnet';
-
-tagging.experiment(
-  data=tagging.data.twitter_pos,
-  encoder=tagging.encoder.bilstm(),
-  method=tagging.method.seal(),
-  training=tagging.training.twitter_pos,
-)

@@ -1,8 +1,0 @@
-local tagging = import 'lib/tagging.libsonnet';
-
-tagging.experiment(
-  data=tagging.data.ud_ewt_pos,
-  encoder=tagging.encoder.bilstm(),
-  method=tagging.method.cross_entropy(),
-  training=tagging.training.ud_ewt_pos,
-)

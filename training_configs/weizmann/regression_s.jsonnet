@@ -1,0 +1,6 @@
+local segmentation = import '../lib/segmentation.libsonnet';
+
+segmentation.experiment(
+  data=segmentation.data.weizmann,
+  method=segmentation.method.regression_s(),
+)

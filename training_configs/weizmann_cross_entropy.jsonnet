@@ -1,3 +1,0 @@
-local segmentation = import 'lib/segmentation.libsonnet';
-
-segmentation.experiment('weizmann', 'cross_entropy')
