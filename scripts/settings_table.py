@@ -32,7 +32,7 @@ TABLES = ("multilabel", "segmentation")
 #: What each setting is.
 MEANING = {
     "activation": "the activation of the task-net",
-    "adapters": "`null` for full fine-tuning, or the adapters of a frozen transformer: `{}` or `{ dim: 64, placement: 'houlsby' }`",
+    "adapters": "`null`: full fine-tuning; or adapters, `{}` or `{ dim: 64, placement: 'houlsby' }`",
     "adversarial_steps": "steps from gold towards the worst error",
     "anchors": "whether a regression energy is also fitted at gold and at the output with patches of strong noise",
     "average_weights": "the decay of the average of the weights, which is validated and kept; `null`: none",
@@ -49,7 +49,7 @@ MEANING = {
     "epochs": "passes over the training data",
     "features": "the sizes of feature columns, by name",
     "filters": "filters of each width of a convolutional network",
-    "fine_tune_epochs": "the last epochs, in which the energy alone trains the task-net; `null`: 3, or a third of training",
+    "fine_tune_epochs": "last epochs, in which the energy alone trains the task-net; `null`: 3, or a third of all",
     "flips": "changed words in a round of the search by rewards",
     "folds": "nets whose scores of what they have not seen the structure is learned on",
     "fraction": "the part of the training sentences that is used, always the same ones",
@@ -166,7 +166,9 @@ def functions(source: str) -> Dict[str, List[Tuple[str, str]]]:
         if re.match(r"\s*:", source[end:]):
             parts = (part.strip().partition("=") for part in split_arguments(source[match.end() : end - 1]))
             found[match[1]] = [
-                (name, re.sub(r"(\$|methods)[.]", "method.", " ".join(default.split()))) for name, _, default in parts if name
+                (name, re.sub(r"(\$|methods)[.]", "method.", " ".join(default.split())))
+                for name, _, default in parts
+                if name
             ]
     return found
 

@@ -224,7 +224,8 @@ def test_configs_in_tables_are_there():
 def test_python_can_be_imported(page):
     for block in blocks(page, "python"):
         for line in ast.parse(block).body:
-            if isinstance(line, ast.ImportFrom):
+            # `mine` is a package that docs/extending.md has the reader write; its own test runs it.
+            if isinstance(line, ast.ImportFrom) and not line.module.startswith("mine"):
                 module = importlib.import_module(line.module)
                 assert all(hasattr(module, found.name) for found in line.names)
 

@@ -40,7 +40,8 @@ def test_functions_of_jsonnet():
   field: 3,
 }
 """
-    assert functions(source) == {"one": [("a", ""), ("b", "{ c: [1, 2], d: 'x' }")], "many": [("e", "method.one(1, 2)")]}
+    one = [("a", ""), ("b", "{ c: [1, 2], d: 'x' }")]
+    assert functions(source) == {"one": one, "many": [("e", "method.one(1, 2)")]}
 
 
 def test_each_row_is_whole():

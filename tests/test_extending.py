@@ -1,0 +1,61 @@
+"""docs/extending.md: its files are written as they stand there; its tests pass, and its configs train."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import _jsonnet
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+CONFIGS = re.findall(r"^```jsonnet\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The page's files, with data and the sentences that its reader reads."""
+    folder = tmp_path_factory.mktemp("extending")
+    blocks = re.findall(r"^```python\n# (\S+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 10
+    for path, code in blocks:
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(code, encoding="utf-8")
+    names = sorted(path.stem for path in (folder / "mine").glob("*.py"))
+    (folder / "mine" / "__init__.py").write_text("".join(f"import mine.{name}\n" for name in names), encoding="utf-8")
+    (folder / "data").symlink_to(ROOT / "data")
+    rows = (ROOT / "data" / "tagging_sample" / "train.tsv").read_text(encoding="utf-8").split("\n\n")[:30]
+    cells = [[row.split("\t") for row in text.splitlines()] for text in rows]
+    lines = [" ".join(f"{row[0]}/{row[-1]}" for row in sentence) for sentence in cells]
+    for name in ("train.txt", "dev.txt"):
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def run(folder, *command):
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_its_tests_pass(folder):
+    assert "5 passed" in run(folder, "pytest", "-q", "-p", "no:cacheprovider", "tests")
+
+
+@pytest.mark.parametrize("number, named", [(0, "label_count"), (1, "richardson"), (2, "tagging_in_shares")])
+def test_its_configs_train(folder, number, named):
+    config = json.loads(_jsonnet.evaluate_snippet("page", CONFIGS[number], jpathdir=[str(ROOT / "training_configs")]))
+    assert named in json.dumps(config) and len(CONFIGS) == 3
+    config["trainer"]["num_epochs"] = 1
+    (folder / f"{number}.json").write_text(json.dumps(config), encoding="utf-8")
+    run(folder, "allennlp", "train", f"{number}.json", "-s", f"runs/{number}", "--include-package", "seal",
+        "--include-package", "mine")  # fmt: skip
+    metrics = json.loads((folder / "runs" / str(number) / "metrics.json").read_text(encoding="utf-8"))
+    if named == "tagging_in_shares":
+        assert metrics["best_validation_error"] == pytest.approx(100 - metrics["best_validation_accuracy"])
+    else:
+        assert metrics["training_loss_net_loss"] > 0
