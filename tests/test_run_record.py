@@ -2,7 +2,6 @@ import json
 import logging
 import subprocess
 
-import pytest
 import torch
 from allennlp.commands import train
 from allennlp.common import Params

@@ -133,7 +133,7 @@ def _learn(model, batches: List[Any]) -> None:
     model.eval()
     records = [TagPaths(**model.held_out(batch)) for batch in batches[:2]]
     model.structure.fit(records, records)
-    model.structure.chosen = {name: "likeliest" for name in model.structure.chosen}
+    model.structure.chosen = dict.fromkeys(model.structure.chosen, "likeliest")
 
 
 def _draw(space: TagSequence, logits: torch.Tensor, gold: torch.Tensor) -> None:

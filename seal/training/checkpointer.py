@@ -1,5 +1,4 @@
 import logging
-import os
 import zipfile
 from typing import Optional, Tuple
 

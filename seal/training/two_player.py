@@ -33,7 +33,7 @@ class TwoPlayerScheduler:
         self.scored = True
         self._make = make
         self._last_batch: Optional[int] = None
-        self._batches = {name: 0 for name in players}
+        self._batches = dict.fromkeys(players, 0)
 
     def following_metric(self) -> List[str]:
         """The players whose scheduler follows a validation metric."""

@@ -183,7 +183,7 @@ def test_passes():
     metric = MultilabelScore()
     thresholds = {"tuned": 0.25}
     names = ("f1", "micro_f1", "macro_f1", "macro_f1_all", "subset_accuracy")
-    nothing = {name: 0.0 for name in [*names, *[f"{n}_tuned" for n in names], "mean_average_precision"]}
+    nothing = dict.fromkeys([*names, *[f"{n}_tuned" for n in names], "mean_average_precision"], 0.0)
     assert metric.get_metric() == {"f1": 0.0, "micro_f1": 0.0}
     assert metric.get_metric(reset=True, thresholds=thresholds) == nothing
     assert [tensor.shape for tensor in metric.last_pass()] == [(0, 0), (0, 0)]

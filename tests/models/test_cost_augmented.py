@@ -26,7 +26,7 @@ def compound(kind="stacked", weight=0.5, **task_loss):
 def gradients(loss, module):
     parameters = dict(module.named_parameters())
     found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True, retain_graph=True)
-    return {name: gradient for name, gradient in zip(parameters, found)}
+    return dict(zip(parameters, found))
 
 
 def parts_of(model):

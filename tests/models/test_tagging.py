@@ -192,7 +192,7 @@ def test_the_task_net_follows_the_energy_of_draws(output_space):
 def test_alignment_is_the_cosine_with_the_gradient_of_cross_entropy(monkeypatch):
     model, batch = model_of(**NCE, task_loss={"energy_weight": 0.1}).eval(), batch_of()
     state = model.task_state(**batch)
-    space, mask, gold = model.output_space, state.mask, state.gold
+    space, _mask, gold = model.output_space, state.mask, state.gold
 
     def minus_cross_entropy(_, outputs, mask):
         logits = space.to_logits(outputs.squeeze(1).unsqueeze(1)).squeeze(1)

@@ -18,7 +18,7 @@ ENTITIES, SPEECH = TAGS, "^ V N ,".split()
 def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
     """A predictor whose model has fixed weights for the four words: a word's embedding encodes its tag."""
     reader = reader or TaggingReader()
-    features = {name: WORDS for name in reader.feature_names}
+    features = dict.fromkeys(reader.feature_names, WORDS)
     instance = reader.text_to_instance(WORDS, tags, features)
     reader.apply_token_indexers(instance)
     vocab = Vocabulary.from_instances([instance])

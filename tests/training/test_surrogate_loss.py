@@ -15,8 +15,8 @@ from tests.spine import FINDER_ROWS, FRAMES, seal_model, srl_batch
 def made(solver=None):
     """A surrogate loss, the model, and the inner and the outer parameters."""
     model = seal_model(energy_loss={"type": "contrastive_divergence"}).eval()
-    theta = {name: p for name, p in model.task_net.named_parameters()}
-    psi = {name: p for name, p in model.loss_net.named_parameters()}
+    theta = dict(model.task_net.named_parameters())
+    psi = dict(model.loss_net.named_parameters())
     solver = solver or ConjugateGradient(damping=1.0, max_steps=5)
     return SurrogateLoss(model, solver, "straight_through", "autograd"), model, theta, psi
 

@@ -56,7 +56,7 @@ def test_a_row_is_what_evaluating_with_this_inference_gives(tmp_path, average):
     expected = evaluated(tmp_path, {"model.inference": REFINED})
     plain = evaluated(tmp_path, {})
     names = ["f1", "micro_f1", "macro_f1", "macro_f1_all", "subset_accuracy", "mean_average_precision"]
-    assert {name for name in row} == {"epoch", "batches", *(f"refined_{name}" for name in names)}
+    assert set(row) == {"epoch", "batches", *(f"refined_{name}" for name in names)}
     assert (row["epoch"], row["batches"]) == (0, 3)
     for name in names:
         assert row[f"refined_{name}"] == pytest.approx(expected[name])

@@ -1,7 +1,6 @@
 """A user's mistake in `allennlp predict` or `allennlp evaluate`: one sentence, and no file is lost."""
 
 import io
-import json
 import os
 import shutil
 import sys

@@ -42,7 +42,7 @@ ARGUMENTS = {
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
     "compound_shared": _COMPOUND,
-    **{name: (*_COMPOUND, "q") for name in ("compound_stacked", *WITH_ENERGY)},
+    **dict.fromkeys(("compound_stacked", *WITH_ENERGY), (*_COMPOUND, "q")),
 }
 # The arguments that `--settings` may give to the encoder. For a data set with features besides words, the library has a
 # BiLSTM of another name and other defaults (`BILSTM`).

@@ -8,7 +8,7 @@ from seal.nets.encoders import Encoder
 
 
 def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
-    vocab = Vocabulary({"tokens": {word: 1 for word in "abcdef"}})
+    vocab = Vocabulary({"tokens": dict.fromkeys("abcdef", 1)})
     settings = {
         "type": "seq2vec",
         "dropout": 0.5,
