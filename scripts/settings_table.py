@@ -38,6 +38,7 @@ MEANING = {
     "average_weights": "the decay of the average of the weights, which is validated and kept; `null`: none",
     "batch_size": "inputs a batch",
     "batches": "batches an epoch without unlabelled references",
+    "batches_per_epoch": "batches after which an epoch ends; `null`: all",
     "characters": "filters of each of the two widths of a character network; 0: none",
     "cost": "the cost of an output, by its registered name",
     "crops": "whether nets are trained on random crops, and predict by averaging over crops",
@@ -55,11 +56,13 @@ MEANING = {
     "fraction": "the part of the training sentences that is used, always the same ones",
     "frozen": "whether the transformer's weights are fixed",
     "grad_norm": "gradients are scaled down to this norm; `null`: never",
+    "hard": "whether self-training learns from the best output alone, and not from draws",
     "head_lr": "the learning rate above the encoders; `null`: as below",
     "hidden": "the size of a direction of the LSTM",
     "hidden_dim": "the size of a hidden layer",
     "inference_optimizer": "the optimizer of gradient-based inference",
     "inference_steps": "steps of gradient-based inference",
+    "labelled_share": "the share of inputs with gold in a batch of self-training",
     "lambda": "the weight of the perceptron loss",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
     "layers": "layers of the LSTM",
@@ -121,6 +124,7 @@ MEANING = {
     "weight_decay": "of both nets' optimizers",
     "weights": "weights of the reward's rules that are not the defaults",
     "word_dim": "the size of a word's vector",
+    "word_dropout": "the share of words that are unknown in training",
 }
 #: A setting, the function that has it (or none), and its default as jsonnet; without one the default is empty.
 Entry = Tuple[str, str, str]
