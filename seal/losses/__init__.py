@@ -3,6 +3,7 @@
 from seal.losses.compound import CompoundLoss
 from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss
 from seal.losses.energy_loss import EnergyLoss
+from seal.losses.every_step import EveryStepLoss
 from seal.losses.gold_energy import GoldEnergyLoss
 from seal.losses.inference_network import InferenceNetworkLoss
 from seal.losses.margin import MarginLoss
