@@ -35,6 +35,17 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
     function(encoder, energies)
       over(encoder, energies) { trainer+:: { self_training: { hard: hard, labelled_share: labelled_share } } },
 
+  // Structured tuning (Li et al. 2020): beside cross-entropy, the net pays `weight` nats for each of `roles` that it
+  // expects more than once.
+  structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2']):
+    function(encoder, energies) {
+      task_loss: {
+        type: 'constrained',
+        weight: weight,
+        constraints: [{ type: 'at_most_one', labels: roles, each: true, name: 'core_twice' }],
+      },
+    },
+
   // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): the net's output is the end of a descent on the
   // energy, whose local term is the linear layer's, and cross-entropy is taken at every step. `weights` says how the
   // steps count. With `truncation`, gradients pass back through so many steps; `checkpoint` takes time for memory.
