@@ -35,7 +35,7 @@
     // A stacked network's encoder reads tags, and starts at random.
     local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
     local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
-    local unrolled = std.get(std.get(model, 'task_net', {}), 'type') == 'unrolled',
+    local unrolled = with_task_net && std.get(model.task_net, 'type') == 'unrolled',
     assert training.map_lr == null || stacked : "training: 'map_lr' is for compound_stacked; leave it out",
     // Where a parameter's name has one of these, it is above the encoders.
     local above =
