@@ -1,4 +1,5 @@
 import math
+from contextlib import nullcontext
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -90,6 +91,8 @@ class UnrolledNet(TaskNet):
         self.energies = torch.nn.ModuleList(
             construct(energy, input_dim=input_dim, output_space=output_space) for energy in energies
         )
+        # An LSTM of cuDNN has no second derivatives.
+        self._without_cudnn = any(isinstance(module, torch.nn.RNNBase) for module in self.energies.modules())
         self.num_steps, self.entropy_weight = num_steps, entropy_weight
         self.truncation, self.checkpoint = truncation, checkpoint
         #: The logarithms of the step sizes, `(num_steps,)`, and the log-odds of the momentum.
@@ -146,7 +149,8 @@ class UnrolledNet(TaskNet):
     def _slope(self, logits: torch.Tensor, features: List[Any], mask: Optional[torch.Tensor]) -> torch.Tensor:
         """`dE/dy` at `relax(logits)`, `(batch, *structure)`: with a graph where gradients are on."""
         learns = torch.is_grad_enabled()
-        with torch.enable_grad():
+        cudnn = torch.backends.cudnn.flags(enabled=False) if self._without_cudnn else nullcontext()
+        with torch.enable_grad(), cudnn:
             outputs = self._output_space[0].relax(logits, mask)
             if not (learns and outputs.requires_grad):
                 outputs = outputs.detach().requires_grad_()

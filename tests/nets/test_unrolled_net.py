@@ -8,7 +8,13 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from torch.func import functional_call
 
-from seal.energies import LabelInteractionEnergy, LinearChainEnergy, MaskConvolutionEnergy, SelfAttentionEnergy
+from seal.energies import (
+    LabelInteractionEnergy,
+    LinearChainEnergy,
+    MaskConvolutionEnergy,
+    SelfAttentionEnergy,
+    TagLanguageModelEnergy,
+)
 from seal.nets import TaskNet, TaskNetOutput, UnrolledNet
 from seal.nets.encoders import Encoder, FeatureMlp, ImageConvolution
 from seal.output_spaces import BinaryMask, CrfTagSequence
@@ -196,6 +202,17 @@ def test_it_predicts_what_it_is_trained_to_and_keeps_no_graph(make):
         output = net.eval()(inputs, mask)
     assert torch.equal(output.logits, trained) and not output.logits.requires_grad and output.earlier is None
     assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_an_lstm_among_the_energies_is_not_cudnns():
+    net = UnrolledNet(Words(), tag_sequence(3), [TagLanguageModelEnergy], num_steps=2).double()
+    enabled = []
+    for module in net.energies.modules():
+        if isinstance(module, torch.nn.LSTM):
+            module.register_forward_hook(lambda *_: enabled.append(torch.backends.cudnn.enabled))
+    before = torch.backends.cudnn.enabled
+    gradients(net, *of_tags()[1:])
+    assert enabled and not any(enabled) and torch.backends.cudnn.enabled == before
 
 
 def test_words_of_padding_have_no_effect():
