@@ -13,9 +13,8 @@ TWICE = {"type": "at_most_one", "labels": ["A", "B"], "each": True}
 
 
 def constrained(weight=2.0, *rules, **settings):
-    return TaskLoss.from_params(
-        Params({"type": "constrained", "constraints": [dict(rule) for rule in rules or [TWICE]], "weight": weight, **settings})
-    )
+    rules = [dict(rule) for rule in rules or [TWICE]]
+    return TaskLoss.from_params(Params({"type": "constrained", "constraints": rules, "weight": weight, **settings}))
 
 
 def test_it_is_cross_entropy_and_expected_counts_above_the_limit():

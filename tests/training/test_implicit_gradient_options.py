@@ -7,7 +7,15 @@ from allennlp.common.checks import ConfigurationError
 from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
-from tests.training.test_implicit_gradient_trainer import EXACT, SSVM, build, flat, in_double, loss_nets_gradient, weights
+from tests.training.test_implicit_gradient_trainer import (
+    EXACT,
+    SSVM,
+    build,
+    flat,
+    in_double,
+    loss_nets_gradient,
+    weights,
+)
 
 ADAM = {"optimizer": {"type": "fused_adamw", "lr": 0.01}, "steps": 2}
 STARTED = {"type": "conjugate_gradient", "damping": 5.0, "max_steps": 2, "tolerance": 1e-9}
@@ -23,7 +31,7 @@ def outer_loader(data, **more):
     }
 
 
-def primary_of(model, batch, logits=None):
+def primary_of(model, batch):
     """`L_Prim` on the task-net's output, the only candidate of `SSVM`."""
     state = model.task_state(**batch)
     candidates = model.draw(state)
