@@ -11,5 +11,8 @@ SHARED: Dict[str, Tuple[str, ...]] = {
     "nce": (*DRAWS, "straight_through"),
     "ranking": (*DRAWS, "straight_through"),
     "regression_discrete": DRAWS,
+    "spen_end_to_end": (
+        "num_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
+    ),
     "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping", "last_layer"),
 }

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
 import torch
@@ -34,6 +34,15 @@ class Curvature:
     def of_matrix(cls, matrix: torch.Tensor, **others) -> "Curvature":
         """The curvature of a given matrix, `(size, size)`: for small problems and tests."""
         return cls(matrix.mv, len(matrix), matrix.dtype, matrix.device, **others)
+
+    def scaled(self, scale: torch.Tensor) -> "Curvature":
+        """`S H S` with `S = diag(scale)`, `(size,)`."""
+        rows = self.example_gradients
+        return replace(
+            self,
+            product=lambda vector: scale * self.product(scale * vector),
+            example_gradients=None if rows is None else lambda: rows() * scale,
+        )
 
     def normal(self, rows: int) -> torch.Tensor:
         """Independent normal draws: `(rows, size)`."""

@@ -1,6 +1,6 @@
 import contextlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import torch
@@ -31,7 +31,7 @@ class HypergradientReport:
         Euclidean norms of the two parts.
     inner_gradient_norm : `float`, optional
         `|d L_Aux / d theta|`; 0 at a minimum, which the implicit part assumes.
-    residual, steps, converged, status, curvature, products, has_problem :
+    residual, steps, converged, status, curvature, products, has_problem, damping :
         As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `has_problem` is also
         true if there is no implicit part although one was asked for, except where the outer loss is flat in the inner
         parameters (a hinge that no example violates).
@@ -55,6 +55,7 @@ class HypergradientReport:
     has_problem: bool = False
     left_out: bool = False
     disagreement: Optional[float] = None
+    damping: float = 0.0
 
 
 @dataclass
@@ -67,12 +68,16 @@ class Hypergradient:
     explicit, implicit : `Dict[str, torch.Tensor]`
         Its two parts.
     report : `HypergradientReport`
+    solution : `Dict[str, torch.Tensor]`, optional
+        `H^-1 dL_Prim/dtheta` by the inner parameters' names, to `start` the next system from; `None` with `spans`, and
+        where nothing was solved.
     """
 
     gradient: Dict[str, torch.Tensor]
     explicit: Dict[str, torch.Tensor]
     implicit: Dict[str, torch.Tensor]
     report: HypergradientReport
+    solution: Optional[Dict[str, torch.Tensor]] = field(default=None, kw_only=True)
 
 
 def hypergradient(
@@ -88,6 +93,8 @@ def hypergradient(
     generator: Optional[torch.Generator] = None,
     reduce: Optional[Reduce] = None,
     spans: Optional[InputSpans] = None,
+    metric: Optional[Mapping[str, torch.Tensor]] = None,
+    start: Optional[Mapping[str, torch.Tensor]] = None,
 ) -> Hypergradient:
     """
     The gradient with respect to `psi` of `L_Prim(theta*(psi), psi)`, where `theta*(psi)` is a minimum of
@@ -129,6 +136,13 @@ def hypergradient(
     spans : `InputSpans`, optional
         The spans of the inner parameters, with the inner loss's inputs recorded: they make vectors much shorter if a
         net's first layer is wide. Not with `reduce`, as each replica has spans of its own.
+    metric : `Mapping[str, torch.Tensor]`, optional
+        `d > 0` for each element of the inner parameters, such as the steps of an optimizer say it. The system is solved
+        in its geometry, `(S H S + damping I) u = S v` with `S = diag(d)^-1/2` and `q = S u`, so that damping is in
+        units of `d` and the residual is that of `u`. Not with `spans`.
+    start : `Mapping[str, torch.Tensor]`, optional
+        Where the solver starts, such as the `solution` of an earlier batch; see `InverseHessianVector.solve`. Not with
+        `spans`.
 
     # Returns
 
@@ -143,10 +157,13 @@ def hypergradient(
         raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")
     if spans is not None and reduce is not None:
         raise ConfigurationError("hypergradient: spans are each replica's own; leave them out with reduce.")
+    if spans is not None and (metric is not None or start is not None):
+        raise ConfigurationError("hypergradient: metric and start are of whole parameters; leave spans out.")
     theta, psi = both_layouts(inner, outer)
     loss, explicit, direction, reaches_inner = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, _norm(explicit))
     change: Optional[torch.Tensor] = None
+    found: Optional[Dict[str, torch.Tensor]] = None
     if implicit:
         solved = theta
         if spans is not None:
@@ -154,11 +171,14 @@ def hypergradient(
             direction = spans.project(direction, theta, solved)
         with contextlib.nullcontext() if spans is None else spans.reparametrized():
             system = loss_products(inner_loss, solved, psi, products, radius, reduce)
-            solution = solver.solve(_curvature(system, example_losses, generator), direction)
+            solution = _solve(solver, _curvature(system, example_losses, generator), direction, theta, metric, start)
+            if spans is None:
+                found = theta.named(solution.solution)
             change, norm, solution = _implicit_part(system, direction, reaches_inner, solution)
         report = _with_solution(report, system, norm, solution)
     change = torch.zeros_like(explicit) if change is None else change
-    return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report)
+    parts = (explicit + change, explicit, change)
+    return Hypergradient(*map(psi.named, parts), report, solution=found)
 
 
 class OuterGradients(NamedTuple):
@@ -211,6 +231,27 @@ def outer_gradients(
         explicit, direction = reduce(explicit), reduce(direction)
     reaches_inner = any(gradient is not None for gradient in gradients[:count])
     return OuterGradients(float(value.detach()), explicit, direction, reaches_inner)
+
+
+def _solve(
+    solver: InverseHessianVector,
+    curvature: Curvature,
+    direction: torch.Tensor,
+    theta: ParameterLayout,
+    metric: Optional[Mapping[str, torch.Tensor]],
+    start: Optional[Mapping[str, torch.Tensor]],
+) -> Solution:
+    """The solution in the geometry of `metric`, from `start`."""
+    first = None if start is None else theta.flatten_named(start)
+    if metric is None:
+        return solver.solve(curvature, direction) if first is None else solver.solve(curvature, direction, first)
+    weights = theta.flatten_named(metric)
+    if not bool((weights > 0).all()):
+        raise ConfigurationError("hypergradient: each element of metric must be above 0.")
+    scale = weights.rsqrt()
+    first = None if first is None else first / scale
+    solution = solver.solve(curvature.scaled(scale), direction * scale, first)
+    return replace(solution, solution=solution.solution * scale)
 
 
 def _curvature(
@@ -300,6 +341,7 @@ def _with_solution(
         has_problem=solution.has_problem,
         left_out=_is_no_better_than_none(solution),
         disagreement=system.disagreement,
+        damping=solution.damping,
     )
 
 

@@ -2,6 +2,7 @@ from typing import Optional
 
 import torch
 
+from seal.common.setting_checks import check_range
 from seal.hypergradients.krylov import KrylovSpace, krylov_space
 from seal.hypergradients.solver import InverseHessianVector, System
 
@@ -22,12 +23,22 @@ class MinimalResidual(InverseHessianVector):
         The maximum number of steps, one product each; stopping early regularises.
     damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
+    relative_damping : `float`, optional (default = `0.0`)
+        The damping follows the curvature: each solve raises it until every eigenvalue in the Krylov space, with it, is
+        at least this share of the largest in size; from 0 to below 1.
     """
 
     def __init__(
-        self, damping: float = 0.0, tolerance: float = 1e-4, max_steps: int = 20, measure_residual: bool = True
+        self,
+        damping: float = 0.0,
+        tolerance: float = 1e-4,
+        max_steps: int = 20,
+        measure_residual: bool = True,
+        relative_damping: float = 0.0,
     ) -> None:
         super().__init__(damping, tolerance, max_steps, measure_residual)
+        check_range("solver.relative_damping", relative_damping, least=0, below=1)
+        self.relative_damping = relative_damping
 
     def _solve(self, system: System) -> Optional[str]:
         precision = 100 * torch.finfo(system.rhs.dtype).eps
@@ -53,7 +64,12 @@ class MinimalResidual(InverseHessianVector):
     def _projected(self, space: KrylovSpace, system: System):
         """The matrix from the first `degree` vectors to the space, `(dimension, degree)`, and the right-hand side."""
         matrix = space.matrix[:, : space.degree].clone()
-        matrix.diagonal().add_(self.damping)
+        if self.relative_damping > 0:
+            eigenvalues = space.eigenvalues()
+            system.note_curvature(float(eigenvalues[0]))
+            system.note_curvature(float(eigenvalues[-1]))
+            system.follow_curvature(self.relative_damping)
+        matrix.diagonal().add_(system.damping)
         rhs = matrix.new_zeros(len(matrix))
         rhs[0] = system.rhs_norm
         return matrix, rhs

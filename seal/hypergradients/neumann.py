@@ -35,6 +35,9 @@ class NeumannSeries(InverseHessianVector):
         are summed.
     damping, tolerance, measure_residual :
         As for `InverseHessianVector`.
+    relative_damping : `float`, optional (default = `0.0`)
+        With `"auto"`, the damping follows the curvature: each solve raises it until every eigenvalue in the Krylov
+        space, with it, is at least this share of the largest in size; from 0 to below 1.
     """
 
     _fewest_steps = 0
@@ -48,6 +51,7 @@ class NeumannSeries(InverseHessianVector):
         lanczos_steps: int = 10,
         stop_at_divergence: bool = True,
         measure_residual: bool = True,
+        relative_damping: float = 0.0,
     ) -> None:
         super().__init__(damping, tolerance, max_steps, measure_residual)
         if divisor != "auto":
@@ -55,6 +59,10 @@ class NeumannSeries(InverseHessianVector):
                 raise ConfigurationError(f"solver.divisor must be a number or 'auto', found {divisor!r}.")
             check_range("solver.divisor", divisor, above=0)
         check_range("solver.lanczos_steps", lanczos_steps, least=1)
+        check_range("solver.relative_damping", relative_damping, least=0, below=1)
+        if relative_damping > 0 and divisor != "auto":
+            raise ConfigurationError("solver.relative_damping: it follows the eigenvalues met; set divisor to 'auto'.")
+        self.relative_damping = relative_damping
         self.divisor, self.lanczos_steps, self.stop_at_divergence = divisor, lanczos_steps, stop_at_divergence
 
     def _solve(self, system: System) -> Optional[str]:
@@ -67,13 +75,15 @@ class NeumannSeries(InverseHessianVector):
         eigenvalues = space.eigenvalues()
         system.note_curvature(float(eigenvalues[0]))
         system.note_curvature(float(eigenvalues[-1]))
+        system.follow_curvature(self.relative_damping)
+        damping = system.damping
         # Without any curvature, any divisor will do.
-        divisor = 1.1 * float((eigenvalues + self.damping).abs().max()) or 1.0
+        divisor = 1.1 * float((eigenvalues + damping).abs().max()) or 1.0
         start = torch.zeros(len(space.matrix), dtype=torch.double)
         start[0] = system.rhs_norm
         series = _Series(start, divisor)
         inside = self.max_steps if space.closed else min(self.max_steps, space.degree)
-        self._extend(series, system, lambda vector: space.matrix.mv(vector) + self.damping * vector, inside)
+        self._extend(series, system, lambda vector: space.matrix.mv(vector) + damping * vector, inside)
         system.iterate = series.total = space.lift(series.total)
         if not series.ended and system.steps < self.max_steps:
             series.term = space.lift(series.term)
@@ -103,15 +113,15 @@ class NeumannSeries(InverseHessianVector):
 
     def _divergence(self, system: System, divisor: float) -> str:
         place = f"the terms grow at step {system.steps + 1}"
-        if system.least + self.damping < 0:
+        if system.least + system.damping < 0:
             return (
                 f"{place} by negative curvature ({system.least:.3g}): raise damping (now {self.damping:g}) above "
                 f"{-system.least:.3g}, or take the inner loss nearer to its minimum"
             )
-        if system.most + self.damping > divisor:
+        if system.most + system.damping > divisor:
             return (
                 f"{place}: the divisor {divisor:.3g} is below half the largest eigenvalue (at least "
-                f"{system.most + self.damping:.3g}); raise it above that, or set 'auto'"
+                f"{system.most + system.damping:.3g}); raise it above that, or set 'auto'"
             )
         return f"{place}: an eigenvalue lies outside (0, {2 * divisor:.3g}); raise the divisor or damping"
 

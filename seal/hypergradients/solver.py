@@ -35,6 +35,8 @@ class Solution:
     has_problem : `bool`, optional (default = `False`)
         Whether there is a problem other than too few steps, which `status` describes: growing terms, curvature that is
         not positive, products that are not finite. It is noticed even if no residual is measured.
+    damping : `float`, optional (default = `0.0`)
+        The one of the system that was solved: the solver's own, or more where it follows the curvature.
     """
 
     solution: torch.Tensor
@@ -45,6 +47,7 @@ class Solution:
     curvature: Optional[Tuple[float, float]]
     products: int
     has_problem: bool = False
+    damping: float = 0.0
 
 
 def max_abs(flat: torch.Tensor) -> float:
@@ -98,6 +101,14 @@ class System:
             self.flat = self.flat and dot == 0 and not bool(image.any())
         return image, quotient
 
+    def follow_curvature(self, relative: float) -> None:
+        """
+        Raises the damping so that every curvature met, with it, is at least this share of the largest in size.
+        """
+        if relative > 0 and self.least <= self.most:
+            largest = max(abs(self.least), abs(self.most))
+            self.damping = max(self.damping, relative * largest - self.least)
+
     def note_curvature(self, quotient: float) -> None:
         self.least, self.most = min(self.least, quotient), max(self.most, quotient)
 
@@ -147,7 +158,7 @@ class InverseHessianVector(Registrable):
         self.damping, self.tolerance, self.max_steps = damping, tolerance, max_steps
         self.measure_residual = measure_residual
 
-    def solve(self, curvature: Curvature, rhs: torch.Tensor) -> Solution:
+    def solve(self, curvature: Curvature, rhs: torch.Tensor, start: Optional[torch.Tensor] = None) -> Solution:
         """
         Solves `(H + damping I) q = v`.
 
@@ -157,6 +168,9 @@ class InverseHessianVector(Registrable):
             `H`, `(size, size)`.
         rhs : `torch.Tensor`, `(size,)`
             `v`.
+        start : `torch.Tensor`, `(size,)`, optional
+            A guess of `q`, such as the solution of a similar system: where its residual is below 1, the system of what
+            it leaves is solved, `(H + damping I) d = v - (H + damping I) start`. It takes one more product.
 
         # Returns
 
@@ -171,8 +185,15 @@ class InverseHessianVector(Registrable):
         if scale == 0:
             return Solution(rhs.clone(), 0.0, 0, True, "the right-hand side is zero", None, 0)
         # Scaled, as the squares of a small gradient would underflow in float32.
-        system = System(curvature, self.damping, rhs / scale)
+        system, known = System(curvature, self.damping, rhs / scale), 1.0
+        if start is not None:
+            start = start.detach() / scale
+            system, known = self._started(system, start)
         try:
+            if known <= self.tolerance:
+                return Solution(
+                    start * scale, known, 0, True, "the start solves it", None, system.products, damping=self.damping
+                )
             advice = self._solve(system)
             if self.measure_residual and system.residual is None:
                 system.measure()
@@ -181,6 +202,9 @@ class InverseHessianVector(Registrable):
                 f"a Hessian-vector product is not finite at step {system.steps + 1}: lower the inner learning "
                 "rate, or raise the precision"
             )
+        if known < 1:
+            system.iterate = system.iterate + start
+            system.residual = None if system.residual is None else known * system.residual
         solution = system.iterate * scale
         if not math.isfinite(max_abs(solution)):
             solution, system.residual, system.steps = torch.zeros_like(rhs), None, 0
@@ -196,7 +220,25 @@ class InverseHessianVector(Registrable):
         if advice is None:
             advice = self._summary(system, converged)
         extremes = (system.least, system.most) if system.least <= system.most else None
-        return Solution(solution, residual, system.steps, converged, advice, extremes, system.products, has_problem)
+        return Solution(
+            solution, residual, system.steps, converged, advice, extremes, system.products, has_problem, system.damping
+        )
+
+    def _started(self, system: System, start: torch.Tensor) -> Tuple[System, float]:
+        """The system of what `start` leaves, and its share of the right-hand side; the system itself, and 1, else."""
+        if not 0 < max_abs(start) < math.inf:
+            return system, 1.0
+        try:
+            left = system.rhs - system.damped_product(start)
+        except _NotFinite:
+            return system, 1.0
+        share = float(torch.linalg.vector_norm(left)) / system.rhs_norm
+        if not share < 1:
+            return system, 1.0
+        started = System(system.curvature, system.damping, left)
+        started.products, started.flat = system.products, system.flat
+        started.least, started.most = system.least, system.most
+        return started, share
 
     def _solve(self, system: System) -> Optional[str]:
         """Sets `system.iterate` and `system.steps`; returns a sentence if there is a problem to report."""

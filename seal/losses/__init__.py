@@ -1,8 +1,10 @@
 """Energy losses `L_E`, which train the loss-net, and task losses `L_F`, which train the task-net under it."""
 
 from seal.losses.compound import CompoundLoss
+from seal.losses.constrained import ConstrainedLoss
 from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss
 from seal.losses.energy_loss import EnergyLoss
+from seal.losses.every_step import EveryStepLoss
 from seal.losses.gold_energy import GoldEnergyLoss
 from seal.losses.inference_network import InferenceNetworkLoss
 from seal.losses.margin import MarginLoss

@@ -83,6 +83,20 @@ class TaskLoss(Registrable):
         """`CE(F(x), y)` of each instance: `(batch,)`."""
         return output_space.cross_entropy(logits, gold, mask)
 
+    def supervised_in_steps(
+        self,
+        output_space: OutputSpace,
+        earlier: Optional[torch.Tensor],
+        logits: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """
+        `supervised` of a net that has found its logits in steps; `earlier`, `(batch, steps, *structure)`, are those of
+        the steps before the last. Here the last step alone counts.
+        """
+        return self.supervised(output_space, logits, gold, mask)
+
     def cost(
         self,
         output_space: OutputSpace,

@@ -123,8 +123,8 @@ class MultilabelModel(SealModel):
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
                 "'tune_thresholds' to trainer.callbacks, or leave the decision out."
             )
-        logits, hidden = self._task_net_output(inputs, rows, self.output_space.num_labels)
-        return TaskState(inputs, logits, hidden, gold=labels)
+        logits, hidden, earlier = self._task_net_output(inputs, rows, self.output_space.num_labels)
+        return TaskState(inputs, logits, hidden, gold=labels, earlier=earlier)
 
     def forward(
         self,

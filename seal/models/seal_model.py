@@ -183,11 +183,13 @@ class SealModel(Model, Objectives):
         """An indexed instance with `output`, indices, in the place of gold; the other fields are shared."""
         raise NotImplementedError
 
-    def _task_net_output(self, inputs: Dict[str, Any], *shape: int) -> TaskNetOutput:
+    def _task_net_output(
+        self, inputs: Dict[str, Any], *shape: int, mask: Optional[torch.Tensor] = None
+    ) -> TaskNetOutput:
         """The task-net's output; without a task-net, zeros of the given shape in the place of its logits."""
         if self.task_net is None:
             return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
-        return self.task_net(inputs)
+        return self.task_net(inputs, mask)
 
     def prediction_parameters(self) -> List[torch.nn.Parameter]:
         """

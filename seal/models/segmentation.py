@@ -81,8 +81,9 @@ class SegmentationModel(SealModel):
             )
         inputs = {"image": image}
         # One logit a pixel.
-        logits, hidden = self._task_net_output(inputs, len(image), *size, 1)
-        return TaskState(inputs, logits.squeeze(-1), hidden, gold=mask)
+        logits, hidden, earlier = self._task_net_output(inputs, len(image), *size, 1)
+        earlier = None if earlier is None else earlier.squeeze(-1)
+        return TaskState(inputs, logits.squeeze(-1), hidden, gold=mask, earlier=earlier)
 
     def forward(
         self,

@@ -99,10 +99,10 @@ class SrlModel(SealModel):
             self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
-        logits, hidden = self.task_net(inputs)
+        logits, hidden, earlier = self.task_net(inputs, mask)
         frames = predicate.any(dim=1)
         if bool(frames.all()):
-            return TaskState(inputs, logits, hidden, mask, tags)
+            return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
         finder_loss = None
         if is_predicate is not None:
             rest = ~frames
@@ -116,6 +116,7 @@ class SrlModel(SealModel):
             mask=mask[rows],
             gold=None if tags is None else tags[rows],
             auxiliary_loss=finder_loss,
+            earlier=None if earlier is None else earlier[rows],
         )
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -164,7 +165,7 @@ class SrlModel(SealModel):
             unknown = self.unknown_gold.note(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
-        logits, hidden = self.task_net(inputs)
+        logits, hidden, _ = self.task_net(inputs, mask)
         predicate_logits = self.predicate_logits(hidden)
         output = {"predicate_prob": predicate_logits.sigmoid() * mask}
         frames = predicate.any(dim=1)

@@ -97,8 +97,8 @@ class TaggingModel(SealModel):
             self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, **features}
-        logits, hidden = self._task_net_output(inputs, *mask.shape, len(self._labels))
-        return TaskState(inputs, logits, hidden, mask, tags)
+        logits, hidden, earlier = self._task_net_output(inputs, *mask.shape, len(self._labels), mask=mask)
+        return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
 
     def forward(
         self,

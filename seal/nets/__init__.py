@@ -7,6 +7,7 @@ from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedN
 from seal.nets.encoders import Encoder, FeatureMlp
 from seal.nets.loss_net import LossNet
 from seal.nets.task_net import TaskNet, TaskNetOutput
+from seal.nets.unrolled_net import UnrolledNet
 from seal.registry import from_allennlp_room
 
 __getattr__ = from_allennlp_room(

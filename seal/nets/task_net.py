@@ -15,10 +15,13 @@ class TaskNetOutput(NamedTuple):
     logits : `torch.Tensor`, `(batch, *structure)`
     hidden : `torch.Tensor`, `(batch, ..., size)`, optional
         The encoder's vectors, for further heads and for a loss-net that shares them.
+    earlier : `torch.Tensor`, `(batch, steps, *structure)`, optional (default = `None`)
+        Where a net finds its logits in steps and is trained: those of the steps before the last.
     """
 
     logits: torch.Tensor
     hidden: Optional[torch.Tensor]
+    earlier: Optional[torch.Tensor] = None
 
 
 class TaskNet(torch.nn.Module, Registrable):
@@ -56,7 +59,14 @@ class TaskNet(torch.nn.Module, Registrable):
         self._dropout = torch.nn.Dropout(dropout)
         self._head = torch.nn.Linear(encoder.get_output_dim(), output_space.num_labels, bias=bias)
 
-    def forward(self, inputs: Dict[str, Any]) -> TaskNetOutput:
+    def forward(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
+        """
+        # Parameters
+
+        inputs : the model's input tensors.
+        mask : `torch.BoolTensor`, `(batch, tokens)`, optional
+            True at real tokens, for a net that reads its outputs as a whole; `None` where all instances have one size.
+        """
         hidden = self._dropout(self.encoder(inputs))
         return TaskNetOutput(in_full_precision(self._head, hidden), hidden)
 

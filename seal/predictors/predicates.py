@@ -53,7 +53,8 @@ class ModelPredicateFinder(PredicateFinder):
         self._threshold = threshold
         self._batch_size = batch_size
 
-    @torch.inference_mode()
+    # Not `torch.inference_mode`, in which inference by an energy could not switch on the gradients that it needs.
+    @torch.no_grad()
     def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
         rows = [Row(sentence) for sentence in sentences]
         found: List[List[int]] = [[] for _ in rows]

@@ -192,7 +192,8 @@ class SrlPredictor(LinePredictor):
             of_sentence[place].append(frame)
         return of_sentence
 
-    @torch.inference_mode()
+    # Not `torch.inference_mode`, in which inference by an energy could not switch on the gradients that it needs.
+    @torch.no_grad()
     def _decode(self, rows: List[Row]) -> List[JsonDict]:
         output = self._model(**as_tensors(rows, self.cuda_device))
         # A sum of rounded logarithms may be a little over 0.

@@ -56,6 +56,22 @@ def check_energy_weight(model: SealModel) -> None:
         )
 
 
+def check_unrolled(solver: Optional[InverseHessianVector], warm_start: bool, geometry: str) -> None:
+    """Refuses what only a system has, where there is none."""
+    for name, given in (("solver", solver is not None), ("warm_start", warm_start), ("geometry", geometry == "adam")):
+        if given:
+            raise ConfigurationError(f"trainer.{name}: with 'unroll' no system is solved; leave one of the two out.")
+
+
+def check_adam(optimizer: torch.optim.Optimizer) -> None:
+    """Refuses an optimizer that keeps no averages of squared gradients."""
+    if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam, torch.optim.RAdam)):
+        raise ConfigurationError(
+            f"trainer.geometry: 'adam', and the task-net's optimizer is {type(optimizer).__name__}; take 'fused_adamw' "
+            "or another Adam."
+        )
+
+
 def check_average(solver: Optional[InverseHessianVector]) -> None:
     """Refuses a solver that takes the task loss, which is a mean over instances, for a sum."""
     if isinstance(solver, ShermanMorrison) and not solver.average:

@@ -6,7 +6,9 @@ from typing import Any, ContextManager, Dict, List, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Trainer
+from allennlp.training.checkpointer import TrainerCheckpoint
 
 from seal.common.module_modes import without_gradient
 from seal.common.precision import mixed_precision_in
@@ -17,12 +19,14 @@ from seal.models import SealModel
 from seal.samplers import check_through
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.implicit_checks import (
+    check_adam,
     check_average,
     check_distributed,
     check_energy_weight,
     check_finite_differences,
     check_mixed_precision,
     check_new_candidates,
+    check_unrolled,
     warn_of_kinks,
 )
 from seal.training.micro_batches import MicroBatch
@@ -30,8 +34,14 @@ from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.signatures import with_parameters_of
 from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.trainer_checks import check_found
+from seal.training.unrolling import Unrolling
 
 logger = logging.getLogger(__name__)
+
+#: The geometries in which the system can be solved.
+GEOMETRIES = ("euclidean", "adam")
+# The least weight of a parameter in the geometry of Adam, in units of the mean one.
+_LEAST_WEIGHT = 0.01
 
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
@@ -71,6 +81,19 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         Which of the task-net's parameters are `theta`; the others count as constants. `"last_layer"`: those of its last
         layer, which leaves out all second derivatives of a large encoder. A list of regular expressions: those in
         whose name one of them is found. `None`: all of them, as in the paper.
+    warm_start : `bool`, optional (default = `False`)
+        Whether a system is solved from the solution of the last one. It takes a product more.
+    geometry : `str`, optional (default = `"euclidean"`)
+        `"adam"`: the system is solved in the geometry of the task-net's Adam, by the root of its average squared
+        gradient (see `metric` of `hypergradient`), divided by its mean and at least a hundredth, so that damping keeps
+        its units.
+    outer_data_loader : `DataLoader`, optional (default = `None`)
+        `L_Prim` is that of batches of this loader, which are held out from the task loss: one for each update, in
+        turn. They are kept in memory. `None`: that of the batch of the task loss.
+    unroll : `Unrolling`, optional (default = `None`)
+        `num_steps` steps of gradient descent of size `step_size` on the task loss of the batch, the last
+        `backward_steps` (all unless set) of them differentiated, in the place of a minimum and a solver. The task-net
+        itself is not moved by them.
     products : `str`, optional (default = `"autograd"`)
         Second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
@@ -83,10 +106,12 @@ class ImplicitGradientTrainer(AlternatingTrainer):
 
     `ConfigurationError` if task-net and loss-net are not both trained, `inner_parameters` names none that is, an
     expression in it is found in no name, `through` makes candidates without the log-probabilities that the energy loss
-    needs or draws in place of other candidates, or the solver takes the task loss for a sum; with `implicit`, also if
-    the energy has no weight in the task loss, no candidate is a function of the task-net, the task loss holds constant
-    what finite differences would move, `use_amp` is set on a GPU or where `inner_parameters` are more than the last
-    layer's, or the run is `distributed` and batches are accumulated or the solver needs the losses of single examples.
+    needs or draws in place of other candidates, the solver takes the task loss for a sum, a solver, `warm_start` or a
+    geometry is set beside `unroll`, or the outer loader has no batch; with `implicit`, also if the energy has no weight
+    in the task loss, no candidate is a function of the task-net, the task loss holds constant what finite differences
+    would move, the geometry is that of Adam and the task-net's optimizer is none, `use_amp` is set on a GPU or where
+    `inner_parameters` are more than the last layer's, or the run is `distributed` and batches are accumulated or the
+    solver needs the losses of single examples.
     """
 
     def __init__(
@@ -97,12 +122,27 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         through: str,
         products: str,
         inner_parameters: Optional[Union[str, List[str]]],
+        warm_start: bool,
+        geometry: str,
+        unroll: Optional[Unrolling],
+        outer_data_loader: Optional[DataLoader],
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         #: As the parameter, or its default.
         self.solver = solver or NeumannSeries(damping=0.1, max_steps=5)
-        self._surrogate_loss = SurrogateLoss(self.model, self.solver, through, products, self._distributed)
+        self._surrogate_loss = SurrogateLoss(
+            self.model, self.solver, through, products, self._distributed, warm_start, unroll
+        )
+        self._geometry = geometry
+        # All of them, so that a run that is continued has only to count.
+        self._outer_batches: List[TensorDict] = []
+        if outer_data_loader is not None:
+            outer_data_loader.index_with(self.model.vocab)
+            outer_data_loader.set_target_device(self.cuda_device)
+            self._outer_batches = list(outer_data_loader)
+            if not self._outer_batches:
+                raise ConfigurationError("trainer.outer_data_loader: it has no batch.")
         self._implicit = implicit
         self._inner = inner_parameters
         # The same in all workers, which solve one system together.
@@ -122,6 +162,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         through: str = "straight_through",
         inner_parameters: Optional[Union[str, List[str]]] = None,
         products: str = "autograd",
+        warm_start: bool = False,
+        geometry: str = "euclidean",
+        unroll: Optional[Unrolling] = None,
+        outer_data_loader: Optional[DataLoader] = None,
         first: str = TASK_NET,
         use_amp: bool = False,
         **settings: Any,
@@ -133,6 +177,9 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.reuse_features: the implicit gradient computes features of its own; leave it out."
             )
         check_choice("trainer.products", products, PRODUCTS)
+        check_choice("trainer.geometry", geometry, GEOMETRIES)
+        if unroll is not None:
+            check_unrolled(solver, warm_start, geometry)
         trainer = super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
@@ -143,6 +190,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             through=through,
             products=products,
             inner_parameters=inner_parameters,
+            warm_start=warm_start,
+            geometry=geometry,
+            unroll=unroll,
+            outer_data_loader=outer_data_loader,
             **settings,
         )
         check_new_candidates(model, through)
@@ -161,6 +212,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
             if use_amp:
                 check_mixed_precision(model, inner.values(), trainer._cpu_autocast)
+            if geometry == "adam":
+                check_adam(trainer.optimizer.players[TASK_NET])
             warn_of_kinks(model, inner.values())
         return trainer
 
@@ -173,12 +226,46 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)
         try:
             with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
-                loss, report = self._surrogate_loss(part, inner, self.parameters_of(LOSS_NET), generator)
+                loss, report = self._surrogate_loss(
+                    part, inner, self.parameters_of(LOSS_NET), generator, self._weights(inner), self._outer_batch()
+                )
         except NonFiniteValue as error:
             raise self._diverged(error.what, TASK_NET) from error
         if report is not None:
             self._report(report)
         return loss
+
+    def _weights(self, inner: Dict[str, torch.nn.Parameter]) -> Optional[Dict[str, torch.Tensor]]:
+        """The geometry of the system; `None` if it is Euclidean, or before the task-net's first update."""
+        if self._geometry == "euclidean":
+            return None
+        states = self.optimizer.players[TASK_NET].state
+        squares = {name: states[p]["exp_avg_sq"] for name, p in inner.items() if "exp_avg_sq" in states.get(p, {})}
+        if not squares:
+            return None
+        roots = {name: squares[name].sqrt() if name in squares else torch.zeros_like(p) for name, p in inner.items()}
+        size = sum(root.numel() for root in roots.values())
+        mean = (sum(root.sum() for root in roots.values()) / size).clamp(min=torch.finfo(torch.float32).tiny)
+        return {name: (root / mean).clamp(min=_LEAST_WEIGHT) for name, root in roots.items()}
+
+    def _outer_batch(self) -> Optional[TensorDict]:
+        """The next batch of the outer loss, where it has batches of its own."""
+        if not self._outer_batches:
+            return None
+        return self._outer_batches[self._total_batches_completed % len(self._outer_batches)]
+
+    def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:
+        checkpoint = super().get_checkpoint_state()
+        if checkpoint is not None:
+            checkpoint.trainer_state["solution"] = self._surrogate_loss.solution
+        return checkpoint
+
+    def _restored(self, state: Dict[str, Any]) -> None:
+        super()._restored(state)
+        solution = state.get("solution")
+        if solution is not None:
+            inner = self.inner_parameters
+            self._surrogate_loss.solution = {name: value.to(inner[name].device) for name, value in solution.items()}
 
     def _mixed_precision(self) -> ContextManager[None]:
         """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
@@ -235,6 +322,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             "solver_left_out": report.left_out,
             "products_disagreement": report.disagreement,
         }
+        if getattr(self.solver, "relative_damping", 0) > 0:
+            values["solver_damping"] = report.damping
         if report.curvature is not None:
             values["least_curvature"], values["most_curvature"] = report.curvature
         for name, value in values.items():

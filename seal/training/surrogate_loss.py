@@ -1,16 +1,25 @@
 """The loss-net's loss in bi-level training, in a form that any training loop can backpropagate."""
 
 import contextlib
-from typing import Callable, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
 
-from seal.hypergradients import HypergradientReport, InputSpans, InverseHessianVector, NonFiniteValue, hypergradient
+from seal.hypergradients import (
+    Hypergradient,
+    HypergradientReport,
+    InputSpans,
+    InverseHessianVector,
+    NonFiniteValue,
+    hypergradient,
+    unrolled_hypergradient,
+)
 from seal.models import SealModel, TaskState
 from seal.output_spaces import Candidates
 from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
+from seal.training.unrolling import Unrolling
 from seal.two_player.objectives import constant_loss
 
 
@@ -41,14 +50,27 @@ class SurrogateLoss:
         As for `ImplicitGradientTrainer`.
     distributed : `bool`, optional (default = `False`)
         Whether all workers solve one system for their batches together.
+    warm_start : `bool`, optional (default = `False`)
+        Whether a system's solution is where the next one starts.
+    unrolling : `Unrolling`, optional (default = `None`)
+        In the place of the solver.
     """
 
     def __init__(
-        self, model: SealModel, solver: InverseHessianVector, through: str, products: str, distributed: bool = False
+        self,
+        model: SealModel,
+        solver: InverseHessianVector,
+        through: str,
+        products: str,
+        distributed: bool = False,
+        warm_start: bool = False,
+        unrolling: Optional[Unrolling] = None,
     ) -> None:
         self._model, self._solver = model, solver
         self._through, self._products = through, products
-        self._distributed = distributed
+        self._distributed, self._warm_start, self._unrolling = distributed, warm_start, unrolling
+        #: The solution of the last system, by name, with `warm_start`.
+        self.solution: Optional[Dict[str, torch.Tensor]] = None
 
     def __call__(
         self,
@@ -56,6 +78,8 @@ class SurrogateLoss:
         inner: Mapping[str, torch.nn.Parameter],
         outer: Mapping[str, torch.nn.Parameter],
         generator: Optional[torch.Generator] = None,
+        metric: Optional[Mapping[str, torch.Tensor]] = None,
+        held_out: Optional[Dict[str, Any]] = None,
     ) -> Surrogate:
         """
         # Parameters
@@ -66,6 +90,10 @@ class SurrogateLoss:
             `theta` and `psi`, by name.
         generator : `torch.Generator`, optional
             For the solver's random vectors, which must be the same in all workers.
+        metric : `Mapping[str, torch.Tensor]`, optional
+            As for `hypergradient`.
+        held_out : `Dict[str, Any]`, optional
+            The batch of `L_Prim`; `None`: that of `part`.
 
         # Returns
 
@@ -76,18 +104,23 @@ class SurrogateLoss:
         `NonFiniteValue` if the task-net's output or a loss is not finite; `ConfigurationError` as `hypergradient`.
         """
         model, batch = self._model, part.batch
-        alone = not self._distributed and not self._solver.depends_on_basis
+        if self._unrolling is not None:
+            return self._unrolled(batch, held_out or batch, inner, outer)
+        alone = not (self._distributed or self._solver.depends_on_basis or self._warm_start)
+        alone = alone and metric is None and held_out is None
         spans = InputSpans(model, batch.values()) if alone else None
         # One pass of the task-net draws the candidates and lets the gradient through them.
         with contextlib.nullcontext() if spans is None else spans.recording():
-            state = model.state_of_all_nets(**batch)
+            state = model.state_of_all_nets(**(held_out or batch))
         if not torch.isfinite(state.logits).all():
             raise NonFiniteValue("task_net's output is no longer finite")
-        if part.candidates is None:
-            part.candidates = model.draw(state)
-        if part.candidates.outputs.shape[0] == 0 and not self._distributed:
-            return Surrogate(model.loss_net_loss(state, part.candidates), None)
-        primary = self._primary([state], part.candidates)
+        candidates = part.candidates
+        if held_out is not None or candidates is None:
+            candidates = model.draw(state)
+            part.candidates = candidates if held_out is None else part.candidates
+        if candidates.outputs.shape[0] == 0 and not self._distributed:
+            return Surrogate(model.loss_net_loss(state, candidates), None)
+        primary = self._primary([state], candidates)
         del state
         found = hypergradient(
             lambda: model.joint_loss(batch),
@@ -100,7 +133,43 @@ class SurrogateLoss:
             generator=generator,
             reduce=_mean_of_workers if self._distributed else None,
             spans=spans,
+            metric=metric,
+            start=self.solution,
         )
+        if self._warm_start:
+            self.solution = found.solution
+        return self._surrogate(found, outer)
+
+    def _unrolled(
+        self,
+        batch: Dict[str, Any],
+        held_out: Dict[str, Any],
+        inner: Mapping[str, torch.nn.Parameter],
+        outer: Mapping[str, torch.nn.Parameter],
+    ) -> Surrogate:
+        """As the call, through the steps of a descent on the batch, at whose end the candidates are drawn."""
+        model = self._model
+
+        def primary() -> torch.Tensor:
+            state = model.state_of_all_nets(**held_out)
+            if not torch.isfinite(state.logits).all():
+                raise NonFiniteValue("task_net's output is no longer finite")
+            return self._primary([state], model.draw(state))()
+
+        found = unrolled_hypergradient(
+            lambda: model.joint_loss(batch),
+            primary,
+            inner,
+            outer,
+            self._unrolling.num_steps,
+            self._unrolling.step_size,
+            self._unrolling.backward_steps,
+            self._products,
+            reduce=_mean_of_workers if self._distributed else None,
+        )
+        return self._surrogate(found, outer)
+
+    def _surrogate(self, found: Hypergradient, outer: Mapping[str, torch.nn.Parameter]) -> Surrogate:
         gradients = [found.gradient[name] for name in outer]
         value = gradients[0].new_tensor(found.report.loss)
         return Surrogate(_WithGradients.apply(value, gradients, *outer.values()), found.report)

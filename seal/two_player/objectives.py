@@ -216,10 +216,9 @@ class Objectives:
             energies = list(self.loss_net(features, outputs, mask).unbind(dim=1))
             if self.task_loss.needs_gold_energy:
                 gold_energy = energies.pop()
-        terms = [
-            NetTerms(self.task_loss.supervised(space, logits, gold, mask), energy, cost)
-            for logits, energy, cost in zip(networks, energies, costs)
-        ]
+        supervised = [self.task_loss.supervised_in_steps(space, state.earlier, state.logits, gold, mask)]
+        supervised += [self.task_loss.supervised(space, logits, gold, mask) for logits in networks[1:]]
+        terms = [NetTerms(*parts) for parts in zip(supervised, energies, costs)]
         return LossTerms(terms[0], terms[1] if len(terms) > 1 else None, gold_energy)
 
     @torch.enable_grad()

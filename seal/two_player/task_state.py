@@ -27,6 +27,8 @@ class TaskState:
         The loss of the task-net's further heads.
     cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
         The cost-augmented network's logits, with its graph; `task_state` leaves it at `None`.
+    earlier : `torch.Tensor`, `(batch, steps, *structure)`, optional
+        As in `TaskNetOutput`.
     """
 
     inputs: Dict[str, Any]
@@ -36,6 +38,7 @@ class TaskState:
     gold: Optional[torch.Tensor] = None
     auxiliary_loss: Optional[torch.Tensor] = None
     cost_augmented: Optional[torch.Tensor] = None
+    earlier: Optional[torch.Tensor] = None
 
     def of_rows(self, rows: torch.Tensor) -> "TaskState":
         """The state of these instances alone, without gold, for energies of their outputs."""

@@ -56,11 +56,13 @@ class TwoNets(torch.nn.Module, Objectives):
         #: The last value of each loss and energy, by its name.
         self.monitored: Dict[str, torch.Tensor] = {}
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The task-net's logits, `(batch, *structure)`: no prediction needs more."""
-        return self._output(inputs).logits
+        return self._output(inputs, mask).logits
 
-    def _output(self, inputs: Dict[str, Any]) -> TaskNetOutput:
+    def _output(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
+        if isinstance(self.task_net, TaskNet):
+            return self.task_net(inputs, mask)
         output = self.task_net(inputs)
         if isinstance(output, TaskNetOutput):
             return output
@@ -80,7 +82,8 @@ class TwoNets(torch.nn.Module, Objectives):
         mask : `torch.BoolTensor`, `(batch, tokens)`, optional
             True at real tokens, which come first; `None` where all instances have one size.
         """
-        return TaskState(inputs, *self._output(inputs), mask=mask, gold=gold)
+        logits, hidden, earlier = self._output(inputs, mask)
+        return TaskState(inputs, logits, hidden, mask, gold, earlier=earlier)
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         self.monitored[name] = value.detach()

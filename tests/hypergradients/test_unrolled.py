@@ -45,6 +45,17 @@ def test_to_convergence_it_is_the_implicit_gradient():
     assert (short.gradient["psi"] - implicit).abs().max() > 1e-4
 
 
+def test_on_a_quadratic_it_tends_to_the_exact_hypergradient():
+    """From far away; a step shrinks the difference by the slower factor, `1 - 0.3 * 1`, of the curvatures 1 and 3."""
+    given = quadratic((0.5, -2.0))
+    exact = hypergradient(*given.parts, ExactInverse()).gradient["psi"]
+    with torch.no_grad():
+        given.theta.copy_(torch.tensor([5.0, -7.0]))
+    unrolled = [unrolled_hypergradient(*given.parts, steps, 0.3) for steps in (20, 40, 90)]
+    errors = [float((found.gradient["psi"] - exact).norm()) for found in unrolled]
+    assert errors[2] < 1e-10 and errors[1] < 1.5 * 0.7**20 * errors[0] and errors[0] > 1e-3
+
+
 @pytest.mark.parametrize("terms", [0, 1, 3])
 def test_from_a_minimum_it_is_the_neumann_series(terms):
     given = quadratic((0.0, 0.0))

@@ -13,7 +13,7 @@ def test_forward_is_the_task_net_with_its_cross_entropy():
     net = model().eval()
     data = batch()
     output = net(**data)
-    logits, _ = net.task_net({"features": data["features"]})
+    logits, *_ = net.task_net({"features": data["features"]})
     assert torch.equal(output["probabilities"], logits.sigmoid())
     probabilities, gold = output["probabilities"], data["labels"]
     expected = -(gold * probabilities.log() + (1 - gold) * (1 - probabilities).log()).sum(dim=1).mean()

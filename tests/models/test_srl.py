@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.models.batch_checks import NonFiniteOutput
+from seal.nets import TaskNetOutput
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, seal_model, srl_batch, srl_model
 
 LABELS = [VOCAB.get_token_from_index(i, "srl_tags") for i in range(VOCAB.get_vocab_size("srl_tags"))]
@@ -17,7 +18,7 @@ def loss_by_hand(model, rows):
     for row in rows:
         words, predicate, tags = SENTENCES[row]
         batch = srl_batch([row])
-        logits, hidden = model.task_net({"tokens": batch["tokens"], "predicate": batch["predicate"]})
+        logits, hidden, _ = model.task_net({"tokens": batch["tokens"], "predicate": batch["predicate"]})
         if predicate is None:
             odds = model.predicate_logits(hidden)[0].tolist()
             gold = [word in ("cut", "left", "boiled") for word in words]
@@ -66,14 +67,14 @@ def test_prediction(output_space):
         n = len(SENTENCES[row][0])
         assert is_legal(decoded[row][:n])
         inside += sum(tag[0] == "I" for tag in decoded[row][:n])
-        logits, _ = model.task_net({name: srl_batch([row])[name] for name in ("tokens", "predicate")})
+        logits, *_ = model.task_net({name: srl_batch([row])[name] for name in ("tokens", "predicate")})
         single = model.output_space.log_prob(logits, output["tags"][row, None, None, :n])
         assert output["log_prob"][row].item() == pytest.approx(single.item())
     assert inside > 0
     # The predicate finder: a probability a word, 0 at padding.
     for row in FINDER_ROWS:
         n = len(SENTENCES[row][0])
-        logits, hidden = model.task_net({name: srl_batch([row])[name] for name in ("tokens", "predicate")})
+        logits, hidden, _ = model.task_net({name: srl_batch([row])[name] for name in ("tokens", "predicate")})
         expected = [1 / (1 + math.exp(-z)) for z in model.predicate_logits(hidden)[0].tolist()]
         assert output["predicate_prob"][row, :n].tolist() == pytest.approx(expected)
         assert output["predicate_prob"][row, n:].abs().sum() == 0
@@ -85,7 +86,7 @@ def answer(model, tokens, tags):
     for b, row in enumerate(tags):
         for t, tag in enumerate(row):
             logits[b, t, LABELS.index(tag)] = 9.0
-    return logits, torch.zeros(len(tags), tokens, model.task_net.get_output_dim(), dtype=torch.double)
+    return TaskNetOutput(logits, torch.zeros(len(tags), tokens, model.task_net.get_output_dim(), dtype=torch.double))
 
 
 def test_metrics(monkeypatch):
@@ -94,7 +95,7 @@ def test_metrics(monkeypatch):
     tags[0] = "B-ARG1 I-ARG1 B-V B-ARG1".split()  # Of gold's two arguments one is right; ARG1 stands twice.
     tags[3] = ["B-ARG0", "I-ARG0", "B-V", "O", "O"]  # A row without a predicate counts nowhere.
     tokens = batch["predicate"].shape[1]
-    monkeypatch.setattr(type(model.task_net), "forward", lambda self, inputs: answer(model, tokens, tags))
+    monkeypatch.setattr(type(model.task_net), "forward", lambda self, inputs, mask: answer(model, tokens, tags))
     # Words 0 and 3 of the first row without a predicate, and nothing of the second: 1 right of 2, of 2 in gold.
     odds = torch.full((5, tokens), 9.0, dtype=torch.double)
     odds[3], odds[4] = -9.0, -9.0

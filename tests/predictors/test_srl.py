@@ -151,9 +151,9 @@ def test_the_model_runs_once_a_batch_and_not_once_a_frame(archive, monkeypatch):
     rows = []
     run = predictor._model.task_net.forward
 
-    def forward(inputs):
+    def forward(inputs, mask=None):
         rows.append(len(inputs["predicate"]))
-        return run(inputs)
+        return run(inputs, mask)
 
     monkeypatch.setattr(predictor._model.task_net, "forward", forward)
     records = predictor.predict_batch_json([{"sentence": COOK}] * 8)

@@ -27,7 +27,9 @@ CASES = [
     ("tagging", "compound_stacked()", ""),
     ("tagging", f"compound_stacked(q={Q})", ""),
     ("tagging", "spen()", ""),
+    ("tagging", "spen_end_to_end()", ""),
     ("srl", "crf()", ""),
+    ("srl", "crf(over=lib.method.spen_end_to_end())", ""),
     ("srl", "margin()", ""),
     ("text", "nce()", ""),
 ]

@@ -9,6 +9,13 @@
     start: 'zeros',
   } + more,
 
+  // What makes a task-net one that descends an energy of these terms; the local one is the net's own layer.
+  unrolled(energies): {
+    local is_local(energy) = std.isObject(energy) && energy.type == 'local',
+    type: 'unrolled',
+    energies: [energy for energy in energies if !is_local(energy)],
+  },
+
   // How a trainer updates the nets that `model` has. `patience` is the number of epochs without a better score after
   // which a learning rate is halved.
   players(s, model, patience):

@@ -35,6 +35,41 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
     function(encoder, energies)
       over(encoder, energies) { trainer+:: { self_training: { hard: hard, labelled_share: labelled_share } } },
 
+  // Structured tuning (Li et al. 2020): beside cross-entropy, the net pays `weight` nats for each of `roles` that it
+  // expects more than once.
+  structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2']):
+    function(encoder, energies) {
+      task_loss: {
+        type: 'constrained',
+        weight: weight,
+        constraints: [{ type: 'at_most_one', labels: roles, each: true, name: 'core_twice' }],
+      },
+    },
+
+  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): the net's output is the end of a descent on the
+  // energy, whose local term is the linear layer's, and cross-entropy is taken at every step. `weights` says how the
+  // steps count. With `truncation`, gradients pass back through so many steps; `checkpoint` takes time for memory.
+  spen_end_to_end(
+    num_steps=5,
+    step_size=0.5,
+    momentum=0.5,
+    entropy_weight=1.0,
+    truncation=null,
+    checkpoint=false,
+    weights='late',
+  ):
+    function(encoder, energies) {
+      task_net+: components.unrolled(energies) {
+        num_steps: num_steps,
+        step_size: step_size,
+        momentum: momentum,
+        entropy_weight: entropy_weight,
+        truncation: truncation,
+        checkpoint: checkpoint,
+      },
+      task_loss: { type: 'every_step', weights: weights },
+    },
+
   // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9). With `through_draws`, the task-net
   // follows the energy of whole outputs that are drawn from it, and not that of its relaxed output.
   nce(num_samples=20, energy_weight=0.1, share_encoder=false, straight_through=false, through_draws=false):

@@ -131,6 +131,16 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has
   // trained: its authors pretrain it so, and the learning rates of SEAL's authors are too low for an untrained net.
   spen: behind_task_net('margin', { copy_task_net: true }),
+  // Trained end to end, through the steps of its inference (Belanger, Yang & McCallum 2017).
+  spen_end_to_end: function(s, task_net, loss_net) {
+    model: {
+      task_net: task_net + components.unrolled(loss_net.energies) {
+        num_steps: s.inference_steps,
+        step_size: s.step_size,
+      },
+      task_loss: { type: 'every_step' },
+    },
+  },
   dvn: energy_only('regression'),
   // The task-net is the noise distribution.
   nce_energy: behind_task_net('nce', {}),

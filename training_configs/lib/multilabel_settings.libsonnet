@@ -219,10 +219,13 @@ local settings = {
 };
 // Ours, for bi-level training, for which the papers give no values, and for the methods that it is compared with.
 local bi_level = { energy_weight: 0.1, task_net_lr: 2e-3 };
+// Ours; a SPEN that is trained end to end learns the size of its steps.
+local end_to_end = { inference_steps: 5, step_size: 0.5, task_net_lr: 2e-3 };
 
 // Without a data set, `dataset` is null: there is then no line of a table.
 function(dataset, method)
   default
   + (if dataset == null then {} else nets[dataset])
   + (if std.startsWith(method, 'implicit_') || std.startsWith(method, 'alternating_') then bi_level else {})
+  + (if method == 'spen_end_to_end' then end_to_end else {})
   + lookup(settings, dataset, method)

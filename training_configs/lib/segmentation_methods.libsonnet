@@ -44,6 +44,19 @@ local regression = dynamic({ type: 'regression', score: iou }, function(s) fitte
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
 
+  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): a fully convolutional network's output is the
+  // start of a descent on an energy, and gradients pass through its steps.
+  spen_end_to_end: function(s, task_net, loss_net) {
+    model: {
+      task_net: task_net + components.unrolled(loss_net.energies) {
+        energy_encoder: loss_net.encoder,
+        num_steps: s.inference_steps,
+        step_size: s.step_size,
+      },
+      task_loss: { type: 'every_step' },
+    },
+  },
+
   // Energy alone, with gradient-based inference (SEAL, NeurIPS 2022, section 2.3; Gygli et al. 2017). The energy is
   // fitted at its minimum, at a step from gold towards the worst error, and at anchors. The anchors are ours: without
   // them, our short runs with adam gave every mask the same value.

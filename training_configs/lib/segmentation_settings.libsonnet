@@ -46,6 +46,8 @@ local methods = {
   // far from the energy's minimum.
   dvn: { crops_per_side: 2, epochs: 150, anchors: true, inference_steps: 20, step_size: 20.0 },
   // The weight is large because the energies are a few units in size, while cross-entropy is a hundred nats.
+  // It learns the size of its steps; each goes through the energy twice.
+  spen_end_to_end: { crops_per_side: 2, inference_steps: 3, step_size: 0.5 },
   regression: { energy_weight: 10 },
   regression_anchored: { energy_weight: 10, anchors: true },
   regression_s: { energy_weight: 10, num_samples: 6 },

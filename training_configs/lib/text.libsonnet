@@ -10,6 +10,7 @@ local encoders = import 'text_encoders.libsonnet';
   encoder: encoders,
   method: {
     cross_entropy: methods.cross_entropy,
+    spen_end_to_end: methods.spen_end_to_end,
     margin: methods.margin,
     nce: methods.nce,
     ranking: methods.ranking,

@@ -10,7 +10,12 @@ from scripts.measure.suite import Family, Suite, grouped_methods, mean_f1
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy"},
     "Structure in prediction": {"seal": "SEAL: structure on cross-entropy"},
-    "Energy only, gradient-based inference": {"spen": "SPEN", "dvn": "DVN", "nce_energy": "NCE"},
+    "Energy only, gradient-based inference": {
+        "spen": "SPEN",
+        "spen_end_to_end": "SPEN, end to end",
+        "dvn": "DVN",
+        "nce_energy": "NCE",
+    },
     "SEAL-static": {
         "static_margin": "static margin",
         "static_regression": "static regression",

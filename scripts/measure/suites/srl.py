@@ -12,6 +12,8 @@ METHODS = {
     "cross_entropy": "cross-entropy",
     "legal": "cross-entropy over legal sequences",
     "crf": "CRF",
+    "structured_tuning": "structured tuning",
+    "spen_end_to_end": "SPEN, end to end",
     "seal": "SEAL: structure on the CRF",
     "seal_cross_entropy": "structure on cross-entropy",
     "margin": "SEAL margin",

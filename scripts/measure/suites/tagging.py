@@ -13,7 +13,7 @@ from scripts.measure.tagging_scores import KEY, score
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy", "crf": "CRF"},
     "Structure in prediction": {"seal": "SEAL: structure on the CRF"},
-    "Energy only, gradient-based inference": {"spen": "SPEN", "dvn": "DVN"},
+    "Energy only, gradient-based inference": {"spen": "SPEN", "spen_end_to_end": "SPEN, end to end", "dvn": "DVN"},
     "Inference networks": {
         "margin_rescaled": "margin-rescaled",
         "perceptron": "perceptron",

@@ -1,0 +1,87 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from seal.losses import ConstrainedLoss, TaskLoss
+from seal.output_spaces import BinaryMask, CrfTagSequence, TagSequence
+from tests.label_sets import all_sets, label_set
+from tests.spine import all_sequences, mask_of, one_hot, vocabulary
+
+TAGS = ["O", "B-A", "I-A", "B-B"]
+TWICE = {"type": "at_most_one", "labels": ["A", "B"], "each": True}
+
+
+def constrained(weight=2.0, *rules, **settings):
+    rules = [dict(rule) for rule in rules or [TWICE]]
+    return TaskLoss.from_params(Params({"type": "constrained", "constraints": rules, "weight": weight, **settings}))
+
+
+def test_it_is_cross_entropy_and_expected_counts_above_the_limit():
+    torch.manual_seed(0)
+    space, mask = TagSequence(vocabulary(TAGS)), mask_of([4, 2])
+    logits, gold = 2 * torch.randn(2, 4, 4, dtype=torch.double), torch.randint(4, (2, 4))
+    found = constrained().supervised(space, logits, gold, mask)
+    probabilities = logits.softmax(dim=-1)
+    for row, length in enumerate([4, 2]):
+        broken = sum(max(float(probabilities[row, :length, tag].sum()) - 1, 0.0) for tag in (1, 3))
+        expected = space.cross_entropy(logits, gold, mask)[row] + 2.0 * broken
+        assert found[row] == pytest.approx(float(expected))
+    assert not torch.allclose(found, space.cross_entropy(logits, gold, mask))
+
+
+@pytest.mark.parametrize("chain", [False, True])
+def test_a_certain_output_pays_for_each_that_is_too_many(chain):
+    """Every sequence of four tags, as logits that are sure of it; a chain without scores of pairs."""
+    sequences = all_sequences(4, 4)
+    space = CrfTagSequence(vocabulary(TAGS), constrained=False) if chain else TagSequence(vocabulary(TAGS))
+    logits = 200 * one_hot(sequences, 4)
+    if chain:
+        space = space.double()
+        for parameter in space.parameters():
+            torch.nn.init.zeros_(parameter)
+    extra = constrained().supervised(space, logits, sequences) - space.cross_entropy(logits, sequences)
+    counts = [max(row.count(1) - 1, 0) + max(row.count(3) - 1, 0) for row in sequences.tolist()]
+    assert torch.allclose(extra, 2.0 * torch.tensor(counts, dtype=torch.double))
+
+
+def test_rules_of_label_sets():
+    rule = {"type": "implication", "implies": {"l0": "l2"}}
+    sets = all_sets(3)
+    extra = constrained(3.0, rule).supervised(label_set(3), 200 * (2 * sets - 1), sets)
+    assert torch.allclose(extra, torch.tensor([3.0 if a and not c else 0.0 for a, _, c in sets.tolist()]).double())
+
+
+def test_its_gradient():
+    torch.manual_seed(0)
+    space, mask = TagSequence(vocabulary(TAGS)), mask_of([4, 2])
+    logits = torch.randn(2, 4, 4, dtype=torch.double, requires_grad=True)
+    gold, loss = torch.randint(4, (2, 4)), constrained()
+    assert torch.autograd.gradcheck(lambda logits: loss.supervised(space, logits, gold, mask), logits)
+
+
+def test_with_weight_0_it_is_cross_entropy():
+    space, logits, gold = TagSequence(vocabulary(TAGS)), torch.randn(2, 5, 4), torch.randint(4, (2, 5))
+    assert torch.equal(constrained(0.0).supervised(space, logits, gold), space.cross_entropy(logits, gold))
+
+
+@pytest.mark.parametrize(
+    "make, told",
+    [
+        (lambda: ConstrainedLoss([]), "give at least one rule"),
+        (lambda: constrained(-1.0), "task_loss.weight must be at least 0"),
+        (
+            lambda: constrained(1.0, {"type": "at_most_one", "labels": ["C"]}).supervised(
+                TagSequence(vocabulary(TAGS)), torch.zeros(1, 2, 4), torch.zeros(1, 2).long()
+            ),
+            "names 'C', which no output has",
+        ),
+        (
+            lambda: constrained().supervised(BinaryMask(2), torch.zeros(1, 2, 2), torch.zeros(1, 2, 2)),
+            "masks have none",
+        ),
+    ],
+)
+def test_mistakes(make, told):
+    with pytest.raises(ConfigurationError, match=told):
+        make()

@@ -1,0 +1,8 @@
+local text = import 'lib/text.libsonnet';
+
+text.experiment(
+  data=text.data.sample,
+  encoder=text.encoder.cnn(),
+  method=text.method.spen_end_to_end(),
+  training=text.training.sample,
+)
