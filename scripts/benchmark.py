@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--out", required=True, type=Path, help="the folder for the results")
     result.add_argument(
         "--cases",
-        help="separated by commas (default: all): of srl, step, metrics, prediction, memory; of multilabel, "
+        help="separated by commas (default: all): of srl, step, training, metrics, prediction, memory; of multilabel, "
         "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
         "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
         "memory; of chains, step, space, prediction",

@@ -12,12 +12,13 @@ from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_encoder import save_random_bert
 from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
-from scripts.measure.bench_rows import Row, memory_rows, seconds_of, speed_rows
+from scripts.measure.bench_rows import Row, memory_rows, seconds_of, seconds_rows, speed_rows
 from scripts.measure.bench_timing import Stopwatch, epoch_of, interleaved, median_ratio, timed, train_epoch
 
 BASELINE = "cross_entropy"
 CASES = {
     "step": "seconds of a training step, against cross-entropy's",
+    "training": "seconds of an epoch of cross-entropy, against that of allennlp-models' srl_bert on the same sentences",
     "metrics": "seconds of a step's metrics, against the step",
     "prediction": "sentences a second of our predictor, against allennlp-models'",
     "memory": "peak memory of training steps on the longest sentences, against cross-entropy's",
@@ -70,6 +71,9 @@ class SrlBenchmark(Benchmark):
         self._instances = parts.as_instances(reader, parts.draw_batches(train, num_batches, seed=0))
         self._warmup = parts.as_instances(reader, parts.draw_batches(train, warmup_steps, seed=1))
         self._num_batches = -(-len(self._instances) // parts.BATCH_SIZE)
+        rows = sum(len(item.frames) for item in train)
+        # Of the training sentences, so many that their frames fill the batches.
+        self._fraction = min(1.0, num_batches * parts.BATCH_SIZE / rows)
         self._trainers: Dict[str, Any] = {}
 
     def step(self) -> List[Row]:
@@ -114,6 +118,19 @@ class SrlBenchmark(Benchmark):
                 model = parts.build_model(name, self._encoder, self._vocab)
                 self._trainers[name] = parts.build_trainer(name, model, self._instances, self._encoder, 0.0)
         return self._trainers
+
+    def training(self) -> List[Row]:
+        """An epoch of each by its own config: what it reads, how it forms batches, and its steps."""
+        from scripts.measure.bench_srl_training import BASELINE as SRL_BERT
+        from scripts.measure.bench_srl_training import epochs
+
+        runs = epochs(parts.train_file(), self._encoder, self._fraction, self._vocab)
+        timings = interleaved({name: epoch.run for name, epoch in runs.items()}, self._repeats)
+        rows = seconds_rows("srl", "training, an epoch", timings, 1, SRL_BERT)
+        for name, epoch in runs.items():
+            base = runs[SRL_BERT].rows
+            rows.append(Row("srl", "training, an epoch", name, "rows", epoch.rows, base, epoch.rows / base))
+        return rows
 
     def metrics(self) -> List[Row]:
         """

@@ -1,6 +1,7 @@
 """Sentences, batches, models and trainers of the SRL benchmark, the same for every case."""
 
 import random
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.common import Params
@@ -29,11 +30,22 @@ METHODS = {
 
 def read_data() -> Tuple[str, List[SrlSentence], List[SrlSentence]]:
     """The name, training and dev sentences of the Web Treebank or, where that is missing, of the sample."""
+    name, paths = _data_set()
+    return name, *(list(read_srl_sentences(paths[split])) for split in ("train", "dev"))
+
+
+def train_file() -> str:
+    """The file that `read_data` has the training sentences of."""
+    return _data_set()[1]["train"]
+
+
+def _data_set() -> Tuple[str, Dict[str, str]]:
     for name in ("ewt", "sample"):
         paths = library_value("srl.libsonnet", f"lib.data.{name}")
-        if (ROOT / paths["train"]).exists() and (ROOT / paths["dev"]).exists():
+        paths = {split: str(ROOT / paths[split]) for split in ("train", "dev")}
+        if all(Path(path).exists() for path in paths.values()):
             break
-    return name, *(list(read_srl_sentences(str(ROOT / paths[split]))) for split in ("train", "dev"))
+    return name, paths
 
 
 def label_vocabulary(sentences: List[SrlSentence]) -> Vocabulary:

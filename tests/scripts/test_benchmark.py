@@ -147,15 +147,28 @@ def test_longest_rows_for_memory(sentences, tmp_path):
     assert "B-ARG2" in content["labels"]
 
 
+def written(sentences, path):
+    lines = [
+        {"words": item.words, "frames": [{"pred": frame.predicate, "tags": frame.tags} for frame in item.frames]}
+        for item in sentences
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return str(path)
+
+
 def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys):
     monkeypatch.setattr(parts, "read_data", lambda: ("toy", sentences, sentences[:4]))
+    monkeypatch.setattr(parts, "train_file", lambda: written(sentences, tmp_path / "train.jsonl"))
     arguments = ["--suite", "srl", "--out", str(tmp_path), "--encoder", encoder, "--methods", "nce_20"]
     arguments += ["--repeats", "1", "--batches", "1", "--warmup-steps", "2"]
     assert benchmark.main(arguments) == 0
     table = pandas.read_csv(tmp_path / "benchmark.csv")
     assert list(table.columns) == ["suite", "case", "method", "metric", "value", "baseline", "ratio"]
     cases = set(table["case"])
-    assert {"step, at the start", "step, after 2 steps", "metrics", "memory"} < cases and len(cases) == 5
+    assert {"step, at the start", "step, after 2 steps", "training, an epoch", "metrics", "memory"} < cases
+    assert len(cases) == 6
+    epoch = table[table["case"] == "training, an epoch"].set_index(["method", "metric"])
+    assert epoch.loc[("srl_bert", "seconds"), "ratio"] == 1 and epoch.loc[("cross_entropy", "rows"), "value"] > 2
     for row in table[table["metric"] == "seconds"].itertuples():
         assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
     draws = table[table["metric"] == "distinct_samples"]

@@ -1,0 +1,46 @@
+"""An epoch of training by our SRL cross-entropy and by allennlp-models' `srl_bert`, each by its own config."""
+
+import json
+from typing import Any, Callable, Dict, NamedTuple
+
+from allennlp.common import Params
+from allennlp.data import DataLoader, DatasetReader, Vocabulary
+
+from scripts.measure import srl_bert_baseline  # noqa: F401
+from scripts.measure.bench_base import build_model, build_trainer
+from scripts.measure.bench_timing import epoch_of
+from scripts.measure.configs import evaluated
+from scripts.measure.suite import LIBRARY_FOLDER, Settings
+from scripts.measure.suites.srl import experiment, srl_bert
+
+BASELINE = "srl_bert"
+
+
+class Epoch(NamedTuple):
+    """
+    # Parameters
+
+    run : `Callable[[], None]`
+        The epoch: batches are formed of instances that are in memory, padded, and trained on.
+    rows : `int`
+        Its instances.
+    """
+
+    run: Callable[[], None]
+    rows: int
+
+
+def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> Dict[str, Epoch]:
+    """By name, an epoch over the same part of the sentences of a file."""
+    settings = Settings(LIBRARY_FOLDER.as_posix(), seed=0, epochs=1, fraction=fraction, encoder=encoder)
+    configs = {"cross_entropy": experiment("ewt", "cross_entropy", settings), BASELINE: srl_bert(settings)}
+    return {name: _epoch(json.loads(evaluated(config)), path, vocab) for name, config in configs.items()}
+
+
+def _epoch(config: Dict[str, Any], path: str, vocab: Vocabulary) -> Epoch:
+    reader = DatasetReader.from_params(Params(config["dataset_reader"]))
+    loader = DataLoader.from_params(Params(config["data_loader"]), reader=reader, data_path=path)
+    loader.index_with(vocab)
+    rows = sum(1 for _ in loader.iter_instances())
+    model = build_model(config["model"], vocab)
+    return Epoch(epoch_of(build_trainer(config["trainer"], model, loader)), rows)
