@@ -121,8 +121,8 @@ MEANING = {
     "tau": "the weight of the cross-entropy",
     "through_draws": "whether the task-net follows the energy of whole outputs that are drawn from it",
     "trainable": "whether word vectors are trained",
-    "truncation": "whether the networks' own loss has the hinge; of `spen_end_to_end`: the steps that gradients pass back "
-    "through, `null`: all",
+    "truncation": "whether the networks' own loss has the hinge; of `spen_end_to_end`: the steps that gradients pass "
+    "back through, `null`: all",
     "vector_words": "words of the file of vectors that are read",
     "vectors": "a text file of word vectors; `null`: random ones",
     "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net",
