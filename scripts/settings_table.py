@@ -64,7 +64,7 @@ MEANING = {
     "hidden_dim": "the size of a hidden layer",
     "inference_optimizer": "the optimizer of gradient-based inference",
     "inference_steps": "steps of gradient-based inference",
-    "labelled_share": "the share of inputs with gold in a batch of self-training",
+    "labelled_share": "the share of instances with gold in an epoch of the student",
     "lambda": "the weight of the perceptron loss",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
     "layers": "layers of the LSTM",

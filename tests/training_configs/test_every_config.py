@@ -26,6 +26,7 @@ from tests.tiny_bert import save_tiny_bert
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted(glob.glob(str(ROOT / "training_configs" / "**" / "*.jsonnet"), recursive=True))
 FIXTURE = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
+UNLABELLED = ROOT / "data" / "srl_sample" / "dev.gold_conll"
 SAMPLE = ROOT / "data" / "multilabel_sample"
 TAGGED = ROOT / "data" / "tagging_sample" / "train.tsv"
 LETTERS = ROOT / "data" / "text_sample"
@@ -100,6 +101,12 @@ def shrink(params, data, model_name=None):
                 params[key] = model_name
             elif key in ("train_data_path", "validation_data_path"):
                 params[key] = str(data)
+            elif key == "unlabelled":
+                params[key] = str(UNLABELLED)
+            elif key == "batches_per_epoch":
+                params[key] = 2
+            elif key == "fraction":
+                params[key] = 1.0
             else:
                 shrink(value, data, model_name)
     return params
@@ -191,7 +198,7 @@ def not_at_prediction(*args, **kwargs):
 
 def has_loss_net(config):
     """By its name: all but the task-nets that are trained on their own, with or without an energy inside."""
-    alone = "cross_entropy|crf|seal|spen_end_to_end|structured_tuning|task_net_ranking"
+    alone = "cross_entropy|crf|seal|self_training|spen_end_to_end|structured_tuning|task_net_ranking"
     return not re.search(f"(^|_)({alone})([.]|_)", Path(config).name)
 
 
