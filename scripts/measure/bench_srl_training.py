@@ -32,9 +32,13 @@ class Epoch(NamedTuple):
 
 def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> Dict[str, Epoch]:
     """By name, an epoch over the same part of the sentences of a file."""
-    settings = Settings(LIBRARY_FOLDER.as_posix(), seed=0, epochs=1, fraction=fraction, encoder=encoder)
-    configs = {"cross_entropy": experiment("ewt", "cross_entropy", settings), BASELINE: srl_bert(settings)}
-    return {name: _epoch(json.loads(evaluated(config)), path, vocab) for name, config in configs.items()}
+    # With a fraction here, the config would look for its tags in the data set's files, which another path may replace.
+    settings = Settings(LIBRARY_FOLDER.as_posix(), seed=0, epochs=1, fraction=1.0, encoder=encoder)
+    written = {"cross_entropy": experiment("ewt", "cross_entropy", settings), BASELINE: srl_bert(settings)}
+    configs = {name: json.loads(evaluated(config)) for name, config in written.items()}
+    for config in configs.values():
+        config["dataset_reader"]["fraction"] = fraction
+    return {name: _epoch(config, path, vocab) for name, config in configs.items()}
 
 
 def _epoch(config: Dict[str, Any], path: str, vocab: Vocabulary) -> Epoch:

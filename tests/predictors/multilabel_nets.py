@@ -46,7 +46,7 @@ def predictor(reader=None, **arguments):
 def by_hand(made, rows, thresholds=0.5):
     """Probabilities of the task-net, and the names of the predicted labels, the likeliest first."""
     with torch.no_grad():
-        logits, _ = made.eval().task_net({"features": torch.tensor(rows, dtype=torch.float)})
+        logits, *_ = made.eval().task_net({"features": torch.tensor(rows, dtype=torch.float)})
     probabilities = torch.sigmoid(logits).tolist()
     if isinstance(thresholds, float):
         thresholds = [thresholds] * len(LABELS)

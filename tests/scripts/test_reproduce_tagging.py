@@ -44,8 +44,10 @@ def test_every_argument_of_a_method_reaches_its_config(name):
 
 def test_configs_are_those_of_training_configs():
     suite = SUITES["tagging_twitter_pos"]
-    paths = [ROOT / "training_configs" / f"twitter_pos/{name}.jsonnet" for name in suite.methods]
-    written = evaluated_together(method.write(settings_of(suite)) for method in suite.methods.values())
+    # End-to-end SPENs have a config for the sample alone.
+    methods = {name: method for name, method in suite.methods.items() if name != "spen_end_to_end"}
+    paths = [ROOT / "training_configs" / f"twitter_pos/{name}.jsonnet" for name in methods]
+    written = evaluated_together(method.write(settings_of(suite)) for method in methods.values())
     kept = evaluated_together((path.read_text("utf-8") for path in paths), paths[0].parent)
     for path, ours, theirs in zip(paths, written, kept):
         assert ours == theirs, path.name

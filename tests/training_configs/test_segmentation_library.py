@@ -21,7 +21,9 @@ CONFIGS = Path(__file__).parents[2] / "training_configs"
 def test_each_method_has_a_config_for_each_data_set():
     names = library_value("segmentation.libsonnet", "std.objectFields(lib.method)")
     paths = [f"{place}{name}.jsonnet" for place in ("shapes_", "weizmann/") for name in names if name != "own"]
-    assert [path for path in paths if not (CONFIGS / path).is_file()] == []
+    # End-to-end SPENs have a config for the sample alone.
+    missing = [path for path in paths if not (CONFIGS / path).is_file()]
+    assert missing == ["weizmann/spen_end_to_end.jsonnet"]
 
 
 def test_the_sampler_has_as_many_fields_by_itself_as_here():

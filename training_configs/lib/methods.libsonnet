@@ -35,10 +35,10 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
     function(encoder, energies)
       over(encoder, energies) { trainer+:: { self_training: { hard: hard, labelled_share: labelled_share } } },
 
-  // Structured tuning (Li et al. 2020): beside cross-entropy, the net pays `weight` nats for each of `roles` that it
-  // expects more than once.
-  structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2']):
-    function(encoder, energies) {
+  // Structured tuning (Li et al. 2020): besides its cross-entropy, the net of the method `over` pays `weight` nats for
+  // each of `roles` that it expects more than once.
+  structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2'], over=$.cross_entropy()):
+    function(encoder, energies) over(encoder, energies) {
       task_loss: {
         type: 'constrained',
         weight: weight,

@@ -11,7 +11,7 @@ from scripts.measure.suite import Family, Statistic, Suite, grouped_methods
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "FCN, cross-entropy"},
-    "Energy only, gradient-based inference": {"dvn": "DVN"},
+    "Energy only, gradient-based inference": {"dvn": "DVN", "spen_end_to_end": "SPEN, end to end"},
     "SEAL-dynamic": {
         "regression": "regression",
         "regression_anchored": "regression, at gold and noise too",
