@@ -14,7 +14,7 @@ from scripts.measure.suite import ROOT
 from seal.dataset_readers.tensor_loader import TensorLoader
 from tests.experiments import config as config_of, expression
 
-TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"]}
+TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"], "spen_end_to_end": ["task_net"]}
 
 
 @pytest.fixture(autouse=True)
