@@ -128,4 +128,3 @@ def is_tuned(settings: Dict[str, str]) -> bool:
     if tuned not in ("true", "false"):
         raise UserError(f"--settings: 'tuned' must be true or false, found {tuned}.")
     return tuned == "true"
-

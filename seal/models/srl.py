@@ -1,4 +1,3 @@
-import copy
 from functools import partial
 from typing import Any, Dict, List, Optional
 
@@ -18,7 +17,7 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, with_tags, without_gold
+from seal.models.teaching import drawn_tags, replaced, with_tags, without_gold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.samplers import Sampler
@@ -244,12 +243,8 @@ class SrlModel(SealModel):
 
     def answered(self, instance: Instance, answer: int) -> Instance:
         tokens = instance["tokens"]
-        metadata = copy.copy(instance["metadata"])
-        metadata.metadata = {**metadata.metadata, "predicate": answer}
         predicate = SequenceLabelField([int(place == answer) for place in range(len(tokens))], tokens)
-        made = Instance({**instance.fields, "predicate": predicate, "metadata": metadata})
-        made.indexed = True
-        return made
+        return replaced(instance, {"predicate": answer}, predicate=predicate)
 
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
         # Read of instances that ask for predicates alone, but a batch's instances have the same fields.

@@ -17,6 +17,7 @@ from seal.structure.tag_structure import TagPaths
 from seal.two_player.task_state import TaskState
 
 _GOLD = ("tags", "labels", "is_predicate")
+_NO_GOLD = dict.fromkeys(_GOLD)
 
 
 def without_gold(batch: Dict[str, Any]) -> Dict[str, Any]:
@@ -56,7 +57,7 @@ def with_tags(instance: Instance, tags: torch.Tensor, namespace: str, **more: Fi
     """An instance whose gold is `tags`, `(tokens or more,)`."""
     tokens = instance["tokens"]
     field = KnownLabelsField(tags[: len(tokens)].tolist(), tokens, namespace)
-    return _with(instance, tags=field, **more)
+    return replaced(instance, _NO_GOLD, tags=field, **more)
 
 
 def with_labels(instance: Instance, labels: torch.Tensor, space: LabelSet) -> Instance:
@@ -65,13 +66,14 @@ def with_labels(instance: Instance, labels: torch.Tensor, space: LabelSet) -> In
     field = LabelSetField([space.labels[label] for label in chosen], space.namespace)
     # What `index` would find, without a look into the vocabulary.
     field._label_ids, field._num_labels = chosen, space.num_labels
-    return _with(instance, labels=field)
+    return replaced(instance, _NO_GOLD, labels=field)
 
 
-def _with(instance: Instance, **fields: Field) -> Instance:
+def replaced(instance: Instance, known: Dict[str, Any], **fields: Field) -> Instance:
+    """An indexed instance with other values `known` in its metadata, and other `fields`, which are indexed, too."""
     # Of the same type as before.
     metadata = copy.copy(instance["metadata"])
-    metadata.metadata = {**metadata.metadata, **dict.fromkeys(_GOLD)}
+    metadata.metadata = {**metadata.metadata, **known}
     made = Instance({**instance.fields, **fields, "metadata": metadata})
     made.indexed = True
     return made

@@ -2,6 +2,7 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
+from seal.common.k_best_sets import k_best_sets
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
@@ -145,7 +146,13 @@ class LabelSetStructure(Structure):
 
     def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
         """Whether gold competes: `(rows,)`."""
-        return torch.cat([part.gold >= 0 for part in self._parts(logits, gold, own=False)])
+        reached = index_of(self.sets, gold) >= 0
+        if self.num_likely:
+            size = self._chunk()
+            parts = zip(logits.split(size), gold.split(size))
+            likely = [(k_best_sets(part, self.num_likely) == sets.unsqueeze(1)).all(dim=2) for part, sets in parts]
+            reached |= torch.cat([found.any(dim=1) for found in likely])
+        return reached
 
     def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
         self.sets, self.counts = known_sets(gold, self.most_sets)

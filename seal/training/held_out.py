@@ -2,6 +2,7 @@ import copy
 import json
 import logging
 import os
+from collections.abc import Sequence
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -15,6 +16,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.random_states import random_state, set_random_state, set_seed
+from seal.common.whole_files import replacing
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.models import SealModel
 
@@ -80,8 +82,8 @@ class HeldOut:
             trainer.train()
             net.structure = model.structure
             records = score(net, restricted(self._data_loader, parts[fold]))
-            torch.save(records, path + ".part")
-            os.replace(path + ".part", path)
+            with replacing(path) as draft:
+                torch.save(records, draft)
             for name in os.listdir(folder):
                 if name.endswith(".th"):  # Weights and checkpoints are no longer needed.
                     os.remove(os.path.join(folder, name))
@@ -144,9 +146,9 @@ def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[
 
 def save_best(trainer: GradientDescentTrainer) -> None:
     """Saves the trainer's model as that of the run's best epoch."""
-    best = os.path.join(trainer._serialization_dir, "best.th")
-    torch.save(trainer.model.state_dict(), best + ".part")
-    os.replace(best + ".part", best)  # Not written over: it may be a hard link to a checkpoint.
+    # Which may be a hard link to a checkpoint.
+    with replacing(os.path.join(trainer._serialization_dir, "best.th")) as draft:
+        torch.save(trainer.model.state_dict(), draft)
 
 
 @torch.no_grad()
@@ -189,14 +191,35 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> List[List[int]]:
 def _keys(data_loader: DataLoader) -> List[Any]:
     if isinstance(data_loader, TensorLoader):
         return list(range(data_loader.num_rows))
-    instances = getattr(data_loader, "_instances", None)
-    if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
-        raise ConfigurationError(
-            "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or "
-            "set the folds to 0."
-        )
+    instances = instances_of(
+        data_loader,
+        "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
+        "the folds to 0.",
+    )
     keys = [input_of(instance) for instance in instances]
     return [place if key is None else key for place, key in enumerate(keys)]
+
+
+def instances_of(data_loader: DataLoader, otherwise: str) -> List[Instance]:
+    """
+    The instances of a loader that has them in memory.
+
+    # Raises
+
+    `ConfigurationError` with the message `otherwise` if it has not.
+    """
+    instances = getattr(data_loader, "_instances", None)
+    if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
+        raise ConfigurationError(otherwise)
+    return instances
+
+
+def with_instances(data_loader: DataLoader, instances: Sequence[Instance]) -> DataLoader:
+    """A data loader of the same settings for other instances."""
+    other = copy.copy(data_loader)
+    other._instances = instances
+    other._batch_generator = None
+    return other
 
 
 def input_of(instance: Instance) -> Optional[Tuple[str, ...]]:
@@ -209,7 +232,4 @@ def restricted(data_loader: DataLoader, places: List[int]) -> DataLoader:
     """A data loader of the same settings for some of its instances."""
     if isinstance(data_loader, TensorLoader):
         return data_loader.with_rows(torch.tensor(places))
-    some = copy.copy(data_loader)
-    some._instances = [data_loader._instances[place] for place in places]
-    some._batch_generator = None
-    return some
+    return with_instances(data_loader, [data_loader._instances[place] for place in places])

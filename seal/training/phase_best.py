@@ -5,6 +5,8 @@ import torch
 import torch.distributed as dist
 from allennlp.training.metric_tracker import MetricTracker
 
+from seal.common.whole_files import replacing
+
 # The weights of the best epoch of the phase in progress, in the run's folder.
 _FILE = "phase_best.th"
 
@@ -37,9 +39,8 @@ class PhaseBest:
         return self._tracker.best_epoch
 
     def save(self, model: torch.nn.Module) -> None:
-        torch.save(model.state_dict(), self._path + ".new")
-        # A run that is killed meanwhile keeps what was there.
-        os.replace(self._path + ".new", self._path)
+        with replacing(self._path) as draft:
+            torch.save(model.state_dict(), draft)
 
     @torch.no_grad()
     def restore(self, model: torch.nn.Module, is_primary: bool, distributed: bool) -> None:

@@ -10,14 +10,23 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data import Batch, DataLoader, DatasetReader, Instance, TensorDict
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
 
+from seal.common.length_groups import length_groups, size_of
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
+from seal.common.whole_files import replacing
 from seal.models import SealModel
-from seal.training.held_out import HeldOut, MakeTrainer, input_of, learn_structure, save_best
+from seal.training.held_out import (
+    HeldOut,
+    MakeTrainer,
+    input_of,
+    instances_of,
+    learn_structure,
+    save_best,
+    with_instances,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -123,9 +132,7 @@ class SelfTraining(FromParams):
             "A student is trained: %d instances with gold (%d times in an epoch) and %d that the teacher labels",
             len(gold), repeats, len(inputs),
         )
-        loader = copy.copy(data_loader)
-        loader._instances = TaughtInstances(model, gold * repeats, inputs, taught["outputs"])
-        loader._batch_generator = None
+        loader = with_instances(data_loader, TaughtInstances(model, gold * repeats, inputs, taught["outputs"]))
         student.structure = None
         found = make_trainer(student, folder, loader).train()
         teacher_weights = copy.deepcopy(model.state_dict())
@@ -138,7 +145,8 @@ class SelfTraining(FromParams):
         if report["kept"] == "teacher":
             model.load_state_dict(teacher_weights)
             found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
-        save_best(trainer)
+        elif held_out is None:  # Otherwise it was saved with the structure.
+            save_best(trainer)
         with open(os.path.join(run, "self_training.json"), "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)
         set_random_state(before)
@@ -178,8 +186,8 @@ class SelfTraining(FromParams):
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
         taught = {"outputs": outputs, "score": score()}
-        torch.save(taught, path + ".part")
-        os.replace(path + ".part", path)
+        with replacing(path) as draft:
+            torch.save(taught, draft)
         return taught
 
 
@@ -249,9 +257,8 @@ def _batches(model: SealModel, inputs: List[Instance], doing: str) -> Iterator[T
     """Batches of inputs of about one length, with the places of these; the model is put in evaluation mode."""
     model.eval()
     device = next(model.parameters()).device
-    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]["tokens"]))
-    for first in Tqdm.tqdm(range(0, len(order), _BATCH), desc=doing):
-        places = order[first : first + _BATCH]
+    sizes = [size_of([token.text for token in instance["tokens"]]) for instance in inputs]
+    for places in Tqdm.tqdm(list(length_groups(sizes, _BATCH)), desc=doing):
         batch = Batch([inputs[place] for place in places]).as_tensor_dict()
         yield places, move_to_device(batch, device)
 
@@ -269,21 +276,17 @@ def _with_answers(path: str, model: SealModel, inputs: List[Instance]) -> List[I
         for places, batch in _batches(model, questions, "asking the teacher"):
             for place, found in zip(places, model.answers(batch)):
                 answers[place] = found
-        with open(path + ".part", "w", encoding="utf-8") as file:
+        with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
             json.dump(answers, file)
-        os.replace(path + ".part", path)
     made = [model.answered(question, answer) for question, found in zip(questions, answers) for answer in found]
     return [instance for instance in inputs if not model.asks(instance)] + made
 
 
 def _gold(data_loader: DataLoader) -> List[Instance]:
-    instances = getattr(data_loader, "_instances", None)
-    if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
-        raise ConfigurationError(
-            "trainer.self_training: the training data are kept in memory; leave data_loader.max_instances_in_memory "
-            "out."
-        )
-    return list(instances)
+    return instances_of(
+        data_loader,
+        "trainer.self_training: the training data are kept in memory; leave data_loader.max_instances_in_memory out.",
+    )
 
 
 def _score(trainer: GradientDescentTrainer, metrics: Dict[str, Any]) -> float:

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 
 from seal.common.random_states import random_state, set_random_state
+from seal.common.whole_files import replacing
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import SealModel
@@ -55,12 +56,10 @@ class TraceFile:
             return
         self._rows.append({"epoch": epoch, "batches": batches, **measure()})
         columns = dict.fromkeys(name for row in self._rows for name in row)
-        draft = self._path.with_suffix(".part")
-        with draft.open("w", encoding="utf-8", newline="") as file:
+        with replacing(str(self._path)) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns, restval="nan")
             writer.writeheader()
             writer.writerows(self._rows)
-        draft.replace(self._path)
 
 
 @contextmanager

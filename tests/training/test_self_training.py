@@ -8,6 +8,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
+from seal.common import length_groups
 from seal.models import SrlModel
 from seal.training import self_training
 from seal.training.self_training import TaughtInstances
@@ -125,6 +126,21 @@ def test_what_a_student_sees(tmp_path, unlabelled, monkeypatch):
     assert len(new) == 6 and all(student[words] == 2 for words in new)
     # 8 instances with gold and 6 without: once each.
     assert all(student[words] == 2 * count for words, count in labelled.items())
+
+
+def test_a_long_input_pads_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(length_groups, "MOST_WORDS", 24)
+    shapes = []
+    original = SrlModel.teach
+
+    def watched(self, batch, draws):
+        shapes.append(tuple(batch["predicate"].shape))
+        return original(self, batch, draws)
+
+    monkeypatch.setattr(SrlModel, "teach", watched)
+    build(settings(inputs(tmp_path / "inputs.jsonl", count=40), epochs=1), tmp_path / "run").train()
+    assert sum(rows for rows, _ in shapes) == 40 and max(words for _, words in shapes) == 43
+    assert all(rows * words <= 24 or rows == 1 for rows, words in shapes)
 
 
 def test_labelled_instances_are_repeated_up_to_their_share(tmp_path, monkeypatch):
