@@ -1,0 +1,119 @@
+"""
+Constituency trees as lists of symbols, which is how a sequence model writes a tree: `(NP` opens a constituent, `)`
+closes the last one that is open, and `XX` is one word, whatever its part of speech. The tree
+`(S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs))))` is the list `(S (NP XX ) (VP XX (NP XX ) ) )`.
+
+[Vinyals et al. 2015](https://arxiv.org/abs/1412.7449), section 2.2, without the labels of closing brackets; and
+[Tran et al. 2018](https://arxiv.org/abs/1704.07287).
+"""
+
+import re
+from typing import Any, List, Optional, Sequence, Tuple
+
+#: Begins the symbol that opens a constituent; its label follows.
+OPEN = "("
+CLOSE = ")"
+WORD = "XX"
+
+#: A label, the index of the first word, and that behind the last word.
+Bracket = Tuple[str, int, int]
+
+
+def linearised(tree: Any) -> List[str]:
+    """
+    The symbols of a tree.
+
+    # Parameters
+
+    tree : `nltk.Tree`, or what is like it
+        A sequence of children with a method `label`; words are strings. A node whose only child is a word is that
+        word's part of speech, and has no bracket.
+    """
+    symbols: List[str] = []
+    # What is still to be written, the next at the end; `None` closes a constituent.
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if node is None:
+            symbols.append(CLOSE)
+        elif isinstance(node, str) or (len(node) == 1 and isinstance(node[0], str)):
+            symbols.append(WORD)
+        else:
+            symbols.append(OPEN + node.label())
+            todo.append(None)
+            todo.extend(reversed(node))
+    return symbols
+
+
+def brackets_of(symbols: Sequence[str]) -> List[Bracket]:
+    """
+    The constituents of a tree, each before those inside it.
+
+    # Raises
+
+    `ValueError` where the symbols are not one tree.
+    """
+    brackets: List[Bracket] = []
+    open_: List[int] = []
+    num_words = 0
+    for place, symbol in enumerate(symbols):
+        if place and not open_:
+            raise ValueError(f"the tree ends at symbol {place} of {len(symbols)}: it has more than one root.")
+        if symbol == WORD:
+            num_words += 1
+        elif symbol == CLOSE and open_:
+            label, start, _ = brackets[open_[-1]]
+            if start == num_words:
+                raise ValueError(f"symbol {place + 1} closes the constituent {label} before it has a word.")
+            brackets[open_.pop()] = (label, start, num_words)
+        elif symbol[:1] == OPEN and len(symbol) > 1:
+            open_.append(len(brackets))
+            brackets.append((symbol[1:], num_words, num_words))
+        else:
+            why = "closes nothing" if symbol == CLOSE else "is neither '(LABEL', nor ')', nor 'XX'"
+            raise ValueError(f"symbol {place + 1}, {symbol!r}, {why}.")
+    if open_:
+        raise ValueError(f"the constituent {brackets[open_[-1]][0]} is never closed.")
+    if not brackets:
+        raise ValueError("the tree has no constituent.")
+    return brackets
+
+
+def check_tree(symbols: Sequence[str], num_words: int) -> None:
+    """
+    # Raises
+
+    `ValueError` where the symbols are not one tree over `num_words` words.
+    """
+    found = brackets_of(symbols)[0][2]
+    if found != num_words:
+        raise ValueError(f"the tree has {found} words, and the sentence has {num_words}.")
+
+
+def as_brackets(symbols: Sequence[str], words: Sequence[str], tags: Optional[Sequence[str]] = None) -> str:
+    """
+    A tree in the Penn Treebank's brackets, on one line.
+
+    # Parameters
+
+    symbols : `Sequence[str]`
+    words : `Sequence[str]`
+        In a word, a bracket is written `-LRB-` or `-RRB-`, and a blank `_`.
+    tags : `Optional[Sequence[str]]`
+        The part of speech of each word; without it, `XX`.
+
+    # Raises
+
+    `ValueError` where the symbols are not one tree over the words, or the tags are not as many as the words.
+    """
+    check_tree(symbols, len(words))
+    if tags is None:
+        tags = [WORD] * len(words)
+    leaves = iter([f"({_escaped(tag)} {_escaped(word)})" for word, tag in zip(words, tags, strict=True)])
+    pieces = [next(leaves) if symbol == WORD else symbol for symbol in symbols]
+    # A blank before each piece but a closing bracket.
+    return "".join(piece if piece == CLOSE else f" {piece}" for piece in pieces)[1:]
+
+
+def _escaped(word: str) -> str:
+    return re.sub(r"\s", "_", word.replace("(", "-LRB-").replace(")", "-RRB-"))
