@@ -14,6 +14,8 @@ from typing import Any, List, Optional, Sequence, Tuple
 OPEN = "("
 CLOSE = ")"
 WORD = "XX"
+#: The parts of speech of punctuation that the scoring of brackets leaves out.
+PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 
 #: A label, the index of the first word, and that behind the last word.
 Bracket = Tuple[str, int, int]

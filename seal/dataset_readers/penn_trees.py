@@ -1,0 +1,158 @@
+"""
+Trees in the brackets of the Penn Treebank: the `.mrg` files of WSJ, Brown and Switchboard, trees over several lines or
+one a line, as parsers and conversions write them.
+
+Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
+"""
+
+import re
+from typing import Iterable, Iterator, List, Optional, Tuple, Union
+
+from allennlp.common.checks import ConfigurationError
+from nltk import Tree
+
+from seal.common.linear_trees import PUNCTUATION, WORD
+from seal.common.paths import not_empty
+from seal.common.quoting import short
+from seal.common.text_lines import text_lines
+
+# A no-break space is part of a word.
+_TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
+# The lines of the copyright notice in files of the Penn Treebank.
+_NOTICE = "*x*"
+_EXAMPLE = "(S (NP (PRP I)) (VP (VBP sleep)))"
+#: Constituents inside each other, at most; nltk goes through a tree by recursion, and Python's has an end.
+MOST_DEEP = 200
+
+#: The label of a tree's root that is no constituent of the sentence.
+ROOT = "TOP"
+_ROOTS = ("", ROOT, "ROOT", "S1")
+_EMPTY = "-NONE-"
+# Marks of disfluencies and of turns in Switchboard: preterminals, and constituents.
+_MARKS = "-DFL-"
+_CODE = "CODE"
+# A label without function tags, indices and its alternatives; `-LRB-` has none of them.
+_BARE = re.compile(r"[^-=|]+")
+
+
+def read_trees(path: str) -> Iterator[Tuple[int, Tree]]:
+    """
+    The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), one by one as they stand there: each with the
+    line it begins at, counted from 1. A bracket at the very start of a line begins a tree.
+
+    # Raises
+
+    `ConfigurationError` at the first mistake, or where the file has no tree.
+    """
+    trees = parsed_trees(path, text_lines(path, f"trees in brackets, such as {_EXAMPLE}"))
+    return not_empty(trees, f"{path}: the file has no tree.")
+
+
+def parsed_trees(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Tree]]:
+    """
+    As `read_trees`, from lines with their numbers.
+
+    # Parameters
+
+    path : `str`
+        The file's name, for messages.
+    lines : `Iterable[Tuple[int, str]]`
+    """
+    open_: List[Tree] = []
+    start = 0
+    after_bracket = False
+    for number, line in lines:
+        if open_ and line[0] == "(":
+            raise ConfigurationError(
+                f"{path}:{start}: the tree that begins here is not closed before line {number}, where another begins "
+                "(inside a tree, lines begin with a blank)."
+            )
+        if not open_ and line.startswith(_NOTICE):
+            continue
+        for token in _TOKEN.findall(line):
+            if token == "(":
+                if not open_:
+                    start = number
+                if len(open_) == MOST_DEEP:
+                    raise ConfigurationError(
+                        f"{path}:{number}: more than {MOST_DEEP} brackets are open in the tree that begins at line "
+                        f"{start}."
+                    )
+                open_.append(Tree("", []))
+            elif not open_:
+                what = "this bracket closes nothing" if token == ")" else f"{short(token)} is outside of any tree"
+                raise ConfigurationError(f"{path}:{number}: {what}; expected trees such as {_EXAMPLE}.")
+            elif token == ")":
+                node = open_.pop()
+                if not node:
+                    raise ConfigurationError(f"{path}:{number}: the bracket {short(f'({node.label()})')} has no word.")
+                if open_:
+                    open_[-1].append(node)
+                else:
+                    yield start, node
+            elif after_bracket:
+                open_[-1].set_label(token)
+            else:
+                open_[-1].append(token)
+            after_bracket = token == "("
+    if open_:
+        raise ConfigurationError(
+            f"{path}:{start}: the tree that begins here is never closed; at the end of the file {len(open_)} of its "
+            "brackets are open."
+        )
+
+
+def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
+    """
+    A tree as parsers learn it, in which every word has a part of speech. What goes:
+
+    - empty elements (`-NONE-`), and constituents with nothing else in them;
+    - function tags and indices, `NP-SBJ-1` and `NP=2` are `NP`; of two labels the second, `PRT|ADVP` is `PRT`;
+    - the root around the sentence, whether it has no label or is `ROOT`, `TOP` or `S1`. Where several constituents, or
+      a lone word, would be left without a root, it is `TOP`, which the scoring of brackets does not count;
+    - a bracket without a label inside, whose children take its place;
+    - in Switchboard, the marks of disfluencies (`-DFL-`, such as `\\[` and `E_S`) and of turns (`CODE`). `EDITED` and
+      `INTJ` stay, as in [Tran et al. 2018](https://arxiv.org/abs/1704.07287).
+
+    # Parameters
+
+    tree : `Tree`
+        It is not changed.
+    punctuation : `bool`, optional (default = `True`)
+        Whether words stay whose part of speech is one of punctuation (`,` `:` `.` and quotes), which transcribed speech
+        in Tran et al. has not.
+
+    # Returns
+
+    `Optional[Tree]`
+        `None` where nothing is left.
+    """
+    dropped = {_EMPTY, _MARKS} | (set() if punctuation else PUNCTUATION)
+    kept = _cleaned(tree, dropped)
+    while len(kept) == 1 and kept[0].label() in _ROOTS and not _is_tagged(kept[0]):
+        kept = list(kept[0])
+    if len(kept) == 1 and not _is_tagged(kept[0]):
+        return kept[0]
+    return Tree(ROOT, kept) if kept else None
+
+
+def _cleaned(node: Union[Tree, str], dropped: Iterable[str]) -> List[Tree]:
+    """What is left of a node: nothing, one node, or the children of one without a label."""
+    if isinstance(node, str):
+        return [Tree(WORD, [node])]
+    if node.label() in dropped or node.label() == _CODE:
+        return []
+    if _is_tagged(node):
+        return [Tree(_bare(node.label()), list(node))]
+    kept = [left for child in node for left in _cleaned(child, dropped)]
+    return [Tree(_bare(node.label()), kept)] if kept and node.label() else kept
+
+
+def _is_tagged(node: Tree) -> bool:
+    """Whether a node is a word with its part of speech."""
+    return len(node) == 1 and isinstance(node[0], str)
+
+
+def _bare(label: str) -> str:
+    found = _BARE.match(label)
+    return found[0] if found else label
