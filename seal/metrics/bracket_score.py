@@ -1,0 +1,152 @@
+"""
+Precision, recall and F1 of the constituents of trees.
+"""
+
+import re
+from collections import Counter
+from itertools import accumulate
+from typing import Dict, NamedTuple, Sequence
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.metrics import Metric
+
+from seal.common.linear_trees import PUNCTUATION, brackets_of, check_tree
+from seal.common.workers import gathered
+
+# The root around a sentence, in the treebanks and parsers that write one.
+_NOT_COUNTED = ("TOP", "S1", "ROOT")
+_EQUAL = {"PRT": "ADVP"}
+
+
+class BracketCounts(NamedTuple):
+    """
+    What one tree adds to `BracketScore`: its constituents that are right, predicted and gold, and its words that are no
+    punctuation.
+    """
+
+    correct: int
+    predicted: int
+    gold: int
+    words: int
+
+
+def bracket_counts(predicted: Sequence[str], gold: Sequence[str], tags: Sequence[str]) -> BracketCounts:
+    """
+    The counts of one tree, as `BracketScore` has them.
+
+    # Parameters
+
+    predicted, gold : `Sequence[str]`
+        Symbols, as `seal.common.linear_trees` has them.
+    tags : `Sequence[str]`
+        The gold part of speech of each word.
+
+    # Raises
+
+    `ValueError` where one of the two is not a tree over as many words as there are parts of speech.
+    """
+    # How many words that are counted stand before each word.
+    places = list(accumulate((tag not in PUNCTUATION for tag in tags), initial=0))
+    found, wanted = (_counted(symbols, places) for symbols in (predicted, gold))
+    return BracketCounts((found & wanted).total(), found.total(), wanted.total(), places[-1])
+
+
+def _counted(symbols: Sequence[str], places: Sequence[int]) -> Counter:
+    check_tree(symbols, len(places) - 1)
+    counts: Counter = Counter()
+    for label, start, end in brackets_of(symbols):
+        label = re.split("[-=]", label)[0]
+        if places[start] < places[end] and label not in _NOT_COUNTED:
+            counts[_EQUAL.get(label, label), places[start], places[end]] += 1
+    return counts
+
+
+@Metric.register("bracket_score")
+class BracketScore(Metric):
+    """
+    Precision, recall and F1 of labelled brackets as the program `evalb` counts them with its parameters `COLLINS.prm`
+    (S. Sekine and M. Collins, 1997), which the tests compare with.
+
+    A predicted constituent is correct where there is a gold one with its label, its first and its last word. Where a
+    label has the same words several times, each of them counts. Punctuation, by the gold parts of speech `,` `:` `.`
+    and quotes, is taken out of both trees first. `ADVP` and `PRT` are equal. Not counted are parts of speech, the root
+    `TOP`, `S1` or `ROOT`, and trees of punctuation alone.
+
+    Counts are kept in each process and summed over distributed workers in `get_metric(reset=True)`, which every worker
+    must then call, as AllenNLP's trainer does.
+    """
+
+    supports_distributed = True
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything counted so far."""
+        self._correct = self._predicted = self._gold = self._trees = self._exact = 0
+
+    def __call__(  # type: ignore[override]
+        self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
+    ) -> None:
+        """
+        Count a batch of trees.
+
+        # Parameters
+
+        predicted, gold : `Sequence[Sequence[str]]`
+            The symbols of each tree, as `seal.common.linear_trees` has them, without padding.
+        tags : `Sequence[Sequence[str]]`
+            The gold part of speech of each word.
+
+        # Raises
+
+        `ConfigurationError` where the three differ in size, or one of the two is not a tree over the words.
+        """
+        if not len(predicted) == len(gold) == len(tags):
+            raise ConfigurationError(
+                f"BracketScore found {len(predicted)} predicted and {len(gold)} gold trees, and the parts of speech of "
+                f"{len(tags)} sentences."
+            )
+        for index, sentence in enumerate(zip(predicted, gold, tags)):
+            try:
+                counts = bracket_counts(*sentence)
+            except ValueError as error:
+                raise ConfigurationError(f"BracketScore, sentence {index} of the batch: {error}") from error
+            if counts.words:
+                self._trees += 1
+                self._exact += counts.correct == counts.predicted == counts.gold
+                self._correct += counts.correct
+                self._predicted += counts.predicted
+                self._gold += counts.gold
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """
+        The scores of all trees counted since the last reset.
+
+        # Parameters
+
+        reset : `bool`, optional (default = `False`)
+            Whether to sum over all distributed workers, which must all call this, and to forget the counts
+            afterwards.
+
+        # Returns
+
+        `Dict[str, float]`
+            In percent (0 to 100): `precision`, `recall` and `f1` of constituents, and `exact_match`, the share of trees
+            all of whose constituents are right, none missing (`Complete match` in `evalb`). A ratio with nothing in its
+            denominator is 0.
+        """
+        mine = (self._correct, self._predicted, self._gold, self._trees, self._exact)
+        correct, predicted, gold, trees, exact = map(sum, zip(*(gathered(mine) if reset else [mine])))
+        if reset:
+            self.reset()
+        return {
+            "precision": _percent(correct, predicted),
+            "recall": _percent(correct, gold),
+            "f1": _percent(2 * correct, predicted + gold),
+            "exact_match": _percent(exact, trees),
+        }
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0
