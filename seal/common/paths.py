@@ -5,10 +5,11 @@ whatever signs the name has; only then `~` is the home folder, `*` a pattern and
 
 import glob
 import os
-from typing import Any, Iterable, Iterator, List, TypeVar
+from typing import Any, Iterable, Iterator, List, Sequence, Tuple, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.other_formats import PACKED
 from seal.common.quoting import short
 
 T = TypeVar("T")
@@ -48,6 +49,48 @@ def expanded(path: str) -> List[str]:
     if not found:
         raise ConfigurationError(f"{path}: no file matches the pattern.")
     return found
+
+
+def with_packings(endings: Iterable[str]) -> Tuple[str, ...]:
+    """The endings, alone and followed by one of a packed file."""
+    return tuple(ending + packing for ending in endings for packing in ("", *PACKED))
+
+
+def data_files(path: Any, endings: Sequence[str], kinds: str) -> List[str]:
+    """
+    The files a data path stands for: a file stands for itself, and a folder for every file below it whose name ends in
+    one of `endings`, or in one of these and `.gz`, `.bz2` or `.xz`; sorted, so that the order does not depend on the
+    file system.
+
+    # Parameters
+
+    path : `str`
+    endings : `Sequence[str]`
+    kinds : `str`
+        What such a file holds, for the message.
+
+    # Raises
+
+    `ConfigurationError` where the path does not exist, or is a folder without such a file.
+    """
+    path = one_path(path)
+    if os.path.isfile(path):
+        return [path]
+    if not os.path.isdir(path):
+        raise ConfigurationError(
+            f"{path}: there is no such file or folder; put the data there ({kinds}) or set the data path of the config "
+            "to where it is."
+        )
+    packed = with_packings(tuple(endings))
+    files = sorted(
+        os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(packed)
+    )
+    if not files:
+        raise ConfigurationError(
+            f"{path}: no file in this folder has a name that ends in {', '.join(endings[:-1])} or {endings[-1]}, or in "
+            "one of these and .gz, .bz2 or .xz."
+        )
+    return files
 
 
 def not_empty(items: Iterable[T], complaint: str) -> Iterator[T]:

@@ -8,7 +8,7 @@ import itertools
 import lzma
 import os
 import zlib
-from typing import BinaryIO, Iterable, Iterator, List, Optional, Tuple
+from typing import BinaryIO, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -27,11 +27,6 @@ def without_packing(path: str) -> str:
     """The path without the ending `.gz`, `.bz2` or `.xz`; the ending before it tells the format."""
     stem, ending = os.path.splitext(path)
     return stem if ending in _OPENERS else path
-
-
-def with_packings(endings: Iterable[str]) -> Tuple[str, ...]:
-    """The endings, alone and followed by one of a packed file."""
-    return tuple(ending + packing for ending in endings for packing in ("", *_OPENERS))
 
 
 def opened(path: str) -> BinaryIO:

@@ -11,14 +11,14 @@ from typing import Any, Iterable, Iterator, List, Tuple
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.names import check_name, clean_name
-from seal.common.paths import not_empty, one_path
+from seal.common.paths import data_files, not_empty, with_packings
 from seal.common.strict_json import read_json
 from seal.common.tag_encodings import first_broken
-from seal.common.text_lines import column_lines, text_lines, with_packings
+from seal.common.text_lines import column_lines, text_lines
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
-_ENDINGS = with_packings(("_conll", ".conll", ".jsonl"))
+_ENDINGS = ("_conll", ".conll", ".jsonl")
 _GOLD, _AUTO = "gold_conll", "auto_conll"
 _JSON_ENDINGS = with_packings((".jsonl", ".json"))
 _JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
@@ -47,27 +47,9 @@ def srl_data_files(path: str) -> List[str]:
     `ConfigurationError`
         Where the path does not exist, or is a folder without such a file.
     """
-    path = one_path(path)
-    if os.path.isfile(path):
-        return [path]
-    if not os.path.isdir(path):
-        raise ConfigurationError(
-            f"{path}: there is no such file or folder; put the data there (CoNLL-2012 columns or BIO JSON "
-            "lines) or set the data path of the config to where it is."
-        )
-    files = sorted(
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(path)
-        for name in names
-        if name.endswith(_ENDINGS)
-    )
-    if any(_GOLD in os.path.basename(name) for name in files):
+    files = data_files(path, _ENDINGS, "CoNLL-2012 columns or BIO JSON lines")
+    if len(files) > 1 and any(_GOLD in os.path.basename(name) for name in files):
         files = [name for name in files if _AUTO not in os.path.basename(name)]
-    if not files:
-        raise ConfigurationError(
-            f"{path}: no file in this folder has a name that ends in _conll, .conll or .jsonl, or in one of "
-            "these and .gz, .bz2 or .xz."
-        )
     return files
 
 

@@ -4,9 +4,10 @@ Those that read text with AllenNLP's embedders, or a transformer, are imported w
 """
 
 from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedNet
-from seal.nets.encoders import Encoder, FeatureMlp
+from seal.nets.encoders import AttentionDecoder, Encoder, FeatureMlp
 from seal.nets.loss_net import LossNet
 from seal.nets.task_net import TaskNet, TaskNetOutput
+from seal.nets.tree_beam import TreeBeam, tree_beam
 from seal.nets.unrolled_net import UnrolledNet
 from seal.registry import from_allennlp_room
 

@@ -2,6 +2,7 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
+from seal.common.setting_checks import check_range
 from seal.common.weight_shapes import shapes_of
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
@@ -25,6 +26,10 @@ class LossNet(torch.nn.Module, Registrable):
         terms.
     dropout : `float`, optional (default = `0.0`)
         On the encoder's vectors.
+    layer_dim : `int`, optional (default = `None`)
+        The size of a layer of the loss-net's own, `tanh(W h + b)`, on the encoder's vectors, below its terms; with a
+        shared encoder the rest of `b = g o f`, of which only `f` is shared (Tu, Pang & Gimpel 2020, appendix A.1).
+        `None`: no layer.
     pretrained_file : `str`, optional (default = `None`)
         A trained model's archive or folder. The weights start as those of its loss-net, which must have the same
         shape.
@@ -47,9 +52,11 @@ class LossNet(torch.nn.Module, Registrable):
         task_net_dim: Optional[int],
         encoder: Optional[Encoder] = None,
         dropout: float = 0.0,
+        layer_dim: Optional[int] = None,
         pretrained_file: Optional[str] = None,
     ) -> None:
         super().__init__()
+        check_range("loss_net.layer_dim", layer_dim, least=1)
         self.pretrained_file = pretrained_file
         if encoder is None and task_net_dim is None:
             raise ConfigurationError("loss_net.encoder: without a task_net there is none to share; set one.")
@@ -58,6 +65,10 @@ class LossNet(torch.nn.Module, Registrable):
         self.encoder = encoder
         self._dropout = torch.nn.Dropout(dropout)
         input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
+        self._layer: Optional[torch.nn.Linear] = None
+        if layer_dim is not None:
+            self._layer = torch.nn.Linear(input_dim, layer_dim)
+            input_dim = layer_dim
         self.energies = torch.nn.ModuleList(
             construct(energy, input_dim=input_dim, output_space=output_space) for energy in energies
         )
@@ -81,6 +92,8 @@ class LossNet(torch.nn.Module, Registrable):
             problem = "the loss-net needs an energy 'local', and one only"
         elif task_net.label_bias is not None:
             problem = "the energy 'local' has no bias; set model.task_net.bias to false"
+        elif self._layer is not None:
+            problem = "the loss-net has a layer that the task-net lacks; leave layer_dim out"
         if problem is not None:
             raise ConfigurationError(f"trainer.phases: copy_task_net: {problem}.")
 
@@ -118,6 +131,8 @@ class LossNet(torch.nn.Module, Registrable):
         """
         hidden = task_hidden.detach() if self.encoder is None else self.encoder(inputs)
         hidden = self._dropout(hidden)
+        if self._layer is not None:
+            hidden = torch.tanh(self._layer(hidden))
         return [energy.condition(hidden, mask, inputs) for energy in self.energies]
 
     def forward(

@@ -68,7 +68,11 @@ class TaskNet(torch.nn.Module, Registrable):
             True at real tokens, for a net that reads its outputs as a whole; `None` where all instances have one size.
         """
         hidden = self._dropout(self.encoder(inputs))
-        return TaskNetOutput(in_full_precision(self._head, hidden), hidden)
+        return TaskNetOutput(self.logits_of(hidden), hidden)
+
+    def logits_of(self, hidden: torch.Tensor) -> torch.Tensor:
+        """`(..., labels)` of the encoder's vectors `(..., size)`."""
+        return in_full_precision(self._head, hidden)
 
     @property
     def label_weights(self) -> torch.Tensor:

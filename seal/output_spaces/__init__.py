@@ -4,6 +4,7 @@ from seal.output_spaces.candidates import CONSTANT, COST_AUGMENTED_NET, TASK_NET
 from seal.output_spaces.rewarded_candidates import RewardedCandidates
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence
+from seal.output_spaces.linear_tree import LinearTree, TreePrefixes
 from seal.output_spaces.chain import Chain, DensePairs, LegalPairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.crf_tag_sequence import CrfTagSequence

@@ -3,6 +3,7 @@ Encoders: an instance's tensors in, vectors out. Those of features and images ne
 AllenNLP and are imported where they are asked for.
 """
 
+from seal.nets.encoders.attention_decoder import AttentionDecoder
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.features import FeatureMlp
 from seal.nets.encoders.image import FullyConvolutional, ImageConvolution

@@ -1,0 +1,149 @@
+"""
+The dataset reader for constituency parsing.
+"""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data.fields import SequenceField, TextField
+
+from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.common.linear_trees import check_tree, linearised
+from seal.common.paths import data_files, not_empty
+from seal.dataset_readers.known_labels import KnownLabelsField
+from seal.dataset_readers.penn_trees import cleaned, read_trees
+from seal.dataset_readers.sentences import SentenceReader, with_words
+from seal.dataset_readers.words_field import WordsField
+
+_ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees")
+
+
+class _ReadTree(NamedTuple):
+    words: List[str]
+    tags: List[str]
+    symbols: List[str]
+    source: str
+
+
+@DatasetReader.register("seal_parsing")
+class ParsingReader(SentenceReader):
+    """
+    Reads trees in Penn Treebank brackets (`read_trees`) from a file or from a folder, where it is every file below it
+    whose name ends in `.mrg`, `.prd`, `.ptb`, `.tree` or `.trees`, and cleans them (`cleaned`): no empty elements,
+    function tags or outer bracket. The fields of an instance, one a tree:
+
+    - `tokens`: the words.
+    - `symbols`: the tree as a list of symbols (`seal.common.linear_trees`), vocabulary namespace `tree_tags`; absent
+      without gold.
+    - `metadata`: a dictionary of `words`, `symbols` (the strings, or `None` without gold), `tags` (the parts of speech,
+      which scoring needs to leave punctuation out, or `None`) and `source` (`file:line`, or `None`).
+
+    `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: the first tree and
+    then every `valid_every`th one belong to the latter.
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    max_words : `Optional[int]`, optional (default = `None`)
+        Sentences with more words are skipped, and their number is logged. For training data only: a test score without
+        the long sentences cannot be compared with others.
+    max_instances : `Optional[int]`, optional (default = `None`)
+        Stop after this many instances, over all processes together.
+    valid_every : `int`, optional (default = `10`)
+    punctuation : `bool`, optional (default = `True`)
+        Whether words of punctuation are kept. Tran et al. 2018 parse transcribed speech without them.
+    serialization_dir : `Optional[str]`, optional (default = `None`)
+        The folder of the training run, given by AllenNLP.
+
+    # Raises
+
+    `ConfigurationError`
+        Where an option is out of range, or a file is malformed.
+    """
+
+    def __init__(
+        self,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        max_words: Optional[int] = None,
+        max_instances: Optional[int] = None,
+        valid_every: int = 10,
+        punctuation: bool = True,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
+        check_valid_every(valid_every)
+        self._valid_every, self._punctuation = valid_every, punctuation
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for tree in self._shard(self._short_enough(file_path, self._trees(file_path))):
+            yield self.text_to_instance(tree.words, tree.symbols, tree.tags, tree.source)
+
+    def _of_line(self, line: str, source: str) -> Instance:
+        return self.text_to_instance(line.split(), source=source)
+
+    def _trees(self, file_path: str) -> Iterator[_ReadTree]:
+        path, part = split_off_part(file_path)
+        trees = of_part(self._whole(path), part, self._valid_every)
+        return with_words(file_path, not_empty(trees, f"{file_path}: it has no tree with a word."))
+
+    def _whole(self, path: str) -> Iterator[_ReadTree]:
+        for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):
+            for number, tree in read_trees(file):
+                tree = cleaned(tree, self._punctuation)
+                if tree is not None:
+                    words, tags = map(list, zip(*tree.pos()))
+                    yield _ReadTree(words, tags, linearised(tree), f"{file}:{number}")
+
+    def text_to_instance(  # type: ignore[override]
+        self,
+        words: List[str],
+        symbols: Optional[List[str]] = None,
+        tags: Optional[List[str]] = None,
+        source: Optional[str] = None,
+    ) -> Instance:
+        """
+        One instance, without token indexers (`apply_token_indexers` adds them).
+
+        # Parameters
+
+        words : `List[str]`
+            At least one.
+        symbols : `Optional[List[str]]`
+            The symbols of the gold tree; `None` where there is no gold.
+        tags : `Optional[List[str]]`
+            The part of speech of each word, for scores. `None`: no word is punctuation.
+        source : `Optional[str]`
+            Where the sentence is from, `file:line`, for messages.
+
+        # Raises
+
+        `ConfigurationError`
+            Where there are no words, or the symbols are no tree over them.
+        """
+        where = f"{source}: " if source else ""
+        if not words:
+            raise ConfigurationError(f"{where}a sentence needs at least one word.")
+        fields: Dict[str, Field] = {"tokens": TextField([Token(word) for word in words])}
+        if symbols is not None:
+            try:
+                check_tree(symbols, len(words))
+            except ValueError as error:
+                raise ConfigurationError(f"{where}{error}") from error
+            fields["symbols"] = KnownLabelsField(symbols, _Steps(len(symbols)), "tree_tags")
+        metadata = {"words": words, "symbols": symbols, "tags": tags, "source": source}
+        fields["metadata"] = WordsField(metadata)
+        return Instance(fields)
+
+
+class _Steps(SequenceField):
+    """The steps of an output: their number alone."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def sequence_length(self) -> int:
+        return self._number
+
+    def empty_field(self) -> "_Steps":
+        return _Steps(0)

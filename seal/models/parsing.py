@@ -1,0 +1,193 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.nn.util import get_text_field_mask
+
+from seal.common.linear_trees import brackets_of
+from seal.common.setting_checks import check_range
+from seal.losses import EnergyLoss, TaskLoss
+from seal.metrics import BracketScore, TaggingScore
+from seal.models.batch_checks import check_scored, known_rows, mean_of
+from seal.models.seal_model import SealModel
+from seal.nets import AttentionDecoder, CostAugmentedNet, LossNet, TaskNet, TreeBeam, tree_beam
+from seal.output_spaces import LinearTree, OutputSpace
+from seal.samplers import Sampler
+from seal.two_player.task_state import TaskState
+
+
+@Model.register("seal_parsing")
+class ParsingModel(SealModel):
+    """
+    Constituency parsing as a sequence of symbols (`seal_parsing` reader; Tu, Pang & Gimpel 2020, appendix A.1): the
+    task-net gives each symbol from the words and the symbols before it. In training, these are gold's, and the other
+    methods of the package see a sequence of output steps, as they see tags. Beam search predicts, and what it predicts
+    is always a tree over the sentence.
+
+    # Parameters
+
+    As for `SealModel`, and
+
+    beam : `int`, optional (default = `5`)
+        So many beginnings of a tree are kept at each step; 1 is greedy.
+    """
+
+    default_predictor = "seal_parsing"
+    takes_inference = False
+    gold_key = "symbols"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        task_net: Lazy[TaskNet],
+        loss_net: Optional[Lazy[LossNet]] = None,
+        sampler: Optional[Sampler] = None,
+        energy_loss: Optional[EnergyLoss] = None,
+        task_loss: Optional[TaskLoss] = None,
+        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
+        beam: int = 5,
+    ) -> None:
+        check_range("model.beam", beam, least=1)
+        if not isinstance(output_space, LinearTree):
+            raise ConfigurationError("model.output_space.type: 'seal_parsing' predicts trees: 'linear_tree'.")
+        super().__init__(
+            vocab,
+            output_space,
+            task_net,
+            loss_net,
+            sampler,
+            energy_loss,
+            task_loss,
+            cost_augmented_net=cost_augmented_net,
+        )
+        if not isinstance(self.task_net.encoder, AttentionDecoder):
+            raise ConfigurationError(
+                "model.task_net.encoder.type: parsing goes step by step, which needs an 'attention_decoder'; what "
+                "reads the words is its 'source'."
+            )
+        self.beam = beam
+        self._score = BracketScore()
+        self._step_score, self._cost_augmented_score = TaggingScore(spans=False), TaggingScore(spans=False)
+
+    def task_state(
+        self,
+        tokens: TextFieldTensors,
+        symbols: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> TaskState:
+        if symbols is None:
+            raise ConfigurationError(
+                "the data have no trees, and the symbol of each step depends on those before it: training, and each "
+                "loss, needs gold trees."
+            )
+        if self.training:
+            self.unknown_gold.refuse(metadata)
+        lengths = torch.tensor([len(item["symbols"]) for item in metadata], device=symbols.device)
+        mask = torch.arange(symbols.shape[1], device=symbols.device) < lengths.unsqueeze(1)
+        return self._state(tokens, symbols, mask)
+
+    def _state(self, tokens: TextFieldTensors, symbols: torch.Tensor, mask: torch.Tensor) -> TaskState:
+        """That of given trees: each step has the symbols of its own tree before it."""
+        inputs = {**_words(tokens), "earlier": self.output_space.before(symbols)}
+        logits, hidden, earlier = self.task_net(inputs, mask)
+        return TaskState(inputs, logits, hidden, mask, symbols, earlier=earlier)
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        symbols: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> Dict[str, Any]:
+        """
+        # Parameters
+
+        tokens : `TextFieldTensors`
+        symbols : `torch.LongTensor`, `(rows, steps)`, optional
+            The symbols of gold trees.
+        metadata : `List[Dict[str, Any]]`, optional
+
+        # Returns
+
+        loss : `torch.Tensor`, a scalar
+            Cross-entropy of the task-net, summed over steps, averaged over rows, where gold is given. Rows with a
+            symbol that the vocabulary lacks do not count.
+        symbols : `torch.LongTensor`, `(rows, steps)`
+            The predicted trees. Not in training.
+        num_steps : `torch.LongTensor`, `(rows,)`
+            The length of each. Not in training.
+        log_prob : `torch.FloatTensor`, `(rows,)`
+            The log-probability of these trees, in nats. Not in training.
+        energy : `torch.FloatTensor`, `(rows,)`
+            The energy of these trees, if `with_energy` is set and there is a loss-net. Not in training.
+        """
+        output: Dict[str, Any] = {}
+        state, space = None, self.output_space
+        if symbols is not None:
+            make = self.task_state if self.training else self.state_of_all_nets
+            state = make(tokens=tokens, symbols=symbols, metadata=metadata)
+            unknown = [] if self.training else self.unknown_gold.note(metadata)
+            losses = space.cross_entropy(state.logits, symbols, state.mask)
+            output["loss"] = mean_of(losses, known_rows(unknown, losses))
+        if not self.training:
+            beam = self._beam(tokens)
+            predicted, mask = beam.symbols[:, 0], beam.mask[:, 0]
+            output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[:, 0]}
+            if self.with_energy and self.loss_net is not None:
+                of_predicted = self._state(tokens, predicted, mask)
+                output["energy"] = self.energy(of_predicted, predicted.unsqueeze(1)).squeeze(1)
+            if state is not None:
+                check_scored(output["log_prob"].unsqueeze(1), metadata)
+                self._count(output, state, metadata)
+        return output
+
+    def _beam(self, tokens: TextFieldTensors) -> TreeBeam:
+        return tree_beam(self.task_net, self.output_space, _words(tokens), self.beam)
+
+    def _count(self, output: Dict[str, Any], state: TaskState, metadata: List[Dict[str, Any]]) -> None:
+        space = self.output_space
+        gold = [item["symbols"] for item in metadata]
+        self._score(self._strings(output["symbols"], output["num_steps"]), gold, [item["tags"] for item in metadata])
+        lengths = state.mask.sum(dim=1)
+        self._step_score(self._strings(space.decode(state.logits, state.mask), lengths), gold)
+        if state.cost_augmented is not None:
+            theirs = space.decode(state.cost_augmented, state.mask)
+            self._cost_augmented_score(self._strings(theirs, lengths), gold)
+
+    def _strings(self, symbols: torch.Tensor, lengths: torch.Tensor) -> List[List[str]]:
+        return [self.output_space.strings(row[:n]) for row, n in zip(symbols.tolist(), lengths.tolist())]
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """
+        `symbols` become strings, without padding. Each sentence has `constituents`, a list of `(label, first word, last
+        word)`, inclusive, each before those inside it.
+        """
+        strings = self._strings(output_dict["symbols"], output_dict["num_steps"])
+        output_dict["symbols"] = strings
+        output_dict["constituents"] = [
+            [(label, start, end - 1) for label, start, end in brackets_of(symbols)] for symbols in strings
+        ]
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """
+        In percent: `f1`, `precision` and `recall` of labelled brackets as `evalb` counts them, and `exact_match` of
+        trees (`BracketScore`); `step_accuracy`, the share of steps whose symbol is right after gold's. Also the means
+        of the training losses. `cost_augmented_accuracy` is that of a cost-augmented network's steps; as it may see
+        gold, it says something about training only.
+        """
+        metrics = super().get_metrics(reset)
+        if not self.training:
+            metrics.update(self._score.get_metric(reset))
+            metrics["step_accuracy"] = self._step_score.get_metric(reset)["accuracy"]
+            if self.cost_augmented_net is not None:
+                metrics["cost_augmented_accuracy"] = self._cost_augmented_score.get_metric(reset)["accuracy"]
+        return metrics
+
+
+def _words(tokens: TextFieldTensors) -> Dict[str, Any]:
+    """What the decoder reads of the sentences."""
+    return {"tokens": tokens, "words": get_text_field_mask(tokens)}

@@ -1,0 +1,124 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.linear_trees import check_tree
+from tests.trees import ENCODER, ENERGIES, STACKED, VOCAB, batch_of, model_of
+
+SYMBOLS = list(VOCAB.get_token_to_index_vocabulary("tree_tags"))
+NCE = {
+    "loss_net": {"energies": ENERGIES},
+    "sampler": {"type": "discrete", "num_samples": 4},
+    "energy_loss": {"type": "nce_ranking"},
+}
+
+
+def test_the_loss_by_hand():
+    model = model_of().double()
+    total = 0.0
+    for row in range(3):
+        batch = batch_of([row])
+        tree = batch["symbols"][0].tolist()
+        # Each symbol, given those of gold before it.
+        inputs = {"tokens": batch["tokens"], "words": torch.ones(1, len(batch["metadata"][0]["words"])).bool()}
+        for step, symbol in enumerate(tree):
+            earlier = torch.tensor([[len(SYMBOLS), *tree[:step]]])
+            scores = model.task_net({**inputs, "earlier": earlier}).logits[0, -1].tolist()
+            total += math.log(sum(map(math.exp, scores))) - scores[symbol]
+    assert model(**batch_of())["loss"].item() == pytest.approx(total / 3)
+    # What trainers call is the same loss.
+    assert model.task_net_loss(model.task_state(**batch_of())).item() == pytest.approx(total / 3)
+
+
+def test_it_learns_three_trees():
+    model = model_of()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(60):
+        optimizer.zero_grad()
+        model(**batch_of())["loss"].backward()
+        optimizer.step()
+    model.eval()
+    output = model.make_output_human_readable(model(**batch_of()))
+    assert output["symbols"] == [item["symbols"] for item in batch_of()["metadata"]]
+    assert output["constituents"][2] == [("NP", 0, 1)]
+    metrics = model.get_metrics(reset=True)
+    assert metrics["f1"] == metrics["exact_match"] == metrics["step_accuracy"] == 100
+    assert (output["log_prob"] > math.log(0.5)).all()
+
+
+def test_each_output_of_a_new_net_is_a_tree_over_its_sentence():
+    for seed in range(3):
+        model = model_of(beam=seed + 1).eval()
+        torch.manual_seed(seed)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter)
+        output = model.make_output_human_readable(model(**batch_of(gold=False)))
+        for symbols, item in zip(output["symbols"], batch_of()["metadata"]):
+            check_tree(symbols, len(item["words"]))
+        assert "loss" not in output
+
+
+@pytest.mark.parametrize("more", [STACKED, NCE, {**STACKED, "cost_augmented_net": {"type": "shared"}}])
+def test_both_players_learn(more):
+    model = model_of(**more)
+    state = model.state_of_all_nets(**batch_of())
+    model.loss_net_loss(state, model.draw(state)).backward()
+    theirs = model.loss_net_parameters()
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in theirs)
+    assert all(parameter.grad is None for parameter in model.task_net_parameters())
+    model.zero_grad()
+    state = model.state_of_all_nets(**batch_of())
+    model.task_net_loss(state, model.frozen_features(state)).backward()
+    assert all(parameter.grad is None for parameter in theirs)
+    assert all(parameter.grad is not None for parameter in model.task_net_parameters())
+
+
+def test_the_loss_net_has_a_layer_above_shared_vectors():
+    model = model_of(**STACKED)
+    state = model.task_state(**batch_of())
+    features = model.loss_net.encode(state.inputs, state.hidden, state.mask)
+    vectors = torch.tanh(model.loss_net._layer(state.hidden))
+    assert torch.equal(features[0], model.loss_net.energies[0].label_embeddings(vectors))
+    assert model.loss_net._layer.out_features == 6
+
+
+def test_the_energy_of_what_is_predicted():
+    model = model_of(**NCE).eval()
+    model.with_energy = True
+    with torch.no_grad():
+        output = model(**batch_of(gold=False))
+        for row, energy in enumerate(output["energy"].tolist()):
+            # That of the tree as gold.
+            batch = batch_of([row])
+            steps = int(output["num_steps"][row])
+            batch["symbols"] = output["symbols"][row : row + 1, :steps]
+            batch["metadata"][0]["symbols"] = [SYMBOLS[symbol] for symbol in batch["symbols"][0].tolist()]
+            state = model.task_state(**batch)
+            assert model.energy(state, state.gold.unsqueeze(1)).item() == pytest.approx(energy, rel=1e-4)
+
+
+def test_gold_that_the_vocabulary_lacks_is_missed():
+    model = model_of().eval()
+    batch = batch_of([2])
+    batch["metadata"][0]["symbols"] = ["(WHNP" if s == "(NP" else s for s in batch["metadata"][0]["symbols"]]
+    output = model(**batch)
+    assert output["loss"].item() == 0
+    assert model.get_metrics()["recall"] == 0
+    model.train()
+    with pytest.raises(ConfigurationError, match="'\\(WHNP' is not in the model's vocabulary"):
+        model(**batch)
+
+
+def test_what_cannot_be():
+    with pytest.raises(ConfigurationError, match="the data have no trees"):
+        model_of().task_state(**batch_of(gold=False))
+    with pytest.raises(ConfigurationError, match="needs an 'attention_decoder'"):
+        model_of(task_net={"encoder": ENCODER["source"]})
+    with pytest.raises(ConfigurationError, match="predicts trees: 'linear_tree'"):
+        model_of(output_space={"type": "tag_sequence", "namespace": "tree_tags", "encoding": None})
+    with pytest.raises(ConfigurationError, match="model.beam must be at least 1"):
+        model_of(beam=0)
+
+

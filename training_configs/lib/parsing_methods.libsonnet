@@ -1,0 +1,28 @@
+// How a parser is trained: the methods of tagging (`tagging_methods.libsonnet`) that train a task-net for output steps.
+// The loss-net, and a shared cost-augmented network, read the task-net's vectors, the feature network `f` of the paper;
+// with `share_encoder=false` the loss-net has a feature network of its own.
+local tagging = import 'tagging_methods.libsonnet';
+
+{
+  // A sequence-to-sequence network with attention.
+  cross_entropy: tagging.cross_entropy,
+
+  // Inference networks. `lambda` is the weight of the test-time network's energy, `tau` that of local cross-entropy.
+  compound_stacked(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1', q=null):
+    tagging.compound_stacked(lambda, tau, truncation, steps, share_encoder, cost, q),
+  compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
+    tagging.compound_shared(lambda, tau, truncation, steps, share_encoder, cost),
+  compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
+    tagging.compound_separated(lambda, tau, truncation, steps, share_encoder, cost),
+  margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=true, cost='l1'):
+    tagging.margin_rescaled(tau, truncation, steps, fine_tune_epochs, share_encoder, cost),
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=true):
+    tagging.perceptron(tau, truncation, steps, share_encoder),
+
+  // SEAL-dynamic.
+  margin(energy_weight=0.1, cost='l1', share_encoder=true): tagging.margin(energy_weight, cost, share_encoder),
+  nce(num_samples=20, energy_weight=0.1, share_encoder=true, straight_through=false):
+    tagging.nce(num_samples, energy_weight, share_encoder, straight_through),
+  ranking(num_samples=20, energy_weight=0.1, share_encoder=true, straight_through=false):
+    tagging.ranking(num_samples, energy_weight, share_encoder, straight_through),
+}
