@@ -1,6 +1,6 @@
 """The scores that validation and evaluation report, counted over batches and workers."""
 
-from seal.metrics.bracket_score import BracketScore
+from seal.metrics.bracket_score import BracketScore, bracket_counts
 from seal.metrics.label_set_score import LabelSetScore
 from seal.metrics.mask_score import MaskScore
 from seal.metrics.monitors import Monitors

@@ -5,7 +5,7 @@ local tagging = import 'tagging_methods.libsonnet';
 
 {
   // A sequence-to-sequence network with attention.
-  cross_entropy: tagging.cross_entropy,
+  cross_entropy(): tagging.cross_entropy(),
 
   // Inference networks. `lambda` is the weight of the test-time network's energy, `tau` that of local cross-entropy.
   compound_stacked(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1', q=null):

@@ -1,0 +1,39 @@
+"""
+Scores a trained parser: the metrics of a split, and the counts of each tree, for tests of significance.
+"""
+
+from functools import partial
+from typing import Any, Dict, Iterator, Tuple
+
+import pandas
+
+from scripts.measure.suite import Scores
+from scripts.measure.trained_run import TrainedRun, score_splits
+
+KEY = ("source",)
+"""A tree is named by its file and line."""
+
+
+def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+    """The scores, and the seconds of predicting and scoring."""
+    from seal.metrics import bracket_counts
+
+    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        predicted = run.model.make_output_human_readable(output)["symbols"]
+        for symbols, meta in zip(predicted, batch["metadata"]):
+            counts = bracket_counts(symbols, meta["symbols"], meta["tags"])
+            yield {
+                "source": meta["source"],
+                "correct": counts.correct,
+                "predicted": counts.predicted,
+                "gold": counts.gold,
+                "exact": int(counts.words > 0 and counts.correct == counts.predicted == counts.gold),
+                "sentence": int(counts.words > 0),
+            }
+
+    rows, metrics, seconds = run.pass_over(path, see)
+    examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)
+    return Scores(metrics, examples), seconds
+
+
+score = partial(score_splits, score_split)

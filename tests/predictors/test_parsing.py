@@ -1,0 +1,73 @@
+import json
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.linear_trees import check_tree, linearised
+from seal.predictors.parsing import ParsingPredictor
+from seal.predictors.readable import readable
+from tests.models.test_parsing import NCE
+from tests.trees import READER, TREES, instances_of, model_of
+
+
+def predictor_of(loss_net=False, **settings):
+    return ParsingPredictor(model_of(**(NCE if loss_net else {})), READER, **settings)
+
+
+def test_a_sentence():
+    from nltk import Tree
+
+    record = predictor_of().predict("Rose sells  (old) ginger.")
+    assert record["words"] == ["Rose", "sells", "(", "old", ")", "ginger", "."]
+    assert record["offsets"][:3] == [[0, 4], [5, 10], [12, 13]]
+    tree = Tree.fromstring(record["tree"])
+    assert tree.leaves() == ["Rose", "sells", "-LRB-", "old", "-RRB-", "ginger", "."]
+    check_tree(linearised(tree), 7)
+    whole, *_ = record["constituents"]
+    assert whole == {"label": tree.label(), "start": 0, "end": 6, "text": "Rose sells  (old) ginger."}
+    assert 0 <= record["probability"] <= 1 and "energy" not in record
+
+
+def test_lines_and_their_mistakes():
+    predictor = predictor_of(max_words=4)
+    lines = ['{"words": ["old", "tea"], "id": 7}', "Rose sells old ginger in York", '{"word": ["tea"]}', "tea"]
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    assert records[0]["id"] == 7 and records[0]["words"] == ["old", "tea"]
+    assert "6 words" in records[1]["error"] and "error" in records[2]
+    assert records[3]["words"] == ["tea"]
+    assert json.loads(predictor.dump_line(records[0]))["tree"] == records[0]["tree"]
+
+
+def test_a_sentence_has_one_record_alone_and_among_others():
+    predictor = predictor_of(loss_net=True, energy=True)
+    sentences = ["Rose sells old ginger in York .", "tea", "Rose sells ginger"]
+    together = predictor.predict_batch_json([{"sentence": sentence} for sentence in sentences])
+    for sentence, record in zip(sentences, together):
+        alone = predictor.predict(sentence)
+        assert record["tree"] == alone["tree"]
+        assert record["energy"] == pytest.approx(alone["energy"], abs=1e-4)
+
+
+def test_instances_of_the_reader():
+    instances = instances_of()
+    for instance, number in zip(instances, range(1, 4)):
+        instance["metadata"].metadata["source"] = f"a.mrg:{number}"
+    records = predictor_of().predict_batch_instance(instances)
+    assert [record["id"] for record in records] == ["a.mrg:1", "a.mrg:2", "a.mrg:3"]
+    assert [len(record["words"]) for record in records] == [7, 2, 2]
+    assert len(records) == len(TREES)
+
+
+def test_a_tree_to_read():
+    text = readable({"words": ["old", "tea"], "tree": "(NP (XX old) (XX tea))", "probability": 0.5})
+    lines = text.splitlines()
+    assert lines[0] == "old tea    0.50"
+    # The label above, the words below.
+    assert "NP" in lines[1] and lines[-1].split() == ["old", "tea"]
+
+
+def test_wrong_arguments():
+    with pytest.raises(ConfigurationError, match="'beam' is unknown; choose from: max_words, energy"):
+        predictor_of(beam=3)
+    with pytest.raises(ConfigurationError, match="energy: this model was trained without a loss-net"):
+        predictor_of(energy=True)
