@@ -16,6 +16,8 @@ from seal.models.seal_model import SealModel
 from seal.nets import AttentionDecoder, CostAugmentedNet, LossNet, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
 from seal.samplers import Sampler
+from seal.structure.structure import Structure
+from seal.structure.tree_structure import TreeCandidates, TreeStructure
 from seal.two_player.task_state import TaskState
 
 
@@ -37,6 +39,7 @@ class ParsingModel(SealModel):
 
     default_predictor = "seal_parsing"
     takes_inference = False
+    structure_kind = TreeStructure
     gold_key = "symbols"
 
     def __init__(
@@ -49,6 +52,7 @@ class ParsingModel(SealModel):
         energy_loss: Optional[EnergyLoss] = None,
         task_loss: Optional[TaskLoss] = None,
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
+        structure: Optional[Lazy[Structure]] = None,
         beam: int = 5,
     ) -> None:
         check_range("model.beam", beam, least=1)
@@ -63,6 +67,7 @@ class ParsingModel(SealModel):
             energy_loss,
             task_loss,
             cost_augmented_net=cost_augmented_net,
+            structure=structure,
         )
         if not isinstance(self.task_net.encoder, AttentionDecoder):
             raise ConfigurationError(
@@ -70,7 +75,7 @@ class ParsingModel(SealModel):
                 "reads the words is its 'source'."
             )
         self.beam = beam
-        self._score = BracketScore()
+        self._score, self._own_score = BracketScore(), BracketScore()
         self._step_score, self._cost_augmented_score = TaggingScore(spans=False), TaggingScore(spans=False)
 
     def task_state(
@@ -133,19 +138,46 @@ class ParsingModel(SealModel):
             losses = space.cross_entropy(state.logits, symbols, state.mask)
             output["loss"] = mean_of(losses, known_rows(unknown, losses))
         if not self.training:
-            beam = self._beam(tokens)
-            predicted, mask = beam.symbols[:, 0], beam.mask[:, 0]
-            output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[:, 0]}
+            competes = self.structure is not None and self.structure.uses_candidates()
+            beam = self._beam(tokens, competes)
+            chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
+            if competes:
+                chosen = self.structure.decide(_candidates(beam, metadata)).to(chosen.device)
+            rows = torch.arange(len(chosen), device=chosen.device)
+            predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
+            output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
             if self.with_energy and self.loss_net is not None:
                 of_predicted = self._state(tokens, predicted, mask)
                 output["energy"] = self.energy(of_predicted, predicted.unsqueeze(1)).squeeze(1)
             if state is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 self._count(output, state, metadata)
+                if self.structure is not None and self.structure.is_fitted:
+                    own = self._strings(beam.symbols[:, 0], beam.mask[:, 0].sum(dim=1))
+                    self._own_score(own, *zip(*((item["symbols"], item["tags"]) for item in metadata)))
         return output
 
-    def _beam(self, tokens: TextFieldTensors) -> TreeBeam:
-        return tree_beam(self.task_net, self.output_space, _words(tokens), self.beam)
+    def _beam(self, tokens: TextFieldTensors, candidates: bool) -> TreeBeam:
+        """The beam of prediction or, wider, that whose trees compete."""
+        width = max(self.beam, self.structure.num_candidates) if candidates else self.beam
+        return tree_beam(self.task_net, self.output_space, _words(tokens), width)
+
+    def structure_settings(self) -> Dict[str, Any]:
+        return {"symbols": self.output_space.labels}
+
+    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        gold, metadata = batch["symbols"].tolist(), batch["metadata"]
+        candidates = _candidates(self._beam(batch["tokens"], candidates=True), metadata)
+        return {
+            "trees": candidates.trees,
+            "words": candidates.words,
+            "log_prob": candidates.log_prob.float().cpu(),
+            "gold": [tree[: len(item["symbols"])] for tree, item in zip(gold, metadata)],
+        }
+
+    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+        records = ([TreeCandidates(**record) for record in part] for part in (training, validation))
+        return self.structure.fit(*records)
 
     def _count(self, output: Dict[str, Any], state: TaskState, metadata: List[Dict[str, Any]]) -> None:
         space = self.output_space
@@ -175,13 +207,17 @@ class ParsingModel(SealModel):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         In percent: `f1`, `precision` and `recall` of labelled brackets as `evalb` counts them, and `exact_match` of
-        trees (`BracketScore`); `step_accuracy`, the share of steps whose symbol is right after gold's. Also the means
-        of the training losses. `cost_augmented_accuracy` is that of a cost-augmented network's steps; as it may see
-        gold, it says something about training only.
+        trees (`BracketScore`); with a structure that has been learned `f1_own` and `exact_match_own`, those of the
+        task-net's own trees; `step_accuracy`, the share of steps whose symbol is right after gold's. Also the means of
+        the training losses. `cost_augmented_accuracy` is that of a cost-augmented network's steps; as it may see gold,
+        it says something about training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
             metrics.update(self._score.get_metric(reset))
+            if self.structure is not None and self.structure.is_fitted:
+                own = self._own_score.get_metric(reset)
+                metrics.update({f"{name}_own": own[name] for name in ("exact_match", "f1")})
             metrics["step_accuracy"] = self._step_score.get_metric(reset)["accuracy"]
             if self.cost_augmented_net is not None:
                 metrics["cost_augmented_accuracy"] = self._cost_augmented_score.get_metric(reset)["accuracy"]
@@ -191,3 +227,14 @@ class ParsingModel(SealModel):
 def _words(tokens: TextFieldTensors) -> Dict[str, Any]:
     """What the decoder reads of the sentences."""
     return {"tokens": tokens, "words": get_text_field_mask(tokens)}
+
+
+def _candidates(beam: TreeBeam, metadata: List[Dict[str, Any]]) -> TreeCandidates:
+    """The trees of a beam, without fillers, as plain values."""
+    lengths = beam.mask.sum(dim=2).tolist()
+    real = beam.log_prob.isfinite().sum(dim=1).tolist()
+    trees = [
+        [tree[:steps] for tree, steps in zip(rows[:number], row_lengths)]
+        for rows, row_lengths, number in zip(beam.symbols.tolist(), lengths, real)
+    ]
+    return TreeCandidates(trees, [item["words"] for item in metadata], beam.log_prob)

@@ -18,6 +18,8 @@ from seal.structure.scores import LABEL_SET_SCORES, Ratio
 from seal.structure.structure import Structure
 from seal.structure.tag_sequences import CompetingTags, TagScheme
 from seal.structure.tag_structure import TagPaths, TagStructure
+from seal.structure.tree_structure import TreeCandidates, TreeStructure
+from seal.structure.trees import CompetingTrees
 
 __all__ = [
     "LABEL_SET_SCORES",
@@ -25,6 +27,7 @@ __all__ = [
     "Competing",
     "CompetingLabelSets",
     "CompetingTags",
+    "CompetingTrees",
     "Decision",
     "ExpectedScore",
     "JointScore",
@@ -35,6 +38,8 @@ __all__ = [
     "TagPaths",
     "TagScheme",
     "TagStructure",
+    "TreeCandidates",
+    "TreeStructure",
     "Verdict",
     "gate",
     "known_sets",

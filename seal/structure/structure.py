@@ -145,7 +145,7 @@ def declare(
     return Declared(constraints, labels, sequences, encoding) if constraints else None
 
 
-def make_energies(settings: Sequence[str | dict], size: int) -> list[CandidateEnergy]:
+def make_energies(settings: Sequence[str | dict], size: int | list[str]) -> list[CandidateEnergy]:
     """
     The energies of a config, such as `["set_count", {"type": "label_pairs", "rank": 4}]`.
 
@@ -153,8 +153,8 @@ def make_energies(settings: Sequence[str | dict], size: int) -> list[CandidateEn
 
     settings : `Sequence[str | dict]`
         For each energy its registered name, alone or as `type` beside its settings.
-    size : `int`
-        The number of labels or roles.
+    size : `int` or `list[str]`
+        The number of labels or roles; the labels of constituents.
 
     # Raises
 

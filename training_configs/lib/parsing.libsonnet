@@ -17,8 +17,8 @@ local sentences = import 'sentences.libsonnet';
 
   // Settings of training. Change one with `parsing.training.sample { epochs: 30 }`.
   training: {
-    default: sentences.training { epochs: 30, patience: 6, map_lr: null },
-    sample: self.default { epochs: 12, patience: null },
+    default: sentences.training { epochs: 30, patience: 6, task_net_lr: 2e-3, loss_net_lr: 2e-3 },
+    sample: self.default { epochs: 20, patience: null },
   },
 
   experiment(

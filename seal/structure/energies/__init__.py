@@ -10,6 +10,8 @@ from seal.structure.energies.role_sets import RoleSets
 from seal.structure.energies.role_trigrams import RoleTrigrams
 from seal.structure.energies.set_count import SetCount
 from seal.structure.energies.set_size import SetSize
+from seal.structure.energies.tree_attachments import TreeAttachments
+from seal.structure.energies.tree_rules import TreeRules
 
 __all__ = [
     "AtMostOnce",
@@ -22,4 +24,6 @@ __all__ = [
     "RoleTrigrams",
     "SetCount",
     "SetSize",
+    "TreeAttachments",
+    "TreeRules",
 ]

@@ -1,0 +1,92 @@
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from seal.common.linear_trees import WORD
+from seal.structure.energies.tree_energy import CountedTreeEnergy
+from seal.structure.joint_score import CandidateEnergy
+from seal.structure.trees import CompetingTrees, Constituent
+
+# Words further apart say little about each other, and their pairs are many.
+_FAR = 12
+
+
+@CandidateEnergy.register("tree_attachments")
+class TreeAttachments(CountedTreeEnergy):
+    """
+    Which words hang on which: `eats soup with a spoon`, and not `soup with a spoon`. A constituent `c` that is not the
+    first child hangs on the last word `g` of its parent's first child, the verb of `VP` or the noun of `NP`. Of the
+    pairs of `g` with `c`'s first word, and of those with its last word, `N` are in training sentences in this order and
+    at most 12 words apart, and of these `A` hang on each other in gold:
+
+    `E(x, y) = -sum_c sum_pairs w_(label of c, pair) log [((A + a s) / (N + a)) / s]`
+
+    with the share `s = sum A / sum N` of all pairs of that label. An instance's own gold is left out.
+
+    # Parameters
+
+    labels : `list[str]`
+    shrinkage : `float`, optional (default = `1.0`)
+        `a`, above 0.
+    """
+
+    def __init__(self, labels: list[str], shrinkage: float = 1.0) -> None:
+        super().__init__(2 * len(labels))
+        self.shrinkage = shrinkage
+        self._place = {label: 2 * number for number, label in enumerate(labels)}
+        self.tables = {"pairs": {}, "hang": {}, "share": {}}
+
+    def prepare(self, gold: CompetingTrees) -> None:
+        pairs: Counter = Counter()
+        hang: Counter = Counter()
+        for (tree,), words in zip(gold.constituents, gold.words):
+            pairs.update(_pairs(words))
+            hang.update(key for _, key in _hanging(tree, words))
+        shares: dict = {}
+        total = max(sum(pairs.values()), 1)
+        for key, count in hang.items():
+            kind = key.rsplit(" ", 2)[0]
+            shares[kind] = shares.get(kind, 0) + count / total
+        self.tables = {"pairs": dict(pairs), "hang": dict(hang), "share": shares}
+
+    def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
+        words, own = competing.words[row], competing.own_gold(row)
+        own_hang = Counter(key for _, key in _hanging(own, words))
+        own_pairs = Counter(_pairs(words)) if own else Counter()
+        found = []
+        for tree in competing.constituents[row]:
+            counts = [0.0] * len(self.weight)
+            for kind, key in _hanging(tree, words):
+                label, which, pair = key.split(" ", 2)
+                share = self.tables["share"].get(f"{label} {which}", 0)
+                if label not in self._place or share == 0:
+                    continue
+                hang = self.tables["hang"].get(key, 0) - own_hang[key]
+                number = self.tables["pairs"].get(pair, 0) - own_pairs[pair]
+                estimate = (max(hang, 0) + self.shrinkage * share) / (max(number, 0) + self.shrinkage)
+                counts[self._place[label] + kind] -= math.log(estimate / share)
+            found.append(counts)
+        return found
+
+
+def _pairs(words: list[str]) -> Iterator[str]:
+    """Two words in their order, in lower case, once for each two places."""
+    for place, first in enumerate(words):
+        for second in words[place + 1 : place + 1 + _FAR]:
+            yield f"{first.lower()} {second.lower()}"
+
+
+def _hanging(tree: list[Constituent], words: list[str]) -> Iterator[tuple[int, str]]:
+    """
+    For each constituent that hangs on a word at most so far away: 0 and the key of its first word, 1 and that of its
+    last. A key is the label, the 0 or 1, and the two words.
+    """
+    for parent in tree:
+        _, _, end = parent.children[0]
+        governor = words[end - 1].lower()
+        for label, start, stop in parent.children[1:]:
+            if label == WORD:
+                continue
+            for kind, place in enumerate((start, stop - 1)):
+                if 0 < place - (end - 1) <= _FAR:
+                    yield kind, f"{label} {kind} {governor} {words[place].lower()}"

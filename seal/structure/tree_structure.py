@@ -1,0 +1,200 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from seal.registry import ConfigurationError
+from seal.structure import energies as _registered  # noqa: F401
+from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.gate import gate
+from seal.structure.scores import Ratio
+from seal.structure.structure import Structure, logger, make_energies
+from seal.structure.trees import CompetingTrees
+
+OWN = "own"
+
+
+@dataclass
+class TreeCandidates:
+    """
+    The best trees of some sentences, as a run keeps them of its training data.
+
+    # Parameters
+
+    trees : `list[list[list[int]]]`
+        The symbols of each, by index, the best first.
+    words : `list[list[str]]`
+    log_prob : `torch.Tensor`, `(batch, candidates)`
+        In nats; `-inf` where a sentence has fewer.
+    gold : `list[list[int]]`, optional
+        The symbols of the gold trees.
+    """
+
+    trees: list[list[list[int]]]
+    words: list[list[str]]
+    log_prob: torch.Tensor
+    gold: list[list[int]] | None = None
+
+    def competing(self, symbols: Sequence[str], own: bool = False) -> CompetingTrees:
+        gold = None
+        if self.gold is not None:
+            places = [
+                candidates.index(tree) if tree in candidates else -1 for candidates, tree in zip(self.trees, self.gold)
+            ]
+            gold = torch.tensor(places, dtype=torch.long)
+        trees = [[_named(tree, symbols) for tree in candidates] for candidates in self.trees]
+        return CompetingTrees(trees, self.words, self.log_prob, gold, own)
+
+    def gold_alone(self, symbols: Sequence[str]) -> CompetingTrees:
+        """With gold as the only candidate."""
+        trees = [[_named(tree, symbols)] for tree in self.gold]
+        return CompetingTrees(trees, self.words, torch.zeros(len(trees), 1), torch.zeros(len(trees), dtype=torch.long))
+
+
+def _named(tree: Sequence[int], symbols: Sequence[str]) -> list[str]:
+    return [symbols[symbol] for symbol in tree]
+
+
+@Structure.register("trees")
+class TreeStructure(Structure):
+    """
+    Chooses among the best trees of a beam search. For each of the scores `f1` (of labelled brackets) and `exact_match`
+    the gate chooses on validation data between the task-net's `own` tree, the `likeliest` one under the joint score,
+    and the one of the best `expected_score`.
+
+    # Parameters
+
+    symbols : `list[str]`
+        The symbols of trees by index. Given by the model.
+    energies : `list[str | dict]`, optional (default = `["tree_rules", "tree_attachments"]`)
+        The terms of the energy by their registered names, alone or with settings.
+    num_candidates : `int`, optional (default = `20`)
+        The width of the beam, all of whose trees compete.
+    penalties, margin : as for `Structure`
+    """
+
+    def __init__(
+        self,
+        symbols: list[str],
+        energies: list[Any] | None = None,
+        num_candidates: int = 20,
+        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        margin: float = 0.5,
+    ) -> None:
+        if num_candidates < 2:
+            raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
+        labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
+        super().__init__(make_energies(energies or ["tree_rules", "tree_attachments"], labels), penalties, margin)
+        self.symbols = symbols
+        self.num_candidates = num_candidates
+
+    # Learning.
+
+    def fit(self, training: Sequence[TreeCandidates], validation: Sequence[TreeCandidates]) -> dict:
+        """
+        Learns the energies, and lets the gate choose a decision for each score.
+
+        # Parameters
+
+        training : `Sequence[TreeCandidates]`
+            With gold; the trees of nets that have not seen the sentence.
+        validation : `Sequence[TreeCandidates]`
+            With gold; the trees of the final task-net.
+
+        # Returns
+
+        `dict`
+            What was learned and chosen, plain values.
+        """
+        if sum(len(part.trees) for part in training) == 0:
+            raise ConfigurationError("The structure of trees is learned from trees, and there is none.")
+        gold = _joined([part.gold_alone(self.symbols) for part in training])
+        competing = [part.competing(self.symbols) for part in validation]
+        report = self.learn([part.competing(self.symbols, own=True) for part in training], gold, competing)
+        found = {option: [] for option in (OWN, "likeliest", "expected_score")}
+        with torch.no_grad():
+            for part in competing:
+                found[OWN].append(torch.zeros(len(part.trees), dtype=torch.long))
+                for decision in (Likeliest(), ExpectedScore()):
+                    found[decision.name].append(self._choose(part, decision))
+        golds = [part.gold_alone(self.symbols) for part in validation]
+        self.chosen, report["decisions"] = {}, {}
+        for name, score in (("f1", _f1), ("exact_match", _exact_match)):
+            options = {option: score(competing, golds, chosen) for option, chosen in found.items()}
+            verdict = gate(options, self.margin)
+            logger.info("Decision for %s: %s", name, verdict)
+            self.chosen[name] = verdict.chosen
+            report["decisions"][name] = {
+                "option": verdict.chosen,
+                "values": verdict.values,
+                "gain": verdict.gain,
+                "standard_error": verdict.standard_error,
+            }
+        reached = torch.cat([part.gold >= 0 for part in competing])
+        right = torch.cat([part.gold == chosen for part, chosen in zip(competing, found["likeliest"])])
+        report["gold_competes"] = float(reached.float().mean())
+        report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
+        return report
+
+    # Prediction.
+
+    def _choose(self, competing: CompetingTrees, decision: Decision) -> torch.Tensor:
+        """The index of the chosen candidate of each sentence."""
+        q = self.probabilities(competing)
+        return decision.choose(q, lambda kept: _similarity(competing, kept))
+
+    @torch.no_grad()
+    def decide(self, candidates: TreeCandidates, score: str = "f1") -> torch.Tensor:
+        """The index of the candidate that the decision for `score` chooses, `(batch,)`."""
+        if not self.uses_candidates(score):
+            return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
+        return self._choose(candidates.competing(self.symbols), Decision.by_name(self.chosen[score])())
+
+    def uses_candidates(self, score: str = "f1") -> bool:
+        """Whether the decision for `score` is not the task-net's own tree."""
+        return self.is_fitted and self._follows(self.chosen[score])
+
+    def _follows(self, chosen: str) -> bool:
+        return chosen != OWN
+
+
+def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
+    return CompetingTrees(
+        [candidates for part in parts for candidates in part.trees],
+        [words for part in parts for words in part.words],
+        torch.cat([part.log_prob for part in parts]),
+        torch.cat([part.gold for part in parts]),
+    )
+
+
+def _f1(competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]) -> Ratio:
+    """Of labelled brackets, over all sentences."""
+    shared, sizes = [], []
+    for part, gold, places in zip(competing, golds, chosen):
+        for candidates, (own,), place in zip(part.brackets, gold.brackets, places.tolist()):
+            shared.append((candidates[place] & own).total())
+            sizes.append(candidates[place].total() + own.total())
+    return Ratio(2 * torch.tensor(shared, dtype=torch.double), torch.tensor(sizes, dtype=torch.double))
+
+
+def _exact_match(
+    competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]
+) -> Ratio:
+    """The share of trees that are right as a whole."""
+    right = torch.cat([part.gold == places for part, places in zip(competing, chosen)]).double()
+    return Ratio(right, torch.ones_like(right))
+
+
+def _similarity(competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
+    """F1 of the brackets of each two of the kept candidates: `(batch, kept, kept)`."""
+    similarity = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
+    for row, places in enumerate(kept.tolist()):
+        brackets = competing.brackets[row]
+        for one, place in enumerate(places):
+            for other, another in enumerate(places[: one + 1]):
+                if place < len(brackets) and another < len(brackets):
+                    both = brackets[place].total() + brackets[another].total()
+                    shared = 2 * (brackets[place] & brackets[another]).total()
+                    similarity[row, one, other] = similarity[row, other, one] = shared / both if both else 1.0
+    return similarity.to(kept.device)

@@ -1,0 +1,105 @@
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+
+from seal.common.linear_trees import CLOSE, WORD, Bracket, brackets_of
+
+#: The root that treebanks put around a sentence is no constituent of it.
+ROOT = "TOP"
+
+
+class Constituent(NamedTuple):
+    """
+    # Parameters
+
+    label : `str`
+    start, end : `int`
+        The index of the first word, and that behind the last.
+    children : `tuple[tuple[str, int, int], ...]`
+        The same of each child, from left to right; the label of a word is `XX`.
+    """
+
+    label: str
+    start: int
+    end: int
+    children: tuple[Bracket, ...]
+
+    @property
+    def rule(self) -> tuple[str, ...]:
+        """Its label and those of its children."""
+        return (self.label, *(child[0] for child in self.children))
+
+
+def constituents_of(symbols: list[str]) -> list[Constituent]:
+    """The constituents of a tree, each after those inside it."""
+    found: list[Constituent] = []
+    open_: list[tuple[str, int, list[Bracket]]] = []
+    words = 0
+    for symbol in symbols:
+        if symbol == WORD:
+            open_[-1][2].append((WORD, words, words + 1))
+            words += 1
+        elif symbol == CLOSE:
+            label, start, children = open_.pop()
+            found.append(Constituent(label, start, words, tuple(children)))
+            if open_:
+                open_[-1][2].append((label, start, words))
+        else:
+            open_.append((symbol[1:], words, []))
+    return found
+
+
+@dataclass
+class CompetingTrees:
+    """
+    Trees that compete.
+
+    # Parameters
+
+    trees : `list[list[list[str]]]`
+        The symbols of each candidate of each sentence, the best first.
+    words : `list[list[str]]`
+        The words of each sentence.
+    log_prob : `torch.Tensor`, `(batch, candidates)`
+        `log P(y|x)` under the task-net, in nats; `-inf` where a sentence has fewer candidates.
+    gold : `torch.LongTensor`, `(batch,)`, optional
+        The index of the gold tree, -1 where it does not compete.
+    own : `bool`, optional (default = `False`)
+        Whether the instances are training data, so that counts leave out an instance's own gold.
+    """
+
+    trees: list[list[list[str]]]
+    words: list[list[str]]
+    log_prob: torch.Tensor
+    gold: torch.Tensor | None = None
+    own: bool = False
+    #: What energies have counted of these candidates, by energy.
+    counted: dict = field(default_factory=dict)
+
+    @cached_property
+    def constituents(self) -> list[list[list[Constituent]]]:
+        return [[constituents_of(tree) for tree in candidates] for candidates in self.trees]
+
+    @cached_property
+    def brackets(self) -> list[list[Counter]]:
+        """How often each labelled bracket occurs in each candidate, without the root around a sentence."""
+        return [
+            [Counter(bracket for bracket in brackets_of(tree) if bracket[0] != ROOT) for tree in candidates]
+            for candidates in self.trees
+        ]
+
+    def parts(self) -> list["CompetingTrees"]:
+        return [self]
+
+    def with_gold(self) -> "CompetingTrees":
+        """All of them: there are few whose gold does not compete."""
+        return self
+
+    def own_gold(self, row: int) -> list[Constituent]:
+        """The constituents that counts leave out: those of an instance's own gold tree, or none."""
+        if not self.own or self.gold is None or int(self.gold[row]) < 0:
+            return []
+        return self.constituents[row][int(self.gold[row])]
