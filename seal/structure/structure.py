@@ -145,7 +145,9 @@ def declare(
     return Declared(constraints, labels, sequences, encoding) if constraints else None
 
 
-def make_energies(settings: Sequence[str | dict], size: int | list[str]) -> list[CandidateEnergy]:
+def make_energies(
+    settings: Sequence[str | dict], size: int | list[str], kinds: type[CandidateEnergy] = CandidateEnergy
+) -> list[CandidateEnergy]:
     """
     The energies of a config, such as `["set_count", {"type": "label_pairs", "rank": 4}]`.
 
@@ -155,17 +157,20 @@ def make_energies(settings: Sequence[str | dict], size: int | list[str]) -> list
         For each energy its registered name, alone or as `type` beside its settings.
     size : `int` or `list[str]`
         The number of labels or roles; the labels of constituents.
+    kinds : `type[CandidateEnergy]`, optional (default = `CandidateEnergy`)
+        What the energies must be, where a task's are of one base.
 
     # Raises
 
     `ConfigurationError` if a name or a setting is not known.
     """
+    names = [name for name in CandidateEnergy.list_available() if issubclass(CandidateEnergy.by_name(name), kinds)]
     made = []
     for number, setting in enumerate(settings):
         options = {"type": setting} if isinstance(setting, str) else dict(setting)
         name = options.pop("type", None)
-        if name not in CandidateEnergy.list_available():
-            known = ", ".join(sorted(CandidateEnergy.list_available()))
+        if name not in names:
+            known = ", ".join(sorted(names))
             raise ConfigurationError(f"structure.energies[{number}]: '{name}' is none of {known}.")
         kind = CandidateEnergy.by_name(name)
         taken = list(inspect.signature(kind.__init__).parameters)[2:]

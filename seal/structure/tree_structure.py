@@ -7,6 +7,7 @@ import torch
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.energies.tree_energy import TreeEnergy
 from seal.structure.gate import gate
 from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, logger, make_energies
@@ -85,7 +86,8 @@ class TreeStructure(Structure):
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
-        super().__init__(make_energies(energies or ["tree_rules", "tree_attachments"], labels), penalties, margin)
+        terms = make_energies(energies or ["tree_rules", "tree_attachments"], labels, TreeEnergy)
+        super().__init__(terms, penalties, margin)
         self.symbols = symbols
         self.num_candidates = num_candidates
 
@@ -142,7 +144,7 @@ class TreeStructure(Structure):
     def _choose(self, competing: CompetingTrees, decision: Decision) -> torch.Tensor:
         """The index of the chosen candidate of each sentence."""
         q = self.probabilities(competing)
-        return decision.choose(q, lambda kept: _similarity(competing, kept))
+        return decision.choose(q, lambda kept: similarity(competing, kept))
 
     @torch.no_grad()
     def decide(self, candidates: TreeCandidates, score: str = "f1") -> torch.Tensor:
@@ -186,7 +188,7 @@ def _exact_match(
     return Ratio(right, torch.ones_like(right))
 
 
-def _similarity(competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
+def similarity(competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
     """F1 of the brackets of each two of the kept candidates: `(batch, kept, kept)`."""
     similarity = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
     for row, places in enumerate(kept.tolist()):

@@ -16,6 +16,7 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader
 from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
+from nltk import Tree
 
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -29,6 +30,7 @@ FIXTURE = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
 UNLABELLED = ROOT / "data" / "srl_sample" / "dev.gold_conll"
 SAMPLE = ROOT / "data" / "multilabel_sample"
 TAGGED = ROOT / "data" / "tagging_sample" / "train.tsv"
+TREES = ROOT / "data" / "trees_sample"
 LETTERS = ROOT / "data" / "text_sample"
 SHAPES = ROOT / "data" / "shapes_sample" / "train.npz"
 
@@ -70,6 +72,15 @@ def few_sentences(tmp_path_factory):
         return path
 
     return written
+
+
+@pytest.fixture(scope="module")
+def few_trees(tmp_path_factory):
+    """The first trees of their sample."""
+    path = tmp_path_factory.mktemp("few_trees") / "data.mrg"
+    trees = (TREES / "train.mrg").read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(trees[:40]), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +126,7 @@ def shrink(params, data, model_name=None):
 def test_there_are_configs():
     assert len(CONFIGS) >= 225
     # Each config is of one kind.
-    kinds = (is_multilabel, is_tagging, is_srl, is_text, is_segmentation)
+    kinds = (is_multilabel, is_tagging, is_srl, is_text, is_segmentation, is_parsing)
     assert all(sum(is_kind(path) for is_kind in kinds) == 1 for path in CONFIGS)
 
 
@@ -133,6 +144,10 @@ def is_text(config):
 
 def is_segmentation(config):
     return "segmentation.libsonnet" in Path(config).read_text(encoding="utf-8")
+
+
+def is_parsing(config):
+    return "parsing.libsonnet" in Path(config).read_text(encoding="utf-8")
 
 
 def is_srl(config):
@@ -198,7 +213,7 @@ def not_at_prediction(*args, **kwargs):
 
 def has_loss_net(config):
     """By its name: all but the task-nets that are trained on their own, with or without an energy inside."""
-    alone = "cross_entropy|crf|seal|self_training|spen_end_to_end|structured_tuning|task_net_ranking"
+    alone = "cross_entropy|seq2seq|crf|seal|self_training|spen_end_to_end|structured_tuning|task_net_ranking"
     return not re.search(f"(^|_)({alone})([.]|_)", Path(config).name)
 
 
@@ -257,6 +272,16 @@ def test_a_tagging_config_trains_a_step_and_predicts(config, few_sentences, tiny
     record = Predictor.from_path(tmp_path / "run").predict_json(asked)
     assert len(record["tags"]) == 3 and 0 < record["probability"] <= 1
     assert encoding is None or first_broken(record["tags"], encoding) is None
+
+
+@pytest.mark.parametrize("config", [path for path in CONFIGS if is_parsing(path)], ids=name)
+def test_a_parsing_config_trains_a_step_and_predicts(config, few_trees, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = shrink(Params.from_file(config).as_dict(quiet=True), few_trees)
+    metrics = trained(config, params, tmp_path / "run", monkeypatch)
+    assert set(metrics) >= {"f1", "exact_match", "step_accuracy"}
+    record = Predictor.from_path(tmp_path / "run").predict_json({"sentence": "The cook cut bread."})
+    assert Tree.fromstring(record["tree"]).leaves() == ["The", "cook", "cut", "bread", "."]
 
 
 @pytest.mark.parametrize("config", [path for path in CONFIGS if is_text(path)], ids=name)

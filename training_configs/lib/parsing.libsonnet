@@ -17,7 +17,14 @@ local sentences = import 'sentences.libsonnet';
 
   // Settings of training. Change one with `parsing.training.sample { epochs: 30 }`.
   training: {
-    default: sentences.training { epochs: 30, patience: 6, task_net_lr: 2e-3, loss_net_lr: 2e-3 },
+    default: sentences.training {
+      epochs: 30,
+      patience: 6,
+      task_net_lr: 2e-3,
+      loss_net_lr: 2e-3,
+      // As in the paper, cross-entropy trains the networks before the energy does; null: in half of the epochs.
+      warmup_epochs: null,
+    },
     sample: self.default { epochs: 20, patience: null },
   },
 
@@ -34,11 +41,15 @@ local sentences = import 'sentences.libsonnet';
     assert check.encoder(encoder);
     assert check.method(method);
     assert check.object('training', training);
-    local all = $.training.default + training;
-    assert check.training(all, $.training.default);
     assert std.isArray(energies) : 'energies: this must be a list of terms';
     local parts = method(encoder.settings, energies);
     local with_loss_net = std.objectHas(parts, 'loss_net');
+    local given = $.training.default + training;
+    local all = given {
+      [if given.warmup_epochs == null then 'warmup_epochs']:
+        if with_loss_net then std.floor(given.epochs / 2) else 0,
+    };
+    assert check.training(all, $.training.default);
     sentences.experiment(
       d,
       encoder,

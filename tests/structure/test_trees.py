@@ -1,0 +1,143 @@
+import itertools
+import math
+from collections import Counter
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.structure import CompetingTrees, TreeCandidates, TreeStructure
+from seal.structure.energies import TreeAttachments, TreeRules
+from seal.structure.tree_structure import similarity
+from seal.structure.trees import constituents_of
+from tests.trees import SYMBOLS
+
+LABELS = ["S", "NP", "VP", "PP"]
+# `eats soup with a spoon`: the spoon is what one eats with, or is in the soup.
+ON_VERB = "(VP XX (NP XX ) (PP XX (NP XX XX ) ) )".split()
+ON_NOUN = "(VP XX (NP (NP XX ) (PP XX (NP XX XX ) ) ) )".split()
+SPOON, MEAT = "eats soup with a spoon".split(), "eats soup with a bone".split()
+
+
+def trees_of(gold, words, own=False):
+    """Both ways of attaching compete, in one order."""
+    candidates = [[ON_NOUN, ON_VERB] for _ in gold]
+    places = torch.tensor([tree == ON_VERB for tree in gold]).long()
+    return CompetingTrees(candidates, words, torch.zeros(len(gold), 2), places, own)
+
+
+def alone(gold, words):
+    return CompetingTrees([[tree] for tree in gold], words, torch.zeros(len(gold), 1), torch.zeros(len(gold)).long())
+
+
+def test_constituents_by_hand():
+    found = constituents_of(ON_VERB)
+    assert [(one.label, one.start, one.end) for one in found] == [
+        ("NP", 1, 2), ("NP", 3, 5), ("PP", 2, 5), ("VP", 0, 5)
+    ]
+    assert found[-1].rule == ("VP", "XX", "NP", "PP") and found[2].children == (("XX", 2, 3), ("NP", 3, 5))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_rules_by_hand(own):
+    gold = [ON_VERB, ON_VERB, ON_NOUN]
+    energy = TreeRules(LABELS, shrinkage=2.0)
+    energy.prepare(alone(gold, [SPOON] * 3))
+    # Rules in training: VP -> XX NP PP twice, VP -> XX NP once, NP -> XX three times, NP -> XX XX three times ...
+    rules = Counter(one.rule for tree in gold for one in constituents_of(tree))
+    labels = Counter(one.label for tree in gold for one in constituents_of(tree))
+    competing = trees_of(gold, [SPOON] * 3, own)
+    for row, candidates in enumerate(competing.trees):
+        mine = constituents_of(gold[row]) if own else []
+        for tree, counts in zip(candidates, energy.features(competing, row)):
+            expected, unseen = 0.0, 0
+            for one in constituents_of(tree):
+                seen = rules[one.rule] - sum(other.rule == one.rule for other in mine)
+                of_label = labels[one.label] - sum(other.label == one.label for other in mine)
+                expected -= math.log((seen + 0.02) / (of_label + 2))
+                unseen += seen == 0
+            number = Counter(one.label for one in constituents_of(tree))
+            assert counts == pytest.approx([expected, unseen, *(number[label] for label in LABELS)])
+    # Of its own gold alone, ON_NOUN has a rule.
+    assert (energy.features(competing, 2)[0][1] > 0) == own
+
+
+def test_attachments_by_hand():
+    energy = TreeAttachments(LABELS, shrinkage=1.0)
+    energy.prepare(alone([ON_VERB, ON_VERB, ON_NOUN], [SPOON, SPOON, MEAT]))
+    competing = trees_of([ON_VERB], [SPOON])
+    on_noun, on_verb = energy.features(competing, 0)
+    pairs = 3 * 10  # Two words of five, in order.
+    place = 2 * LABELS.index("PP")
+    # A phrase begins with `with` three times, and ends at `spoon` twice and at `bone` once.
+    share = 3 / pairs
+    # `eats .. with` hang on each other in 2 of 3, `eats .. spoon` in 2 of 2.
+    assert on_verb[place] == pytest.approx(-math.log((2 + share) / (3 + 1) / share))
+    assert on_verb[place + 1] == pytest.approx(-math.log((2 + share) / (2 + 1) / share))
+    # `soup .. with` in 1 of 3, `soup .. spoon` in none of 2.
+    assert on_noun[place] == pytest.approx(-math.log((1 + share) / (3 + 1) / share))
+    assert on_noun[place + 1] == pytest.approx(-math.log((0 + share) / (2 + 1) / share))
+    # Without the tree itself.
+    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=True), 0)
+    assert on_verb[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
+    assert on_noun[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
+
+
+def candidates_of(rows, log_odds=0.0):
+    """Records of sentences whose gold is named; `log_odds` is how sure the net is of the first, ON_NOUN."""
+    symbols = sorted({*ON_NOUN, *ON_VERB})
+    index = {symbol: number for number, symbol in enumerate(symbols)}
+    trees = [[index[symbol] for symbol in tree] for tree in (ON_NOUN, ON_VERB)]
+    words = [SPOON if verb else MEAT for verb in rows]
+    log_prob = torch.tensor([log_odds, 0.0]).log_softmax(dim=0).expand(len(rows), 2)
+    return symbols, TreeCandidates([trees] * len(rows), words, log_prob, [trees[verb] for verb in rows])
+
+
+def test_what_words_say_is_learned_and_followed():
+    symbols, training = candidates_of([0, 1] * 20, log_odds=1.0)
+    _, validation = candidates_of([0, 1, 1, 0, 1] * 4, log_odds=1.0)
+    structure = TreeStructure(symbols)
+    report = structure.fit([training], [validation])
+    assert report["gold_competes"] == 1 and report["gold_first_where_it_competes"] == 1
+    assert set(structure.chosen) == {"f1", "exact_match"} and "own" not in structure.chosen.values()
+    assert report["decisions"]["exact_match"]["values"]["own"] == pytest.approx(0.4)
+    assert structure.decide(validation).tolist() == [0, 1, 1, 0, 1] * 4
+    # What was learned is kept with the weights.
+    other = TreeStructure(symbols)
+    other.load_state_dict(structure.state_dict())
+    assert torch.equal(other.decide(validation), structure.decide(validation)) and other.is_followed
+
+
+def test_what_says_nothing_is_not_followed():
+    torch.manual_seed(0)
+    gold = torch.randint(2, (40,)).tolist()
+    symbols, training = candidates_of(gold, log_odds=0.5)
+    # Each sentence's words say nothing of its tree.
+    training.words = [SPOON] * 40
+    validation = TreeCandidates(training.trees, training.words, training.log_prob, [training.trees[0][0]] * 40)
+    structure = TreeStructure(symbols)
+    structure.fit([training], [validation])
+    assert not structure.is_followed and structure.decide(validation).tolist() == [0] * 40
+
+
+def test_the_expected_f1_by_enumeration():
+    symbols, validation = candidates_of([0])
+    competing = validation.competing(symbols)
+    brackets = [Counter(bracket) for bracket in competing.brackets[0]]
+    found = similarity(competing, torch.tensor([[0, 1]]))[0]
+    for one, other in itertools.product(range(2), repeat=2):
+        shared = sum((brackets[one] & brackets[other]).values())
+        both = sum(brackets[one].values()) + sum(brackets[other].values())
+        assert found[one, other].item() == pytest.approx(2 * shared / both)
+    assert found[0, 1] == pytest.approx(2 * 4 / 9)
+
+
+def test_settings():
+    with pytest.raises(ConfigurationError, match="at least 2 outputs compete"):
+        TreeStructure(SYMBOLS, num_candidates=1)
+    with pytest.raises(ConfigurationError, match="'tree_rules' has no setting 'depth'; it has shrinkage"):
+        TreeStructure(SYMBOLS, energies=[{"type": "tree_rules", "depth": 2}])
+    with pytest.raises(ConfigurationError, match="'role_counts' is none of tree_attachments, tree_rules"):
+        TreeStructure(SYMBOLS, energies=["role_counts"])
+    with pytest.raises(ConfigurationError, match="there is none"):
+        TreeStructure(SYMBOLS).fit([], [])
