@@ -18,10 +18,12 @@ from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from seal.common.linear_trees import as_brackets
 from seal.common.namespaces import ATTRIBUTES
 from seal.common.tag_encodings import tags_to_spans
-from seal.models import MultilabelModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
+from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
 from seal.predictors.line_predictor import finite
+from seal.predictors.tree_drawings import as_svg
 from seal.structure.tag_structure import TagPaths
 
 #: How many other outputs are shown, how many labels, and how many lines of text are read.
@@ -175,6 +177,46 @@ class _FrameAnswers(_TagAnswers):
             yield self._block(frame, instance, frame["tags"], frame["predicate"])
 
 
+class _TreeAnswers(Answers):
+    """The tree of each sentence as a picture, and the other trees of the beam."""
+
+    def answer(self, given: str) -> List[JsonDict]:
+        return [self._block(record) for record in self._records(given)]
+
+    def _block(self, record: JsonDict) -> JsonDict:
+        picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()
+        return {
+            "kind": "tree",
+            "text": record["tree"],
+            "image": f"data:image/svg+xml;base64,{picture}",
+            "numbers": _numbers(record),
+            "alternatives": self._alternatives(record),
+        }
+
+    @torch.no_grad()
+    def _alternatives(self, record: JsonDict) -> List[JsonDict]:
+        model, words = self.model, record["words"]
+        tensors = self._tensors(self.reader.text_to_instance(words))
+        structure = model.structure if model.structure is not None and model.structure.is_fitted else None
+        candidates = model.candidates(tensors["tokens"], tensors["metadata"], competing=structure is not None)
+        columns: Dict[str, List[float]] = {"log-probability": candidates.log_prob[0].tolist()}
+        if structure is not None:
+            competing = candidates.competing(model.output_space.labels)
+            terms = {_words(energy): energy(competing)[0] for energy in structure.joint.energies}
+            columns["energy"] = sum(terms.values()).tolist()
+            columns.update((name, values.tolist()) for name, values in terms.items())
+            columns["joint probability"] = structure.joint.probabilities(competing)[0].tolist()
+        found = []
+        for place, tree in enumerate(candidates.trees[0]):
+            text = as_brackets(model.output_space.strings(tree), words)
+            numbers = {name: finite(values[place]) for name, values in columns.items()}
+            found.append({"text": text, "numbers": numbers, "chosen": text == record["tree"]})
+        return found[:ALTERNATIVES] + [one for one in found[ALTERNATIVES:] if one["chosen"]]
+
+    def _as_input(self, instance: Instance) -> str:
+        return " ".join(instance["metadata"].metadata["words"])
+
+
 class _LabelAnswers(Answers):
     """Labels with their probabilities and thresholds."""
 
@@ -269,6 +311,7 @@ class _MaskAnswers(Answers):
 _KINDS = (
     (SrlModel, _FrameAnswers),
     (TaggingModel, _TagAnswers),
+    (ParsingModel, _TreeAnswers),
     (TextMultilabelModel, _LabelAnswers),
     (MultilabelModel, _FeatureAnswers),
     (SegmentationModel, _MaskAnswers),

@@ -1,6 +1,7 @@
 """AllenNLP models: `SealModel`, with both nets, and a class for each task that adds metrics and decoding."""
 
 from seal.models.multilabel import MultilabelModel
+from seal.models.parsing import ParsingModel
 from seal.models.partly_labelled_tagging import PartlyLabelledTaggingModel
 from seal.models.seal_model import SealModel
 from seal.models.segmentation import SegmentationModel

@@ -139,10 +139,10 @@ class ParsingModel(SealModel):
             output["loss"] = mean_of(losses, known_rows(unknown, losses))
         if not self.training:
             competes = self.structure is not None and self.structure.uses_candidates()
-            beam = self._beam(tokens, competes)
+            beam = self._search(tokens, competes)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
             if competes:
-                chosen = self.structure.decide(_candidates(beam, metadata)).to(chosen.device)
+                chosen = self.structure.decide(_without_fillers(beam, metadata)).to(chosen.device)
             rows = torch.arange(len(chosen), device=chosen.device)
             predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
             output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
@@ -157,17 +157,26 @@ class ParsingModel(SealModel):
                     self._own_score(own, *zip(*((item["symbols"], item["tags"]) for item in metadata)))
         return output
 
-    def _beam(self, tokens: TextFieldTensors, candidates: bool) -> TreeBeam:
+    def _search(self, tokens: TextFieldTensors, competing: bool) -> TreeBeam:
         """The beam of prediction or, wider, that whose trees compete."""
-        width = max(self.beam, self.structure.num_candidates) if candidates else self.beam
+        width = max(self.beam, self.structure.num_candidates) if competing else self.beam
         return tree_beam(self.task_net, self.output_space, _words(tokens), width)
+
+    def candidates(
+        self, tokens: TextFieldTensors, metadata: List[Dict[str, Any]], competing: bool = True
+    ) -> TreeCandidates:
+        """
+        The trees that a search finds, the best first: with `competing` those among which the structure chooses, and
+        otherwise those of the beam of prediction.
+        """
+        return _without_fillers(self._search(tokens, competing), metadata)
 
     def structure_settings(self) -> Dict[str, Any]:
         return {"symbols": self.output_space.labels}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         gold, metadata = batch["symbols"].tolist(), batch["metadata"]
-        candidates = _candidates(self._beam(batch["tokens"], candidates=True), metadata)
+        candidates = self.candidates(batch["tokens"], metadata)
         return {
             "trees": candidates.trees,
             "words": candidates.words,
@@ -229,8 +238,8 @@ def _words(tokens: TextFieldTensors) -> Dict[str, Any]:
     return {"tokens": tokens, "words": get_text_field_mask(tokens)}
 
 
-def _candidates(beam: TreeBeam, metadata: List[Dict[str, Any]]) -> TreeCandidates:
-    """The trees of a beam, without fillers, as plain values."""
+def _without_fillers(beam: TreeBeam, metadata: List[Dict[str, Any]]) -> TreeCandidates:
+    """The trees of a beam as plain values."""
     lengths = beam.mask.sum(dim=2).tolist()
     real = beam.log_prob.isfinite().sum(dim=1).tolist()
     trees = [
