@@ -205,6 +205,17 @@ def finite(lemma, past, subject):
     return Token(word, "VBD" if past else "VBP" if plural else "VBZ")
 
 
+def spell(tokens):
+    """Makes `a` of a sentence `an` where the next word begins with a vowel, and its first letter a capital."""
+    for here, following in zip(tokens, tokens[1:]):
+        if here.word == "a" and here.pos == "DT":
+            sound = following.word.lower()
+            here.word = "an" if sound[0] in "aeiou" and not sound.startswith(("uni", "use")) or sound in (
+                "hour", "honest") else "a"
+    first = next(token for token in tokens if token.pos != "``")
+    first.word = first.word[0].upper() + first.word[1:]
+
+
 def embedded(tense):
     """The tense of a time or condition clause, given that of its main clause."""
     return "present" if tense in ("modal", "present") else "past"
@@ -775,13 +786,7 @@ class Writer:
             return None
         if len(tokens) > 15 and self.chance(0.35):  # long ones are made more often than wanted
             return None
-        for here, following in zip(tokens, tokens[1:]):
-            if here.word == "a" and here.pos == "DT":
-                sound = following.word.lower()
-                here.word = "an" if sound[0] in "aeiou" and not sound.startswith(("uni", "use")) or sound in (
-                    "hour", "honest") else "a"
-        first = next(token for token in tokens if token.pos != "``")
-        first.word = first.word[0].upper() + first.word[1:]
+        spell(tokens)
         place = {id(token): number for number, token in enumerate(tokens)}
         self.frames.sort(key=lambda frame: place[id(frame.token)])
         return tokens, [(f.lemma, f.sense, spans_of(f, place)) for f in self.frames]
