@@ -23,7 +23,6 @@ from seal.common.namespaces import ATTRIBUTES
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
 from seal.predictors.line_predictor import finite
-from seal.predictors.tree_drawings import as_svg
 from seal.structure.tag_structure import TagPaths
 
 #: How many other outputs are shown, how many labels, and how many lines of text are read.
@@ -184,6 +183,8 @@ class _TreeAnswers(Answers):
         return [self._block(record) for record in self._records(given)]
 
     def _block(self, record: JsonDict) -> JsonDict:
+        from seal.predictors.tree_drawings import as_svg
+
         picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()
         return {
             "kind": "tree",
