@@ -13,6 +13,7 @@ from scripts.measure.suites.tagging import ARGUMENTS as OF_TAGGING
 # By the groups that are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "seq2seq"},
+    "Structure in prediction": {"seal": "SEAL: structure on the beam"},
     "Inference networks": {
         "margin_rescaled": "margin-rescaled",
         "perceptron": "perceptron",
@@ -25,7 +26,7 @@ METHODS = {
 # The arguments that `--settings` may give to a method of `training_configs/lib/parsing_methods.libsonnet`.
 ARGUMENTS = {
     name: OF_TAGGING[name] if name in OF_TAGGING else SHARED[name]
-    for methods in list(METHODS.values())[1:]
+    for methods in list(METHODS.values())[2:]
     for name in methods
 }
 ENCODERS = EncoderChoice(
