@@ -26,8 +26,11 @@ METHODS = {
     "tagging": ["methods", "tagging_methods"],
     "text": ["methods", "text"],
     "citations": ["methods", "tagging_methods", "citation_tagging"],
+    "parsing": ["parsing_methods"],
 }
-ENCODERS = {"srl": ["encoders"], "tagging": ["tagging_encoders"], "text": ["text_encoders"]}
+ENCODERS = {
+    "srl": ["encoders"], "tagging": ["tagging_encoders"], "text": ["text_encoders"], "parsing": ["parsing_encoders"]
+}
 TABLES = ("multilabel", "segmentation")
 #: What each setting is.
 MEANING = {
@@ -45,6 +48,7 @@ MEANING = {
     "crops": "whether nets are trained on random crops, and predict by averaging over crops",
     "crops_per_side": "crops along a side in prediction",
     "damping": "what is added to the curvature in the implicit gradient",
+    "decoder_dim": "the size of the decoder of trees",
     "dropout": "the share of features that are dropped in training",
     "energy_loss": "an energy loss, of yours or registered",
     "energy_weight": "the weight of the energy in the task loss",
@@ -81,6 +85,7 @@ MEANING = {
     "mirror": "whether images are mirrored in training",
     "model_name": "the transformer's name on the hub, or its folder",
     "momentum": "of an unrolled descent, before it is learned",
+    "next_word": "whether the decoder of trees reads the next word's vector beside what attention finds",
     "noise": "the deviation of the noise on the task-net's output, in units of logits",
     "noise_space": "whether the noise is on logits (`'logit'`) or on outputs (`'clip'`)",
     "noise_width": "the width of the noise, in pixels",
@@ -118,6 +123,7 @@ MEANING = {
     "task_net_lr": "the learning rate of the task-net",
     "task_net_optimizer": "the optimizer of the task-net, with its settings",
     "task_net_steps": "updates of the task-net a batch",
+    "symbol_dim": "the size of a symbol's embedding in the decoder of trees",
     "tau": "the weight of the cross-entropy",
     "through_draws": "whether the task-net follows the energy of whole outputs that are drawn from it",
     "trainable": "whether word vectors are trained",
@@ -125,7 +131,8 @@ MEANING = {
     "back through, `null`: all",
     "vector_words": "words of the file of vectors that are read",
     "vectors": "a text file of word vectors; `null`: random ones",
-    "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net",
+    "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net; `null`: half of them, if there is "
+    "a loss-net",
     "weight": "nats for each violation that is expected",
     "weight_decay": "of both nets' optimizers",
     "weights": "weights of the reward's rules that are not the defaults; of `spen_end_to_end`: how the steps count, "

@@ -178,6 +178,7 @@ METHODS = {
     "tagging": methods_of("tagging", "library.method"),
     "citations": methods_of("citation_tagging", "library.method"),
     "segmentation": methods_of("segmentation_methods", "library"),
+    "parsing": methods_of("parsing", "library.method"),
 }
 
 
@@ -199,7 +200,7 @@ def test_methods_of_the_readme_are_those_of_the_tasks():
                 assert fnmatch.filter(METHODS[task], names), (names, task)
 
 
-@pytest.mark.parametrize("task", ["multilabel", "tagging", "segmentation"])
+@pytest.mark.parametrize("task", ["multilabel", "tagging", "segmentation", "parsing"])
 def test_the_page_of_a_task_has_all_its_methods(task):
     text = (ROOT / "docs" / f"{task}.md").read_text(encoding="utf-8")
     table = text.partition("| method | what it is |\n")[2].partition("\n\n")[0]

@@ -22,6 +22,7 @@ METHODS = {
         "compound_stacked": "compound, stacked",
     },
     "SEAL-dynamic": {"margin": "margin", "nce": "NCE", "ranking": "ranking"},
+    "Implicit gradients": {"implicit_cd": "implicit CD"},
 }
 # The arguments that `--settings` may give to a method of `training_configs/lib/parsing_methods.libsonnet`.
 ARGUMENTS = {

@@ -1,0 +1,8 @@
+local parsing = import 'lib/parsing.libsonnet';
+
+parsing.experiment(
+  data=parsing.data.sample,
+  encoder=parsing.encoder.bilstm(),
+  method=parsing.method.implicit_cd(),
+  training=parsing.training.sample,
+)
