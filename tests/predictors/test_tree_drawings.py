@@ -1,0 +1,40 @@
+from xml.etree import ElementTree
+
+from nltk import Tree
+
+from seal.predictors.tree_drawings import as_svg, as_text
+
+DOGS = "(S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs))))"
+
+
+def test_text_has_the_root_on_top_and_the_words_below():
+    lines = as_text(DOGS, 80).splitlines()
+    assert lines[0].split() == ["S"] and lines[-1].split() == ["I", "see", "dogs"]
+    for label in ("NP", "VP", "PRP", "VBP", "NNS"):
+        assert any(label in line.split() for line in lines)
+    # Each part of speech stands above its word.
+    tags = next(line for line in lines if "PRP" in line)
+    assert abs(tags.index("PRP") + 1 - lines[-1].index("I")) <= 1
+
+
+def test_a_tree_that_is_too_wide_is_written_in_brackets():
+    width = max(map(len, as_text(DOGS, 80).splitlines()))
+    assert as_text(DOGS, width) == as_text(DOGS, 80)
+    narrow = as_text(DOGS, width - 1)
+    assert Tree.fromstring(narrow) == Tree.fromstring(DOGS) and max(map(len, narrow.splitlines())) < width
+
+
+def test_svg_has_every_label_and_word():
+    root = ElementTree.fromstring(as_svg(DOGS))
+    texts = [(text.text, float(text.get("x")), float(text.get("y")))
+             for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert sorted(word for word, _, _ in texts) == sorted("S NP PRP I VP VBP see NP NNS dogs".split())
+    places = {word: (x, y) for word, x, y in texts}
+    assert places["I"][0] < places["see"][0] < places["dogs"][0]
+    assert min(places.values(), key=lambda place: place[1]) == places["S"]
+
+
+def test_signs_of_markup_are_escaped():
+    svg = as_svg("(NP (NN <b>&amp;</b>) (NN \"x'))")
+    texts = [text.text for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert "<b>&amp;</b>" in texts and "\"x'" in texts and "<b>" not in svg
