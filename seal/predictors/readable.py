@@ -4,11 +4,13 @@ The records of predictions as text to read.
 
 from typing import Any, Dict, List
 
+from seal.predictors.tree_drawings import as_text
+
 
 def readable(record: Dict[str, Any]) -> str:
     """
     A record of one of this package's predictors as a few lines: the sentence and a line for each frame, the words with
-    their tags, the labels with their probabilities, or what the mask covers.
+    their tags, the tree, the labels with their probabilities, or what the mask covers.
 
     ```python
     print(readable(predictor.predict("The boy broke the vase .")))
@@ -22,6 +24,8 @@ def readable(record: Dict[str, Any]) -> str:
         lines = [" ".join(record["words"])]
         lines += [f"  {frame['description']}{_numbers(frame)}" for frame in record["frames"]]
         return "\n".join(lines if record["frames"] else [*lines, "  no predicate was found"])
+    if "tree" in record:
+        return f"{' '.join(record['words'])}{_numbers(record)}\n{as_text(record['tree'])}"
     if "labels" in record:
         labels = [f"{name} {_number(value)}" for name, value in record["labels"].items()]
         told = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"

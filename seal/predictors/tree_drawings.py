@@ -1,21 +1,25 @@
 """Drawings of constituency trees: as text, and as SVG."""
 
+from typing import Union
+
 from nltk import Tree
 from nltk.tree.prettyprinter import TreePrettyPrinter
 
+from seal.common.linear_trees import WORD
 
-def as_text(brackets: str, width: int) -> str:
+
+def as_text(brackets: str, width: int = 120) -> str:
     """
     A tree in lines of text, the root on top and the words in the last line.
 
     # Parameters
 
     brackets : `str`
-        A tree in the Penn Treebank's brackets.
-    width : `int`
+        A tree in the Penn Treebank's brackets. The part of speech `XX`, which says nothing, is left out.
+    width : `int`, optional (default = `120`)
         The most characters a line may have. A tree that needs more is written in brackets over several lines.
     """
-    tree = Tree.fromstring(brackets)
+    tree = _without_unknown_tags(Tree.fromstring(brackets))
     lines = [line.rstrip() for line in TreePrettyPrinter(tree).text(unicodelines=True).splitlines()]
     if max(map(len, lines)) <= width:
         return "\n".join(lines)
@@ -31,4 +35,10 @@ def as_svg(brackets: str) -> str:
     brackets : `str`
         A tree in the Penn Treebank's brackets; labels and words may have any characters.
     """
-    return TreePrettyPrinter(Tree.fromstring(brackets)).svg()
+    return TreePrettyPrinter(_without_unknown_tags(Tree.fromstring(brackets))).svg()
+
+
+def _without_unknown_tags(node: Union[Tree, str]) -> Union[Tree, str]:
+    if isinstance(node, str) or (node.label() == WORD and isinstance(node[0], str)):
+        return node if isinstance(node, str) else node[0]
+    return Tree(node.label(), [_without_unknown_tags(child) for child in node])

@@ -145,3 +145,29 @@ def test_masks_over_the_image(tmp_path):
 def test_a_model_of_others_is_refused():
     with pytest.raises(ConfigurationError, match="not Linear"):
         answers_of("other", archived(torch.nn.Linear(1, 1), None, "linear"))
+
+
+@pytest.mark.parametrize("structure", [False, True])
+def test_a_tree_and_those_that_competed(structure):
+    from tests import trees
+
+    more = {"structure": {"type": "trees", "num_candidates": 4}} if structure else {}
+    model = trees.model_of(beam=3, **more).eval()
+    if structure:
+        record = model.held_out(trees.batch_of())
+        model.fit_structure([record], [record])
+        model.structure.chosen = {"f1": "likeliest", "exact_match": "likeliest"}
+    answers = answers_of("parser", archived(model, trees.READER, "seal_parsing"))
+    (block,) = answers.answer("Rose sells ginger")
+    assert block["kind"] == "tree"
+    picture = base64.b64decode(block["image"].removeprefix("data:image/svg+xml;base64,")).decode()
+    assert picture.startswith("<svg") and "ginger" in picture
+    assert sum(one["chosen"] for one in block["alternatives"]) == 1
+    assert block["text"] == next(one["text"] for one in block["alternatives"] if one["chosen"])
+    names = set(block["alternatives"][0]["numbers"])
+    assert names == {"log-probability"} | (
+        {"energy", "tree rules", "tree attachments", "joint probability"} if structure else set()
+    )
+    scores = [one["numbers"]["log-probability"] for one in block["alternatives"]]
+    assert len(scores) == (4 if structure else 3) and scores == sorted(scores, reverse=True)
+    json.dumps(block, allow_nan=False)

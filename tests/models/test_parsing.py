@@ -122,3 +122,31 @@ def test_what_cannot_be():
         model_of(beam=0)
 
 
+
+
+def test_structure_chooses_among_the_trees_of_the_beam():
+    model = model_of(structure={"type": "trees", "num_candidates": 6}, beam=2).eval()
+    with torch.no_grad():
+        record = model.held_out(batch_of())
+        assert [len(trees) for trees in record["trees"]] == [6, 6, 6]
+        assert record["gold"] == [
+            [SYMBOLS.index(symbol) for symbol in item["symbols"]] for item in batch_of()["metadata"]
+        ]
+        own = model(**batch_of())
+        # As if one of the candidates, the fourth, were gold.
+        record["gold"] = [trees[3] for trees in record["trees"]]
+        report = model.fit_structure([record], [record])
+        assert report["gold_competes"] == 1 and set(report["decisions"]) == {"f1", "exact_match"}
+        model.structure.chosen["f1"] = "likeliest"
+        output = model(**batch_of())
+    chosen = model.structure.decide(model.candidates(batch_of()["tokens"], batch_of()["metadata"])).tolist()
+    found = [row[:n] for row, n in zip(output["symbols"].tolist(), output["num_steps"].tolist())]
+    assert found == [trees[place] for trees, place in zip(record["trees"], chosen)]
+    assert output["log_prob"].tolist() == pytest.approx(
+        [record["log_prob"][row, place].item() for row, place in enumerate(chosen)], abs=1e-4
+    )
+    metrics = model.get_metrics(reset=True)
+    assert {"f1", "f1_own", "exact_match", "exact_match_own"} <= set(metrics)
+    # Where the gate is closed, the tree is that of the beam of prediction.
+    model.structure.chosen["f1"] = "own"
+    assert torch.equal(model(**batch_of())["symbols"], own["symbols"])

@@ -18,10 +18,17 @@ def test_text_has_the_root_on_top_and_the_words_below():
 
 
 def test_a_tree_that_is_too_wide_is_written_in_brackets():
-    width = max(map(len, as_text(DOGS, 80).splitlines()))
-    assert as_text(DOGS, width) == as_text(DOGS, 80)
-    narrow = as_text(DOGS, width - 1)
-    assert Tree.fromstring(narrow) == Tree.fromstring(DOGS) and max(map(len, narrow.splitlines())) < width
+    tree = "(S (NP (DT The) (NN chef)) (VP (VBD sold) (NP (DT the) (JJ old) (NN car))))"
+    width = max(map(len, as_text(tree).splitlines()))
+    assert as_text(tree, width) == as_text(tree)
+    narrow = as_text(tree, width - 1)
+    assert Tree.fromstring(narrow) == Tree.fromstring(tree) and max(map(len, narrow.splitlines())) < width
+
+
+def test_parts_of_speech_that_say_nothing_are_left_out():
+    lines = as_text("(NP (XX old) (NN XX))").splitlines()
+    assert "XX old" not in "\n".join(lines) and lines[-1].split() == ["old", "XX"]
+    assert sum("XX" in line for line in lines) == 1 and "NN" in lines[-3]
 
 
 def test_svg_has_every_label_and_word():
