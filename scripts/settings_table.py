@@ -131,8 +131,8 @@ MEANING = {
     "back through, `null`: all",
     "vector_words": "words of the file of vectors that are read",
     "vectors": "a text file of word vectors; `null`: random ones",
-    "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net; `null`: half of them, for a parser "
-    "with a loss-net",
+    "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net; `null`, of a parser with a "
+    "loss-net: half of all",
     "weight": "nats for each violation that is expected",
     "weight_decay": "of both nets' optimizers",
     "weights": "weights of the reward's rules that are not the defaults; of `spen_end_to_end`: how the steps count, "

@@ -2,6 +2,7 @@
 
 from seal.dataset_readers.batches_by_length import BatchesByLength
 from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.parsing import ParsingReader
 from seal.dataset_readers.partly_labelled_batches import PartlyLabelledBatches
 from seal.dataset_readers.segmentation import SegmentationReader
 from seal.dataset_readers.sentence_pieces import SentencePiecesIndexer

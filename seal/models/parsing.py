@@ -31,7 +31,7 @@ class ParsingModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, and
+    As for `SealModel`, except that it has no `inference` and needs a task-net, and
 
     beam : `int`, optional (default = `5`)
         So many beginnings of a tree are kept at each step; 1 is greedy.

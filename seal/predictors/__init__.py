@@ -3,6 +3,7 @@
 from seal.predictors.label_sets import LabelSetPredictor
 from seal.predictors.line_predictor import LinePredictor
 from seal.predictors.multilabel import MultilabelPredictor
+from seal.predictors.parsing import ParsingPredictor
 from seal.predictors.segmentation import SegmentationPredictor
 from seal.predictors.srl import SrlPredictor
 from seal.predictors.tagging import TaggingPredictor

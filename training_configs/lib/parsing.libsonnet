@@ -1,5 +1,5 @@
-// Constituency parsing as a sequence (Tu, Pang & Gimpel 2020, appendix A.1): `experiment` puts data, encoder, method and
-// training together.
+// Constituency parsing as a sequence (Tu, Pang & Gimpel 2020, appendix A.1): `experiment` puts data, encoder, method
+// and training together.
 local check = import 'check.libsonnet';
 local data = import 'parsing_data.libsonnet';
 local encoders = import 'parsing_encoders.libsonnet';

@@ -7,8 +7,8 @@ local tagging = import 'tagging_methods.libsonnet';
   // A sequence-to-sequence network with attention.
   cross_entropy(): tagging.cross_entropy(),
 
-  // Structure in prediction: a small energy of rules and of words that hang on each other chooses among the trees of the
-  // beam of a parser that the method `over` trains. It is learned on the trees of `folds` nets that have not seen the
+  // Structure in prediction: a small energy of rules and of words that hang on each other chooses among the trees of
+  // the beam of a parser that the method `over` trains. It is learned on the trees of `folds` nets that have not seen the
   // sentence.
   seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3): tagging.seal(over, structure, folds),
 

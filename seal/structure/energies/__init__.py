@@ -11,10 +11,12 @@ from seal.structure.energies.role_trigrams import RoleTrigrams
 from seal.structure.energies.set_count import SetCount
 from seal.structure.energies.set_size import SetSize
 from seal.structure.energies.tree_attachments import TreeAttachments
+from seal.structure.energies.tree_energy import CountedTreeEnergy, TreeEnergy
 from seal.structure.energies.tree_rules import TreeRules
 
 __all__ = [
     "AtMostOnce",
+    "CountedTreeEnergy",
     "KeyRoles",
     "LabelPairs",
     "LabelScores",
@@ -25,5 +27,6 @@ __all__ = [
     "SetCount",
     "SetSize",
     "TreeAttachments",
+    "TreeEnergy",
     "TreeRules",
 ]
