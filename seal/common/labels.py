@@ -16,6 +16,6 @@ Vocabulary = Union[Sequence[str], Namespaces]
 
 def labels_of(vocab: Vocabulary, namespace: str) -> List[str]:
     """The labels in the order of their indices; those of `namespace`, unless `vocab` is the list of them itself."""
-    if isinstance(vocab, (list, tuple)):
+    if isinstance(vocab, Sequence):
         return list(vocab)
     return [vocab.get_token_from_index(i, namespace) for i in range(vocab.get_vocab_size(namespace))]

@@ -63,8 +63,9 @@ def trained_weights(
         )
     if theirs != labels:
         raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
-    known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace, WRITTEN}
-    for other in sorted(known):
+    if inputs is None:
+        return weights
+    for other in sorted(inputs.get_namespaces() & vocab.get_namespaces() - {namespace, WRITTEN}):
         if names_of(vocab, other) != names_of(inputs, other):
             raise ConfigurationError(
                 f"{key}: the vocabulary '{other}' of '{path}' is not that of this data, in its order."

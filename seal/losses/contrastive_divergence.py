@@ -25,6 +25,8 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         `Delta`: how much a candidate differs from gold; 0 for gold.
     """
 
+    cost: Cost
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or OneMinusScore(SoftF1())

@@ -19,6 +19,8 @@ class MarginLoss(EnergyLoss):
         `Delta`, how much a candidate differs from gold.
     """
 
+    cost: Cost
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or L1Cost()

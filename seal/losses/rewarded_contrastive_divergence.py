@@ -4,7 +4,7 @@ import torch
 
 from seal.losses.contrastive_divergence import contrastive_divergence
 from seal.losses.energy_loss import EnergyLoss
-from seal.output_spaces import OutputSpace, RewardedCandidates
+from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates
 from seal.scores import Cost, OneMinusScore, TokenAccuracy
 
 
@@ -29,6 +29,8 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
 
     needs_rewards = True
 
+    cost: Cost
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or OneMinusScore(TokenAccuracy())
@@ -37,11 +39,13 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
         self,
         gold_energy: torch.Tensor,
         energy: torch.Tensor,
-        candidates: RewardedCandidates,
+        candidates: Candidates,
         gold: torch.Tensor,
         output_space: OutputSpace,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
+        if not isinstance(candidates, RewardedCandidates):
+            raise TypeError("rewarded_contrastive_divergence: the candidates have no rewards.")
         labelled, gap = candidates.labelled, candidates.reward_gap
         cost = torch.where(labelled.unsqueeze(1), self.cost(output_space, candidates.outputs, gold, mask), gap)
         loss = contrastive_divergence(gold_energy, energy, cost, candidates)

@@ -1,8 +1,8 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, cast
 
 import torch
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, needed
 from seal.common.weight_shapes import shapes_of
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
@@ -103,7 +103,7 @@ class LossNet(torch.nn.Module, Registrable):
         Makes the local term minus the inner product of an output and the task-net's logits; the other terms do not
         change. `check_copy` says whether this is possible.
         """
-        self.encoder.load_state_dict(task_net.encoder.state_dict())
+        needed(self.encoder, "loss_net.encoder").load_state_dict(task_net.encoder.state_dict())
         (local,) = self._local_energies()
         local.label_embeddings.weight.copy_(-task_net.label_weights)
 
@@ -129,11 +129,14 @@ class LossNet(torch.nn.Module, Registrable):
 
         The features of the input, one item for each term.
         """
-        hidden = task_hidden.detach() if self.encoder is None else self.encoder(inputs)
+        if self.encoder is None:
+            hidden = needed(task_hidden, "the task_net's vectors").detach()
+        else:
+            hidden = self.encoder(inputs)
         hidden = self._dropout(hidden)
         if self._layer is not None:
             hidden = torch.tanh(self._layer(hidden))
-        return [energy.condition(hidden, mask, inputs) for energy in self.energies]
+        return [energy.condition(hidden, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
 
     def forward(
         self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
