@@ -5,7 +5,7 @@ import torch
 
 from seal.common.setting_checks import needed
 from seal.common.module_modes import constant, without_dropout
-from seal.losses import EnergyLoss, NetTerms, TaskLoss
+from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
@@ -101,7 +101,8 @@ class Objectives(torch.nn.Module):
         outputs = self.output_space.stack(gold.unsqueeze(1), candidates.outputs)
         energy = self._energies(features, outputs, state.mask)
         gold_energy, energy = energy[:, 0], energy[:, 1:]
-        loss = energy_loss(gold_energy, energy, candidates, gold, self.output_space, state.mask).mean()
+        comparison = Comparison(gold_energy, energy, candidates, gold, self.output_space, state.mask)
+        loss = energy_loss(comparison).mean()
         self.monitor("loss_net_loss", loss)
         self.monitor("energy_gold", gold_energy.mean())
         if not self.training:
