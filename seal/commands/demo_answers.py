@@ -18,7 +18,7 @@ from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
-from seal.common.namespaces import ATTRIBUTES
+from seal.common.vocabularies import ATTRIBUTES
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import MultilabelModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
 from seal.predictors.line_predictor import finite

@@ -10,9 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
-from seal.common.namespaces import WRITTEN
+from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.paths import user_path
-from seal.common.vocabularies import names_of
 from seal.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.

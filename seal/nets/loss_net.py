@@ -2,8 +2,8 @@ from typing import Any, Dict, Iterable, List, Optional, cast
 
 import torch
 
+from seal.common.nested_values import shapes_of
 from seal.common.setting_checks import check_range, needed
-from seal.common.weight_shapes import shapes_of
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet

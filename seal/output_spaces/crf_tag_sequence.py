@@ -3,7 +3,7 @@ from typing import Optional, Tuple
 import torch
 from torch import nn
 
-from seal.common.labels import Vocabulary
+from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.chain import Chain, DensePairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace

@@ -2,7 +2,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.labels import Vocabulary
+from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.chain import Chain, LegalPairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace

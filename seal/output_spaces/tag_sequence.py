@@ -3,7 +3,7 @@ from typing import Optional, Tuple
 import torch
 from torch.nn import functional as F
 
-from seal.common.labels import Vocabulary, labels_of
+from seal.common.vocabularies import Vocabulary, labels_of
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
 from seal.common.tag_transitions import DECODED, tag_transitions

@@ -3,7 +3,7 @@ from typing import Any, List, Optional, Sequence
 import torch
 
 from seal.common.setting_checks import needed
-from seal.common.k_best_sets import k_best_sets
+from seal.structure.k_best_sets import k_best_sets
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest

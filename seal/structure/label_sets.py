@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
-from seal.common.k_best_sets import k_best_sets
+from seal.structure.k_best_sets import k_best_sets
 
 
 @dataclass

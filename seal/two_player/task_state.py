@@ -3,7 +3,7 @@ from typing import Any, Dict, Optional
 
 import torch
 
-from seal.common.batches import select_rows
+from seal.common.nested_values import select_rows
 from seal.registry import ConfigurationError
 
 

@@ -2,8 +2,7 @@ from typing import Any, Dict, List, Optional, Union
 
 import torch
 
-from seal.common.labels import Vocabulary, labels_of
-from seal.common.namespaces import ATTRIBUTES
+from seal.common.vocabularies import ATTRIBUTES, Vocabulary, labels_of
 from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder
 from seal.registry import Activation, ConfigurationError
