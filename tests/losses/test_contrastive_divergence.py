@@ -143,5 +143,6 @@ def test_without_cost_and_over_all_other_label_sets_it_is_the_likelihood():
     gold, energies = 77, random_energies(8)
     others = [place for place in range(256) if place != gold]
     candidates = Candidates(torch.zeros(2, 255, 1, dtype=torch.double))
-    loss = LOSS(energies[:, gold], energies[:, others], candidates, torch.zeros(2, 1), label_set(1))
+    golds = torch.zeros(2, 1)
+    loss = LOSS(Comparison(energies[:, gold], energies[:, others], candidates, golds, label_set(1)))
     assert torch.allclose(loss, -(-energies).log_softmax(dim=1)[:, gold])

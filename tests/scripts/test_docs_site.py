@@ -19,7 +19,6 @@ def test_links(before, after):
     assert with_links_of_the_site(before) == after
 
 
-@pytest.mark.slow
 def test_the_site(tmp_path):
     pytest.importorskip("pdoc", reason="pip install -r requirements-dev.txt")
     write(tmp_path)
