@@ -58,13 +58,13 @@ class LossNet(torch.nn.Module, Registrable):
         super().__init__()
         check_range("loss_net.layer_dim", layer_dim, least=1)
         self.pretrained_file = pretrained_file
-        if encoder is None and task_net_dim is None:
+        input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
+        if input_dim is None:
             raise ConfigurationError("loss_net.encoder: without a task_net there is none to share; set one.")
         if not energies:
             raise ConfigurationError("loss_net.energies: give at least one energy.")
         self.encoder = encoder
         self._dropout = torch.nn.Dropout(dropout)
-        input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
         self._layer: Optional[torch.nn.Linear] = None
         if layer_dim is not None:
             self._layer = torch.nn.Linear(input_dim, layer_dim)
