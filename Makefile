@@ -18,12 +18,15 @@ DEMO = PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.ex
 	ignore:`torch.jit.script` is deprecated:FutureWarning:torch.jit._script, \
 	ignore:pkg_resources is deprecated:UserWarning:rouge.rouge'
 
-.PHONY: help env demo test clean
+.PHONY: help env demo test test-all lint docs clean
 
 help:
 	@echo 'make env    create $(VENV) with everything that requirements.txt names'
 	@echo 'make demo   train small SRL models by four methods, compare them, label two sentences'
-	@echo 'make test   run the tests'
+	@echo 'make test   run the tests of the library'
+	@echo 'make test-all  run all tests: also training every config, long scripts and kills'
+	@echo 'make lint   run ruff and mypy, once requirements-dev.txt is installed'
+	@echo 'make docs   write the API and the pages of docs/ to site/, likewise'
 	@echo 'make clean  remove $(RUN) and caches; $(VENV) stays'
 
 env: $(STAMP)
@@ -48,9 +51,21 @@ demo: env
 		$(RUN)/sentences.txt --output-format plain
 
 # Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share.
+PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+
 test: env
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+	$(PYTEST) -m 'not slow'
+
+test-all: env
+	$(PYTEST)
+
+lint: env
+	$(BIN)/ruff check seal tests scripts
+	$(BIN)/mypy
+
+docs: env
+	$(BIN)/python scripts/docs_site.py
 
 clean:
-	rm -rf $(RUN) .pytest_cache .hypothesis build
+	rm -rf $(RUN) site .pytest_cache .mypy_cache .hypothesis build
 	find seal tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -50,7 +50,7 @@ setup(
     packages=[*find_packages(include=["seal", "seal.*"]), "seal.config_library"],
     # What configs import: in a wheel a folder beside the modules, in a clone `training_configs/lib`.
     package_dir={"seal.config_library": "training_configs/lib"},
-    package_data={"seal.config_library": ["*.libsonnet"], "seal.commands": ["demo_page.html"]},
+    package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal.commands": ["demo_page.html"]},
     python_requires=">=3.11,<3.13",
     install_requires=CORE,
     entry_points={"console_scripts": ["seal=seal.__main__:run"]},

@@ -26,7 +26,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
 from seal.common.paths import user_path
-from seal.common.plain import plain
+from seal.common.nested_values import plain
 from seal.common.setting_checks import check_range
 from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
 from seal.compat import replace_once

@@ -170,7 +170,7 @@ def keep_tracked_metrics_plain() -> None:
     """
     from allennlp.training.metric_tracker import MetricTracker
 
-    from seal.common.plain import plain
+    from seal.common.nested_values import plain
 
     def state_dict(original, self) -> Dict[str, Any]:
         return plain(original(self))

@@ -14,8 +14,7 @@ from allennlp.models import Model
 from allennlp.models.archival import Archive, load_archive
 from allennlp.predictors import Predictor
 
-from seal.common.namespaces import WRITTEN
-from seal.common.vocabularies import names_of
+from seal.common.vocabularies import WRITTEN, names_of
 from seal.models.seal_model import SealModel
 
 # The part of a model that is learned anew after each training.

@@ -91,7 +91,7 @@ except ImportError:
         Activation.register(_name)(_kind)
 
 
-def construct(part: Callable[..., Any], **arguments: Any) -> Any:
+def construct(part: "Lazy[Any] | Callable[..., Any]", **arguments: Any) -> Any:
     """
     `part(**arguments)`, where `part` is a class, any function, or AllenNLP's `Lazy` that a config has given: so a
     program may pass `LocalEnergy` or `partial(LabelInteractionEnergy, hidden_dim=50)` to a net.

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,12 @@ def test_the_table_has_every_room():
     assert set(ROOMS) | {"registry"} == set(FLOORS)
     core = {name.removeprefix("seal.") for name in CORE}
     assert core | {"common", "registry"} == {room for room, floor in FLOORS.items() if floor <= 6}
+
+
+def test_the_type_checker_reads_the_core():
+    checked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["files"]
+    core = {room for room, floor in FLOORS.items() if floor <= 6}
+    assert {path.removeprefix("seal/").removesuffix(".py") for path in checked} == core
 
 
 @pytest.mark.parametrize("room", ROOMS)

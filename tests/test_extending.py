@@ -46,6 +46,7 @@ def test_its_tests_pass(folder):
     assert "5 passed" in run(folder, "pytest", "-q", "-p", "no:cacheprovider", "tests")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number, named", [(0, "label_count"), (1, "richardson"), (2, "tagging_in_shares")])
 def test_its_configs_train(folder, number, named):
     config = json.loads(_jsonnet.evaluate_snippet("page", CONFIGS[number], jpathdir=[str(ROOT / "training_configs")]))

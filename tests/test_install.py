@@ -145,6 +145,7 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
     assert 'python_requires=">=3.11,<3.13"' in _setup_text()
 
 
+@pytest.mark.slow
 def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     command = [sys.executable, "setup.py", "-q", "bdist_wheel", "-d", str(tmp_path)]
     copied = tmp_path / "clone"

@@ -21,7 +21,7 @@ from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
 from seal.command_line import _inputs_of_evaluation
-from seal.common.file_parts import split_off_part
+from seal.dataset_readers.file_parts import split_off_part
 from seal.common.paths import expanded, user_path
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.srl import SrlReader

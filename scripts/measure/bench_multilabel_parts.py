@@ -16,7 +16,7 @@ from scripts.measure import bench_base
 from scripts.measure.configs import library_value
 from scripts.measure.grid import Grid
 from scripts.measure.suite import ROOT
-from seal.common.namespaces import ATTRIBUTES, LABELS
+from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.tensor_loader import TensorLoader
 
 BATCH_SIZE = 32

@@ -19,7 +19,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.linear_trees import as_brackets
-from seal.common.namespaces import ATTRIBUTES
+from seal.common.vocabularies import ATTRIBUTES
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
 from seal.predictors.line_predictor import finite

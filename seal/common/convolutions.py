@@ -1,10 +1,12 @@
 """Convolutional layers for images, shared by nets and energies."""
 
-from typing import List
+from typing import List, TypeVar
 
 import torch
 
 from seal.registry import ConfigurationError
+
+Layer = TypeVar("Layer", torch.nn.Conv2d, torch.nn.ConvTranspose2d)
 
 
 def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) -> torch.nn.Conv2d:
@@ -12,10 +14,11 @@ def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) ->
     return initialized(torch.nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2))
 
 
-def initialized(layer: torch.nn.Module) -> torch.nn.Module:
+def initialized(layer: Layer) -> Layer:
     """Initialises `layer` as in the other encoders, weights Kaiming-uniform and biases 0, and returns it."""
     torch.nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
-    torch.nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        torch.nn.init.zeros_(layer.bias)
     return layer
 
 

@@ -24,11 +24,14 @@ def set_torch_state(states: List[torch.Tensor]) -> None:
 
 def random_state() -> Dict[str, Any]:
     """The states of Python's, numpy's and torch's generators, as plain values and tensors."""
-    name, keys, position, has_gauss, gauss = numpy.random.get_state()
+    drawn = numpy.random.get_state(legacy=False)
+    keys, position = drawn["state"]["key"], drawn["state"]["pos"]
     version, internal, gauss_next = random.getstate()
     return {
         "python": [version, list(internal), gauss_next],
-        "numpy": [name, keys.tolist(), int(position), int(has_gauss), float(gauss)],
+        "numpy": [
+            drawn["bit_generator"], keys.tolist(), int(position), int(drawn["has_gauss"]), float(drawn["gauss"])
+        ],
         "torch": torch_state(),
     }
 

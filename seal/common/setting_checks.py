@@ -2,9 +2,11 @@
 
 import math
 from operator import ge, gt, le, lt
-from typing import Any, Collection, List, Optional
+from typing import Any, Collection, List, Optional, TypeVar
 
 from seal.registry import ConfigurationError
+
+T = TypeVar("T")
 
 
 def check_range(
@@ -56,6 +58,19 @@ def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> No
     if value not in choices:
         named = ["null" if choice is None else repr(choice) for choice in choices]
         raise ConfigurationError(f"{key} must be {_listed(named, 'or')}, found {value!r}.")
+
+
+def needed(value: Optional[T], what: str) -> T:
+    """
+    The value, which must be there.
+
+    # Raises
+
+    `ConfigurationError` if it is `None`: `"gold is needed here, and is not given."`
+    """
+    if value is None:
+        raise ConfigurationError(f"{what} is needed here, and is not given.")
+    return value
 
 
 def _listed(parts: List[str], word: str) -> str:

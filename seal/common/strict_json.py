@@ -3,6 +3,7 @@ Strict reading of JSON: an object that gives a key twice is refused.
 """
 
 import json
+from collections import Counter
 from typing import Any, Dict, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
@@ -32,8 +33,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
     def once_each(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
         record = dict(pairs)
         if len(record) < len(pairs):
-            seen = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+            twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
             raise ConfigurationError(f"{start}{short(twice)} is given twice.")
         return record
 

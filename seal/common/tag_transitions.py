@@ -22,9 +22,9 @@ class TagTransitions(NamedTuple):
         shape: (C,): which tags may come first, and which may come last.
     """
 
-    pairs: torch.BoolTensor
-    starts: torch.BoolTensor
-    ends: torch.BoolTensor
+    pairs: torch.Tensor
+    starts: torch.Tensor
+    ends: torch.Tensor
 
 
 def tag_transitions(labels: Sequence[str], encoding: str) -> TagTransitions:

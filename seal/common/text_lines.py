@@ -4,11 +4,12 @@ Lines of text files, packed or not: the one place that says what ends a line, an
 
 import bz2
 import gzip
+import io
 import itertools
 import lzma
 import os
 import zlib
-from typing import BinaryIO, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple, Type, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -16,7 +17,11 @@ from seal.common.other_formats import PACKED, binary_format, other_format
 from seal.common.paths import user_path
 from seal.common.unpacked import most_unpacked, refuse
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: Dict[str, Type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
 #: What reading a file raises that is damaged, or packed in another way than its name says.
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 #: As many bytes tell what a file is.
@@ -29,7 +34,7 @@ def without_packing(path: str) -> str:
     return stem if ending in _OPENERS else path
 
 
-def opened(path: str) -> BinaryIO:
+def opened(path: str) -> io.BufferedIOBase:
     """
     A file of text, open for its bytes, unpacked where its name ends in `.gz`, `.bz2` or `.xz`.
 
@@ -37,17 +42,13 @@ def opened(path: str) -> BinaryIO:
 
     `ConfigurationError` where the file is no text; and one of `READ_ERRORS` where it cannot be read.
     """
-    ending = os.path.splitext(path)[1]
-    if ending not in _OPENERS:
-        with open(path, "rb") as file:
-            check_text_bytes(file.read(HEAD), path)
-    file = _OPENERS.get(ending, open)(path, "rb")
-    if ending in _OPENERS:
-        try:
-            check_text_bytes(file.peek(HEAD)[:HEAD], path)
-        except BaseException:
-            file.close()
-            raise
+    packed = _OPENERS.get(os.path.splitext(path)[1])
+    file = open(path, "rb") if packed is None else packed(path, "rb")
+    try:
+        check_text_bytes(file.peek(HEAD)[:HEAD], path)
+    except BaseException:
+        file.close()
+        raise
     return file
 
 

@@ -10,9 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
-from seal.common.namespaces import WRITTEN
+from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.paths import user_path
-from seal.common.vocabularies import names_of
 from seal.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
@@ -63,8 +62,9 @@ def trained_weights(
         )
     if theirs != labels:
         raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
-    known = set() if inputs is None else inputs.get_namespaces() & vocab.get_namespaces() - {namespace, WRITTEN}
-    for other in sorted(known):
+    if inputs is None:
+        return weights
+    for other in sorted(inputs.get_namespaces() & vocab.get_namespaces() - {namespace, WRITTEN}):
         if names_of(vocab, other) != names_of(inputs, other):
             raise ConfigurationError(
                 f"{key}: the vocabulary '{other}' of '{path}' is not that of this data, in its order."

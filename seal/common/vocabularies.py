@@ -1,9 +1,41 @@
-from typing import List
+"""What is read of a vocabulary, such as AllenNLP's, and the namespaces that ours have."""
 
-from allennlp.data import Vocabulary
+from typing import Dict, List, Protocol, Sequence, Union
+
+# AllenNLP gives no padding entry to namespaces that end in "labels".
+#: The labels of instances.
+LABELS = "labels"
+#: The attributes that are features, of data with a row of numbers an instance.
+ATTRIBUTES = "attribute_labels"
+#: How the training data write brackets, quotes and the like (`seal.common.written_forms`).
+WRITTEN = "written_form_labels"
 
 
-def names_of(vocab: Vocabulary, namespace: str) -> List[str]:
+class Namespaces(Protocol):
+    """What is read of a vocabulary, such as AllenNLP's."""
+
+    def get_vocab_size(self, namespace: str) -> int: ...
+
+    def get_token_from_index(self, index: int, namespace: str) -> str: ...
+
+
+Vocabulary = Union[Sequence[str], Namespaces]
+
+
+def labels_of(vocab: Vocabulary, namespace: str) -> List[str]:
+    """The labels in the order of their indices; those of `namespace`, unless `vocab` is the list of them itself."""
+    if isinstance(vocab, Sequence):
+        return list(vocab)
+    return [vocab.get_token_from_index(i, namespace) for i in range(vocab.get_vocab_size(namespace))]
+
+
+class IndexedNames(Protocol):
+    """A vocabulary whose namespaces have entries for padding and unknown words, too."""
+
+    def get_index_to_token_vocabulary(self, namespace: str) -> Dict[int, str]: ...
+
+
+def names_of(vocab: IndexedNames, namespace: str) -> List[str]:
     """The names of a namespace in the order of their numbers, with those for padding and unknown words, if any."""
     index = vocab.get_index_to_token_vocabulary(namespace)
     return [index[i] for i in range(len(index))]

@@ -5,7 +5,7 @@ two backticks for a quote that opens, others leave signs as they were typed; a m
 
 import re
 from collections import Counter
-from typing import Dict, Iterable, List, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 #: The forms of each sign that is a word of its own. A vocabulary has them as `sign form`, the commonest first.
 SIGNS: Dict[str, Tuple[str, ...]] = {
@@ -127,7 +127,7 @@ class WrittenForms:
         """
         written, quotes = [], 0
         for word, (start, end) in zip(words, offsets):
-            signs = _SIGNS_OF.get(word, ())
+            signs: Sequence[str] = _SIGNS_OF.get(word, ())
             if word == '"':
                 quotes += 1
                 before, after = text[max(start - 1, 0) : start], text[end : end + 1]

@@ -1,4 +1,4 @@
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
 import torch
 from torch import nn
@@ -26,15 +26,18 @@ class Declared(nn.Module):
     `ConfigurationError` if a constraint names a label that is not there.
     """
 
+    _counted: torch.Tensor
+
     def __init__(
         self,
         constraints: Sequence[Constraint],
-        labels: List[str],
+        labels: Sequence[str],
         sequences: bool,
         encoding: Optional[str] = None,
     ) -> None:
         super().__init__()
         self.constraints = nn.ModuleList(constraints)
+        self.names = [constraint.name for constraint in constraints]
         self.sequences = sequences
         self._labels = {label: place for place, label in enumerate(labels)}
         spans = dict.fromkeys(tag[2:] for tag in labels if tag != "O")

@@ -33,10 +33,10 @@ class ForbiddenTransitions(Constraint):
         return "_".join(["forbidden", *(f"{a}_{b}" for a, b in self.pairs[:2])])
 
     def forward(self, outputs: Outputs) -> torch.Tensor:
-        if outputs.one_hot is None:
+        tags, one_hot = outputs.tags, outputs.one_hot
+        if tags is None or one_hot is None:
             raise ConfigurationError("constraints: 'forbidden_transitions' is for tag sequences.")
         before, after = (
-            [place_of(tag, outputs.tags, "'forbidden_transitions'") for tag in tags] for tags in zip(*self.pairs)
+            [place_of(tag, tags, "'forbidden_transitions'") for tag in pair] for pair in zip(*self.pairs)
         )
-        one_hot = outputs.one_hot
         return (one_hot[:, :, :-1, before] * one_hot[:, :, 1:, after]).sum(dim=(-1, -2))

@@ -10,7 +10,7 @@ from allennlp.data.fields import TensorField
 from scipy import sparse
 
 from seal.common.names import check_label, clean_name
-from seal.common.namespaces import ATTRIBUTES, LABELS
+from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.common.paths import expanded
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy

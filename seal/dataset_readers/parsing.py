@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceField, TextField
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.linear_trees import check_tree, linearised
 from seal.common.paths import data_files, not_empty
 from seal.dataset_readers.known_labels import KnownLabelsField

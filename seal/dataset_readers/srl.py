@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceLabelField, TextField
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.paths import not_empty
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken

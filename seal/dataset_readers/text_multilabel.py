@@ -10,9 +10,9 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.names import check_text
-from seal.common.namespaces import LABELS
+from seal.common.vocabularies import LABELS
 from seal.common.paths import expanded, not_empty
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice, check_range

@@ -2,7 +2,7 @@ from typing import Any, Dict
 
 from allennlp.data.fields import MetadataField
 
-from seal.common.namespaces import WRITTEN
+from seal.common.vocabularies import WRITTEN
 from seal.common.written_forms import count_forms
 
 

@@ -36,7 +36,7 @@ class ConstraintsEnergy(Energy):
         if isinstance(output_space, BinaryMask):
             raise ConfigurationError("loss_net.energies: 'constraints' are about labels and tags; masks have none.")
         sequences = isinstance(output_space, TagSequence)
-        encoding = output_space.encoding if sequences else None
+        encoding = output_space.encoding if isinstance(output_space, TagSequence) else None
         self.declared = Declared(constraints, output_space.labels, sequences, encoding)
         self.weight = weight
 

@@ -1,9 +1,11 @@
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Optional, Type, TypeVar
 
 import torch
 
 from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError, Registrable
+
+Space = TypeVar("Space", bound=OutputSpace)
 
 
 class Energy(torch.nn.Module, Registrable):
@@ -67,9 +69,9 @@ class Energy(torch.nn.Module, Registrable):
         raise NotImplementedError
 
 
-def check_output_space(name: str, output_space: OutputSpace, kind: Type[OutputSpace], what: str) -> None:
+def check_output_space(name: str, output_space: OutputSpace, kind: Type[Space], what: str) -> Space:
     """
-    Checks that the outputs are of the kind that the energy called `name` is for.
+    The output space, which is of the kind that the energy called `name` is for.
 
     # Raises
 
@@ -80,3 +82,4 @@ def check_output_space(name: str, output_space: OutputSpace, kind: Type[OutputSp
             f"loss_net.energies: '{name}' is an energy of {what}; model.output_space is a "
             f"{type(output_space).__name__}."
         )
+    return output_space

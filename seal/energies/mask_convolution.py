@@ -58,7 +58,7 @@ class MaskConvolutionEnergy(Energy):
     ) -> None:
         super().__init__()
         key = "loss_net.energies: 'mask_convolution'"
-        check_output_space("mask_convolution", output_space, BinaryMask, "masks")
+        masks = check_output_space("mask_convolution", output_space, BinaryMask, "masks")
         channels = [128, 128] if channels is None else channels
         hidden_dims = [384, 192] if hidden_dims is None else hidden_dims
         check_convolutions(key, [input_dim, *channels], kernel_size)
@@ -70,7 +70,7 @@ class MaskConvolutionEnergy(Energy):
         self._convolutions = torch.nn.ModuleList(
             convolution(*pair, kernel_size, stride=2) for pair in zip(sizes, sizes[1:])
         )
-        height, width = output_space.height, output_space.width
+        height, width = masks.height, masks.width
         for _ in channels:
             height, width = -(-height // 2), -(-width // 2)
         sizes = [sizes[-1] * height * width, *hidden_dims]

@@ -5,7 +5,7 @@ import torch
 from allennlp.data import Vocabulary
 
 from seal.common.trained_models import trained_weights
-from seal.common.weight_shapes import shapes_of
+from seal.common.nested_values import shapes_of
 from seal.energies.energy import Energy
 from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError

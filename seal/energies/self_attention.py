@@ -1,5 +1,5 @@
 import math
-from typing import Optional
+from typing import Optional, cast
 
 import torch
 from torch.nn import functional as F
@@ -95,7 +95,7 @@ class SelfAttentionEnergy(Energy):
             # The mean of an instance without tokens is 0.
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)
         if len(self.layers) == 1 and not outputs.is_floating_point():
-            pooled = self.layers[0].pooled(tags, positions, outputs, mask, weights)
+            pooled = cast(_Attention, self.layers[0]).pooled(tags, positions, outputs, mask, weights)
         else:
             hidden = (outputs @ tags if outputs.is_floating_point() else F.embedding(outputs, tags)) + positions
             for i, layer in enumerate(self.layers):

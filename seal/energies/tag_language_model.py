@@ -5,7 +5,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
 from seal.common.precision import without_autocast
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, needed
 from seal.energies.energy import Energy, check_output_space
 from seal.energies.pretrained_energy import load_pretrained_energy
 from seal.energies.tag_lstm import TagLanguageModel, reverse_tokens
@@ -95,8 +95,8 @@ class TagLanguageModelEnergy(Energy):
         for name, value in sizes.items():
             check_range(f"loss_net.energies: {name} of 'tag_language_model'", value, least=1)
         check_range("loss_net.energies: gamma of 'tag_language_model'", gamma, least=0)
-        for name, value in (("word_embedder", word_embedder), ("word_dim", word_dim)):
-            if value is not None and gamma == 0:
+        for name, part in (("word_embedder", word_embedder), ("word_dim", word_dim)):
+            if part is not None and gamma == 0:
                 raise ConfigurationError(f"{_KEY} has {name}, and no model reads words with a gamma of 0; set gamma.")
         if frozen and gamma > 0 and word_embedder is None:
             raise ConfigurationError(
@@ -180,7 +180,7 @@ class TagLanguageModelEnergy(Energy):
         words = None
         if self.word_models is not None:
             # shape: (batch * samples, tokens, word_dim)
-            words = condition.repeat_interleave(samples, dim=0)
+            words = needed(condition, f"{_KEY}: the words").repeat_interleave(samples, dim=0)
         total = outputs.new_zeros((), dtype=torch.float)
         for name in self.tag_models:
             if name == "backward_model":

@@ -2,6 +2,7 @@ from typing import List, Optional, Sequence
 
 import torch
 
+from seal.common.setting_checks import needed
 from seal.hypergradients.guards import advise_finite_differences, twice_differentiable
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import LossProducts, evaluate, gradients_of, refuse_independence
@@ -30,7 +31,7 @@ class AutogradProducts(LossProducts):
         return self._differentiate(vector, self.inner)
 
     def cross(self, vector: torch.Tensor) -> torch.Tensor:
-        return self._differentiate(vector, self.outer)
+        return self._differentiate(vector, needed(self.outer, "outer"))
 
     def _differentiate(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         sources, weights = [], []
@@ -39,7 +40,7 @@ class AutogradProducts(LossProducts):
             if gradient is not None and gradient.requires_grad:
                 sources.append(gradient)
                 weights.append(piece.to(gradient.dtype))
-        found: List[Optional[torch.Tensor]] = [None] * len(layout.tensors)
+        found: Sequence[Optional[torch.Tensor]] = [None] * len(layout.tensors)
         if sources:
             with twice_differentiable(), advise_finite_differences():
                 found = torch.autograd.grad(

@@ -78,7 +78,7 @@ class ConjugateGradient(InverseHessianVector):
         )
 
     def _rounding(self, system: System) -> Optional[str]:
-        if system.residual <= self.tolerance:
+        if system.residual is None or system.residual <= self.tolerance:
             return None
         return (
             f"rounding ends it at a relative residual of {system.residual:.1e} after {system.steps} steps: raise "

@@ -23,10 +23,9 @@ def hutchinson_diagonal(
 
     `torch.Tensor`, `(size,)`
     """
-    total, count = None, 0
+    total, count = torch.zeros(()), 0
     for probe in probes:
-        image = probe * product(probe)
-        total, count = image if total is None else total + image, count + 1
+        total, count = total + probe * product(probe), count + 1
     return total / count
 
 

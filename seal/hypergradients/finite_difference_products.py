@@ -4,7 +4,7 @@ from typing import Iterator, Optional
 
 import torch
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, needed
 from seal.hypergradients.guards import FixedRandomness, differentiable_in_any_mode, statistics_at_rest
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, gradients_of, loss_gradient
@@ -69,7 +69,7 @@ class FiniteDifferenceProducts(LossProducts):
         return self._product(vector, self.inner)
 
     def cross(self, vector: torch.Tensor) -> torch.Tensor:
-        return self._product(vector, self.outer)
+        return self._product(vector, needed(self.outer, "outer"))
 
     def _product(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         size = max_abs(vector)

@@ -1,7 +1,7 @@
 import contextlib
 import math
 from dataclasses import dataclass, field, replace
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -164,7 +164,7 @@ def hypergradient(
     report = HypergradientReport(loss, _norm(explicit))
     change: Optional[torch.Tensor] = None
     found: Optional[Dict[str, torch.Tensor]] = None
-    if implicit:
+    if implicit and solver is not None:
         solved = theta
         if spans is not None:
             solved = spans.layout(theta)
@@ -177,8 +177,9 @@ def hypergradient(
             change, norm, solution = _implicit_part(system, direction, reaches_inner, solution)
         report = _with_solution(report, system, norm, solution)
     change = torch.zeros_like(explicit) if change is None else change
-    parts = (explicit + change, explicit, change)
-    return Hypergradient(*map(psi.named, parts), report, solution=found)
+    return Hypergradient(
+        psi.named(explicit + change), psi.named(explicit), psi.named(change), report, solution=found
+    )
 
 
 class OuterGradients(NamedTuple):
@@ -218,7 +219,7 @@ def outer_gradients(
     with torch.enable_grad():
         value = evaluate(outer_loss, "outer")
         count = len(theta.tensors)
-        gradients = [None] * (count + len(psi.tensors))
+        gradients: Sequence[Optional[torch.Tensor]] = [None] * (count + len(psi.tensors))
         if value.requires_grad:
             gradients = torch.autograd.grad(value, theta.tensors + psi.tensors, allow_unused=True)
     if all(gradient is None for gradient in gradients):

@@ -66,7 +66,7 @@ class NeumannSeries(InverseHessianVector):
         self.divisor, self.lanczos_steps, self.stop_at_divergence = divisor, lanczos_steps, stop_at_divergence
 
     def _solve(self, system: System) -> Optional[str]:
-        if self.divisor != "auto":
+        if not isinstance(self.divisor, str):
             series = _Series(system.rhs.clone(), self.divisor)
             system.iterate = series.total
             self._extend(series, system, system.damped_product, self.max_steps)

@@ -190,7 +190,7 @@ class InverseHessianVector(Registrable):
             start = start.detach() / scale
             system, known = self._started(system, start)
         try:
-            if known <= self.tolerance:
+            if start is not None and known <= self.tolerance:
                 return Solution(
                     start * scale, known, 0, True, "the start solves it", None, system.products, damping=self.damping
                 )
@@ -202,7 +202,7 @@ class InverseHessianVector(Registrable):
                 f"a Hessian-vector product is not finite at step {system.steps + 1}: lower the inner learning "
                 "rate, or raise the precision"
             )
-        if known < 1:
+        if start is not None and known < 1:
             system.iterate = system.iterate + start
             system.residual = None if system.residual is None else known * system.residual
         solution = system.iterate * scale

@@ -110,8 +110,8 @@ def unrolled_hypergradient(
         status=f"{len(trajectory)} of {num_steps} steps differentiated",
         products=2 * len(trajectory),
     )
-    parts = (explicit + through_steps, explicit, through_steps)
-    return UnrolledHypergradient(*map(psi.named, parts), report, final)
+    gradient = psi.named(explicit + through_steps)
+    return UnrolledHypergradient(gradient, psi.named(explicit), psi.named(through_steps), report, final)
 
 
 def _copy(layout: ParameterLayout):

@@ -1,5 +1,6 @@
 """Energy losses `L_E`, which train the loss-net, and task losses `L_F`, which train the task-net under it."""
 
+from seal.losses.comparison import Comparison
 from seal.losses.compound import CompoundLoss
 from seal.losses.constrained import ConstrainedLoss
 from seal.losses.contrastive_divergence import ContrastiveDivergenceLoss

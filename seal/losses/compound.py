@@ -1,12 +1,14 @@
-from typing import Optional, Tuple
+from dataclasses import replace
+from typing import Optional
 
 import torch
 
 from seal.common.setting_checks import check_range
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.margin import MarginLoss
 from seal.losses.perceptron import PerceptronLoss
-from seal.output_spaces import Candidates, OutputSpace
+from seal.output_spaces import Candidates
 from seal.registry import ConfigurationError
 from seal.scores import Cost
 
@@ -47,29 +49,20 @@ class CompoundLoss(EnergyLoss):
         self.perceptron_weight = perceptron_weight
         self.separate = separate
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        first = second = (energy, candidates)
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        first = second = comparison
         if self.separate:
-            if energy.shape[1] != 2:
+            if comparison.energy.shape[1] != 2:
                 raise ConfigurationError(
                     "energy_loss.separate: the compound loss of two networks takes two candidates, the cost-augmented "
-                    f"network's output and the task-net's; model.sampler gives {energy.shape[1]}."
+                    f"network's output and the task-net's; model.sampler gives {comparison.energy.shape[1]}."
                 )
-            first, second = _only(0, energy, candidates), _only(1, energy, candidates)
-        rest = (gold, output_space, mask)
-        margin = self._margin(gold_energy, *first, *rest)
-        return margin + self.perceptron_weight * self._perceptron(gold_energy, *second, *rest)
+            first, second = _only(0, comparison), _only(1, comparison)
+        return self._margin(first) + self.perceptron_weight * self._perceptron(second)
 
 
-def _only(index: int, energy: torch.Tensor, candidates: Candidates) -> Tuple[torch.Tensor, Candidates]:
-    """One of two candidates."""
-    chosen = slice(index, index + 1)
-    return energy[:, chosen], Candidates(candidates.outputs[:, chosen], log_count=candidates.log_counts()[:, chosen])
+def _only(index: int, comparison: Comparison) -> Comparison:
+    """The comparison with one of two candidates."""
+    chosen, candidates = slice(index, index + 1), comparison.candidates
+    one = Candidates(candidates.outputs[:, chosen], log_count=candidates.log_counts()[:, chosen])
+    return replace(comparison, energy=comparison.energy[:, chosen], candidates=one)

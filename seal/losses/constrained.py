@@ -71,5 +71,5 @@ class ConstrainedLoss(TaskLoss):
         if isinstance(output_space, BinaryMask):
             raise ConfigurationError("task_loss.constraints: rules are about labels and tags; masks have none.")
         sequences = isinstance(output_space, TagSequence)
-        encoding = output_space.encoding if sequences else None
+        encoding = output_space.encoding if isinstance(output_space, TagSequence) else None
         return Declared(self._constraints, output_space.labels, sequences, encoding)

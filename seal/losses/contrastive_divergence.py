@@ -2,9 +2,9 @@ from typing import Optional
 
 import torch
 
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.ranking import log_total
-from seal.output_spaces import Candidates, OutputSpace
 from seal.scores import Cost, OneMinusScore, SoftF1
 
 
@@ -25,41 +25,31 @@ class ContrastiveDivergenceLoss(EnergyLoss):
         `Delta`: how much a candidate differs from gold; 0 for gold.
     """
 
+    cost: Cost
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or OneMinusScore(SoftF1())
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        cost = self.cost(output_space, candidates.outputs, gold, mask)
-        return contrastive_divergence(gold_energy, energy, cost, candidates)
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        return contrastive_divergence(comparison, comparison.measured(self.cost))
 
 
-def contrastive_divergence(
-    gold_energy: torch.Tensor, energy: torch.Tensor, cost: torch.Tensor, candidates: Candidates
-) -> torch.Tensor:
+def contrastive_divergence(comparison: Comparison, cost: torch.Tensor) -> torch.Tensor:
     """
     `-log( exp(-E(x, y)) / sum_{k=0..K} n_k exp(-E(x, y_k) + Delta_k) )` with `y` at `k = 0`, where `Delta` is 0.
 
     # Parameters
 
-    gold_energy : `torch.Tensor`, `(batch,)`
-        `E(x, y)`.
-    energy, cost : `torch.Tensor`, `(batch, samples)`
-        `E(x, y_k)` and `Delta_k`.
-    candidates : `Candidates`
-        Their counts are the `n_k`.
+    comparison : `Comparison`
+        The counts of its candidates are the `n_k`.
+    cost : `torch.Tensor`, `(batch, samples)`
+        `Delta_k`.
 
     # Returns
 
     `torch.Tensor`, `(batch,)`
     """
-    logits = cost + candidates.log_counts() - energy
+    gold_energy = comparison.gold_energy
+    logits = cost + comparison.candidates.log_counts() - comparison.energy
     return log_total(torch.cat([-gold_energy.unsqueeze(1), logits], dim=1)) + gold_energy

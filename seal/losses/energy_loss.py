@@ -2,7 +2,7 @@ from typing import Optional
 
 import torch
 
-from seal.output_spaces import Candidates, OutputSpace
+from seal.losses.comparison import Comparison
 from seal.registry import Registrable
 from seal.scores import Cost
 
@@ -22,28 +22,11 @@ class EnergyLoss(torch.nn.Module, Registrable):
     #: `Delta`, where the loss has one.
     cost: Optional[Cost] = None
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
+    def forward(self, comparison: Comparison) -> torch.Tensor:
         """
         # Parameters
 
-        gold_energy : `torch.Tensor`, `(batch,)`
-            The energy of gold.
-        energy : `torch.Tensor`, `(batch, samples)`
-            The energy of each candidate.
-        candidates : `Candidates`
-            The candidates, with their noise log-probabilities and counts.
-        gold : `torch.Tensor`, `(batch, *output)`
-        output_space : `OutputSpace`
-        mask : `torch.BoolTensor`, optional
-            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
+        comparison : `Comparison`
 
         # Returns
 

@@ -64,4 +64,4 @@ class EveryStepLoss(TaskLoss):
         steps = len(iterates)
         shares = [1 / (steps - step) if self._weights == "late" else 1.0 for step in range(steps)]
         losses = [self.supervised(output_space, iterate, gold, mask) for iterate in iterates]
-        return sum(share / sum(shares) * loss for share, loss in zip(shares, losses))
+        return sum((share / sum(shares) * loss for share, loss in zip(shares, losses)), torch.zeros(()))

@@ -1,9 +1,7 @@
-from typing import Optional
-
 import torch
 
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
-from seal.output_spaces import Candidates, OutputSpace
 
 
 @EnergyLoss.register("gold_energy")
@@ -17,13 +15,5 @@ class GoldEnergyLoss(EnergyLoss):
     The candidates are not used: take the sampler `gold`.
     """
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        return gold_energy
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        return comparison.gold_energy

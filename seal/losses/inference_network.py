@@ -2,7 +2,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, needed
 from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError
@@ -91,10 +91,11 @@ class InferenceNetworkLoss(TaskLoss):
         if cost_augmented is not None:
             supervised = supervised + cost_augmented.supervised
         loss = self.cross_entropy_weight * supervised
-        if task_net.energy is None or self.energy_weight == 0:
-            return loss
         first = cost_augmented or task_net
-        margin, perceptron = first.cost - first.energy, -task_net.energy
+        if task_net.energy is None or first.energy is None or self.energy_weight == 0:
+            return loss
+        margin, perceptron = needed(first.cost, "task_loss.cost") - first.energy, -task_net.energy
         if self.needs_gold_energy:
+            gold_energy = needed(gold_energy, "the energy of gold")
             margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
         return loss - self.energy_weight * (self.margin_weight * margin + self.perceptron_weight * perceptron)

@@ -2,8 +2,9 @@ from typing import Optional
 
 import torch
 
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
-from seal.output_spaces import Candidates, OutputSpace
+from seal.output_spaces import Candidates
 from seal.scores import Cost, L1Cost
 
 
@@ -19,21 +20,15 @@ class MarginLoss(EnergyLoss):
         `Delta`, how much a candidate differs from gold.
     """
 
+    cost: Cost
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or L1Cost()
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        cost = self.cost(output_space, candidates.outputs, gold, mask)
-        return hinge(cost - energy + gold_energy.unsqueeze(1), candidates)
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        violation = comparison.measured(self.cost) - comparison.energy + comparison.gold_energy.unsqueeze(1)
+        return hinge(violation, comparison.candidates)
 
 
 def hinge(violation: torch.Tensor, candidates: Candidates) -> torch.Tensor:

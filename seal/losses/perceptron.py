@@ -1,10 +1,8 @@
-from typing import Optional
-
 import torch
 
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
 from seal.losses.margin import hinge
-from seal.output_spaces import Candidates, OutputSpace
 
 
 @EnergyLoss.register("perceptron")
@@ -18,13 +16,5 @@ class PerceptronLoss(EnergyLoss):
     hinge is then 0.
     """
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        return hinge(gold_energy.unsqueeze(1) - energy, candidates)
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        return hinge(comparison.gold_energy.unsqueeze(1) - comparison.energy, comparison.candidates)

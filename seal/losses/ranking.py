@@ -1,9 +1,10 @@
-from typing import Optional
+from typing import Tuple
 
 import torch
 
+from seal.common.setting_checks import needed
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
-from seal.output_spaces import Candidates, OutputSpace
 
 #: A term this many nats below the largest adds nothing to a sum, in single precision or in double.
 LOST = 40.0
@@ -29,22 +30,14 @@ class RankingLoss(EnergyLoss):
     A candidate drawn `n` times counts `n` times, also where it equals gold.
     """
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        gold_logit, logits = self._logits(gold_energy, energy, candidates)
-        logits = logits + candidates.log_counts()
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        gold_logit, logits = self._logits(comparison)
+        logits = logits + comparison.candidates.log_counts()
         return log_total(torch.cat([gold_logit.unsqueeze(1), logits], dim=1)) - gold_logit
 
-    def _logits(self, gold_energy, energy, candidates):
+    def _logits(self, comparison: Comparison) -> Tuple[torch.Tensor, torch.Tensor]:
         """`r_0` and the other `r_k`: `(batch,)` and `(batch, samples)`."""
-        return -gold_energy, -energy
+        return -comparison.gold_energy, -comparison.energy
 
 
 @EnergyLoss.register("nce_ranking")
@@ -59,8 +52,7 @@ class NceRankingLoss(RankingLoss):
 
     needs_noise_log_prob = True
 
-    def _logits(self, gold_energy, energy, candidates):
-        return (
-            -gold_energy - candidates.gold_noise_log_prob,
-            -energy - candidates.noise_log_prob,
-        )
+    def _logits(self, comparison: Comparison) -> Tuple[torch.Tensor, torch.Tensor]:
+        gold_logit, logits = super()._logits(comparison)
+        noise, of_gold = comparison.candidates.noise_log_prob, comparison.candidates.gold_noise_log_prob
+        return gold_logit - needed(of_gold, "gold_noise_log_prob"), logits - needed(noise, "noise_log_prob")

@@ -4,8 +4,8 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import check_choice
+from seal.losses.comparison import Comparison
 from seal.losses.energy_loss import EnergyLoss
-from seal.output_spaces import Candidates, OutputSpace
 from seal.scores import Score, SoftF1
 
 
@@ -52,18 +52,10 @@ class RegressionLoss(EnergyLoss):
         self._reduction = reduction
         self._constant_score = constant_score
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: Candidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        score = self.score(output_space, candidates.outputs, gold, mask)
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        score = comparison.measured(self.score)
         score = score.detach() if self._constant_score else score
-        losses = regression_loss(energy, score)
-        counts = candidates.log_counts().exp()
+        losses = regression_loss(comparison.energy, score)
+        counts = comparison.candidates.log_counts().exp()
         total = (losses * counts).sum(dim=1)
         return total if self._reduction == "sum" else total / counts.sum(dim=1)

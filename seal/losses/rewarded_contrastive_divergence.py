@@ -2,9 +2,10 @@ from typing import Optional
 
 import torch
 
+from seal.losses.comparison import Comparison
 from seal.losses.contrastive_divergence import contrastive_divergence
 from seal.losses.energy_loss import EnergyLoss
-from seal.output_spaces import OutputSpace, RewardedCandidates
+from seal.output_spaces import RewardedCandidates
 from seal.scores import Cost, OneMinusScore, TokenAccuracy
 
 
@@ -29,20 +30,17 @@ class RewardedContrastiveDivergenceLoss(EnergyLoss):
 
     needs_rewards = True
 
+    cost: Cost
+
     def __init__(self, cost: Optional[Cost] = None) -> None:
         super().__init__()
         self.cost = cost or OneMinusScore(TokenAccuracy())
 
-    def forward(
-        self,
-        gold_energy: torch.Tensor,
-        energy: torch.Tensor,
-        candidates: RewardedCandidates,
-        gold: torch.Tensor,
-        output_space: OutputSpace,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        candidates = comparison.candidates
+        if not isinstance(candidates, RewardedCandidates):
+            raise TypeError("rewarded_contrastive_divergence: the candidates have no rewards.")
         labelled, gap = candidates.labelled, candidates.reward_gap
-        cost = torch.where(labelled.unsqueeze(1), self.cost(output_space, candidates.outputs, gold, mask), gap)
-        loss = contrastive_divergence(gold_energy, energy, cost, candidates)
+        cost = torch.where(labelled.unsqueeze(1), comparison.measured(self.cost), gap)
+        loss = contrastive_divergence(comparison, cost)
         return loss * (labelled | (gap > 0).any(dim=1))

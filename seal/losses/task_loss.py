@@ -1,4 +1,4 @@
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 import torch
 
@@ -96,6 +96,30 @@ class TaskLoss(Registrable):
         the steps before the last. Here the last step alone counts.
         """
         return self.supervised(output_space, logits, gold, mask)
+
+    def energy_of_draws(
+        self,
+        output_space: OutputSpace,
+        logits: torch.Tensor,
+        energy: Callable[[torch.Tensor], torch.Tensor],
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """
+        What the task-net follows of the energy where the loss has `through_draws`.
+
+        # Parameters
+
+        output_space : `OutputSpace`
+        logits : `torch.Tensor`, `(batch, *structure)`
+        energy : `Callable[[torch.Tensor], torch.Tensor]`
+            `E(x, .)` of candidates `(batch, samples, *output)`: `(batch, samples)`.
+        mask : `torch.BoolTensor`, optional
+
+        # Returns
+
+        `torch.Tensor`, `(batch,)`
+        """
+        raise NotImplementedError
 
     def cost(
         self,

@@ -51,20 +51,7 @@ class ThroughDrawsLoss(TaskLoss):
         energy: Callable[[torch.Tensor], torch.Tensor],
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        """
-        # Parameters
-
-        output_space : `OutputSpace`
-        logits : `torch.Tensor`, `(batch, *structure)`
-        energy : `Callable[[torch.Tensor], torch.Tensor]`
-            `E(x, .)` of candidates `(batch, samples, *output)`: `(batch, samples)`.
-        mask : `torch.BoolTensor`, optional
-
-        # Returns
-
-        `torch.Tensor`, `(batch,)`
-            The value of `-log E_q[exp(-E)]` by the draws, with the gradient above.
-        """
+        """The value of `-log E_q[exp(-E)]` by the draws, with the gradient above: `(batch,)`."""
         drawn, log_count = output_space.sample_distinct(logits.detach(), self._num_samples, mask)
         with torch.no_grad():
             scores = log_count - energy(drawn)

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.common.crops import CropGrid
+from seal.models.crops import CropGrid
 from seal.common.setting_checks import check_range
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore

@@ -11,7 +11,7 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
-from seal.common.batches import select_rows
+from seal.common.nested_values import select_rows
 from seal.common.precision import at_least_float, in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore

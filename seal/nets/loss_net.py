@@ -1,9 +1,9 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, cast
 
 import torch
 
-from seal.common.setting_checks import check_range
-from seal.common.weight_shapes import shapes_of
+from seal.common.nested_values import shapes_of
+from seal.common.setting_checks import check_range, needed
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet
@@ -58,13 +58,13 @@ class LossNet(torch.nn.Module, Registrable):
         super().__init__()
         check_range("loss_net.layer_dim", layer_dim, least=1)
         self.pretrained_file = pretrained_file
-        if encoder is None and task_net_dim is None:
+        input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
+        if input_dim is None:
             raise ConfigurationError("loss_net.encoder: without a task_net there is none to share; set one.")
         if not energies:
             raise ConfigurationError("loss_net.energies: give at least one energy.")
         self.encoder = encoder
         self._dropout = torch.nn.Dropout(dropout)
-        input_dim = task_net_dim if encoder is None else encoder.get_output_dim()
         self._layer: Optional[torch.nn.Linear] = None
         if layer_dim is not None:
             self._layer = torch.nn.Linear(input_dim, layer_dim)
@@ -103,7 +103,7 @@ class LossNet(torch.nn.Module, Registrable):
         Makes the local term minus the inner product of an output and the task-net's logits; the other terms do not
         change. `check_copy` says whether this is possible.
         """
-        self.encoder.load_state_dict(task_net.encoder.state_dict())
+        needed(self.encoder, "loss_net.encoder").load_state_dict(task_net.encoder.state_dict())
         (local,) = self._local_energies()
         local.label_embeddings.weight.copy_(-task_net.label_weights)
 
@@ -129,11 +129,14 @@ class LossNet(torch.nn.Module, Registrable):
 
         The features of the input, one item for each term.
         """
-        hidden = task_hidden.detach() if self.encoder is None else self.encoder(inputs)
+        if self.encoder is None:
+            hidden = needed(task_hidden, "the task_net's vectors").detach()
+        else:
+            hidden = self.encoder(inputs)
         hidden = self._dropout(hidden)
         if self._layer is not None:
             hidden = torch.tanh(self._layer(hidden))
-        return [energy.condition(hidden, mask, inputs) for energy in self.energies]
+        return [energy.condition(hidden, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
 
     def forward(
         self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None

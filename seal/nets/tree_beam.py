@@ -1,6 +1,6 @@
 """Trees by beam search, from a task-net whose encoder goes step by step."""
 
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, cast
 
 import torch
 
@@ -46,12 +46,12 @@ def tree_beam(task_net: TaskNet, space: LinearTree, inputs: Dict[str, Any], beam
     beam : `int`
         At least 1; 1 is greedy.
     """
-    decoder: AttentionDecoder = task_net.encoder
+    decoder = cast(AttentionDecoder, task_net.encoder)
     source, state = decoder.read(inputs)
     batch, device = len(source.vectors), source.vectors.device
     num_words = inputs["words"].sum(dim=1)
     rows = torch.arange(batch, device=device).repeat_interleave(beam)
-    source, state = source.select(rows), tuple(part[:, rows] for part in state)
+    source, state = source.select(rows), (state[0][:, rows], state[1][:, rows])
     prefixes = TreePrefixes(space, num_words[rows])
     # At the start all beginnings of a sentence are the same: one of them counts.
     log_prob = at_least_float(source.vectors).new_full((batch, beam), -torch.inf)
@@ -80,7 +80,7 @@ def tree_beam(task_net: TaskNet, space: LinearTree, inputs: Dict[str, Any], beam
         added = (chosen % space.num_labels).flatten()
         prefixes.select(parents)
         prefixes.advance(added)
-        state = tuple(part[:, parents] for part in state)
+        state = state[0][:, parents], state[1][:, parents]
         symbols = torch.cat([symbols[parents], added.unsqueeze(1)], dim=1)
     mask = torch.arange(found.shape[2] - 1, device=device) < lengths.unsqueeze(2)
     width = int(lengths.max()) if len(lengths) else 0

@@ -1,11 +1,11 @@
 import math
 from contextlib import nullcontext
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple, cast
 
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, needed
 from seal.energies import Energy
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet, TaskNetOutput
@@ -103,8 +103,8 @@ class UnrolledNet(TaskNet):
 
     def forward(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
         local, hidden, _ = super().forward(inputs, mask)
-        read = hidden if self.energy_encoder is None else self.energy_encoder(inputs)
-        features = [energy.condition(read, mask, inputs) for energy in self.energies]
+        read = needed(hidden, "the encoder's vectors") if self.energy_encoder is None else self.energy_encoder(inputs)
+        features = [energy.condition(read, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
         masks = isinstance(self._output_space[0], BinaryMask)
         if masks:
             local = local.squeeze(-1)  # One logit a pixel.

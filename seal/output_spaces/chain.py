@@ -185,6 +185,10 @@ class _Sets(nn.Module):
     sets share is summed once for all of them.
     """
 
+    _own: torch.Tensor
+    _shared: torch.Tensor
+    _takes_shared: torch.Tensor
+
     def __init__(self, members: torch.Tensor) -> None:
         super().__init__()
         few = 4

@@ -46,4 +46,5 @@ class ChainTagSequence(TagSequence):
         return self.chain(logits, mask).log_partition().unsqueeze(1)
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
+        transitions, starts, ends = self._scores_of_pairs()
+        return viterbi(self._scores_of_tags(logits), transitions, starts, ends, mask)

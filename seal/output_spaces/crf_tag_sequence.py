@@ -1,9 +1,9 @@
-from typing import Optional
+from typing import Optional, Tuple
 
 import torch
 from torch import nn
 
-from seal.common.labels import Vocabulary
+from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.chain import Chain, DensePairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace
@@ -49,13 +49,12 @@ class CrfTagSequence(ChainTagSequence):
             transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
         return Chain(self._scores_of_tags(logits), DensePairs(transitions), starts, ends, mask)
 
-    def _scores_of_pairs(self):
+    def _scores_of_pairs(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         crf = self.crf
-        transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
-        if self._transitions is not None:
-            transitions, starts = transitions + self._transitions, starts + self._starts
-            ends = ends + self._ends
-        return transitions, starts, ends
+        transitions, starts, ends = super()._scores_of_pairs()
+        if starts is None or ends is None:
+            return crf.transitions, crf.start_transitions, crf.end_transitions
+        return crf.transitions + transitions, crf.start_transitions + starts, crf.end_transitions + ends
 
 
 class _Crf(nn.Module):

@@ -1,4 +1,4 @@
-from seal.common.labels import Vocabulary, labels_of
+from seal.common.vocabularies import Vocabulary, labels_of
 from seal.output_spaces.binary_variables import BinaryVariables
 from seal.output_spaces.output_space import OutputSpace
 from seal.registry import ConfigurationError

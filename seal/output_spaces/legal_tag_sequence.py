@@ -2,7 +2,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.labels import Vocabulary
+from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.chain import Chain, LegalPairs
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence
 from seal.output_spaces.output_space import OutputSpace
@@ -34,7 +34,8 @@ class LegalTagSequence(ChainTagSequence):
                 "'legal_tag_sequence'."
             )
         super().__init__(vocab, namespace, encoding)
-        self._pairs = LegalPairs(self._transitions)
+        self._pairs = LegalPairs(self._scores_of_pairs()[0])
 
     def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
-        return Chain(self._scores_of_tags(logits), self._pairs, self._starts, self._ends, mask)
+        _, starts, ends = self._scores_of_pairs()
+        return Chain(self._scores_of_tags(logits), self._pairs, starts, ends, mask)

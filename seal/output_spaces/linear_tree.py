@@ -2,7 +2,7 @@ from typing import List
 
 import torch
 
-from seal.common.labels import Vocabulary
+from seal.common.vocabularies import Vocabulary
 from seal.common.linear_trees import CLOSE, WORD
 from seal.common.setting_checks import check_range
 from seal.output_spaces.output_space import OutputSpace

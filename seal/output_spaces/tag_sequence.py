@@ -3,7 +3,7 @@ from typing import Optional, Tuple
 import torch
 from torch.nn import functional as F
 
-from seal.common.labels import Vocabulary, labels_of
+from seal.common.vocabularies import Vocabulary, labels_of
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
 from seal.common.tag_transitions import DECODED, tag_transitions
@@ -44,6 +44,11 @@ class TagSequence(OutputSpace):
     """
 
     l1_per_error = 2.0
+    #: What is added to the scores of paths for two tags in a row, for the first tag and for the last; or `None`.
+    _transitions: Optional[torch.Tensor]
+    _starts: Optional[torch.Tensor]
+    _ends: Optional[torch.Tensor]
+    _no_pairs: torch.Tensor
 
     def __init__(
         self,
@@ -145,7 +150,8 @@ class TagSequence(OutputSpace):
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if self._transitions is None:
             return logits.argmax(dim=-1)
-        return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
+        transitions, starts, ends = self._scores_of_pairs()
+        return viterbi(self._scores_of_tags(logits), transitions, starts, ends, mask)
 
     @torch.no_grad()
     def k_best(
@@ -163,7 +169,7 @@ class TagSequence(OutputSpace):
     def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
         return at_least_float(logits).log_softmax(dim=-1)
 
-    def _scores_of_pairs(self):
+    def _scores_of_pairs(self) -> Tuple[torch.Tensor, Optional[torch.Tensor], Optional[torch.Tensor]]:
         """What is added to a path for two tags in a row, for its first tag and for its last."""
         if self._transitions is not None:
             return self._transitions, self._starts, self._ends

@@ -8,7 +8,7 @@ import torch
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.nn.util import move_to_device
 
-from seal.common.batches import select_rows
+from seal.common.nested_values import select_rows
 from seal.common.length_groups import size_of
 from seal.predictors.words import WordSequence
 

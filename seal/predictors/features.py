@@ -8,7 +8,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
-from seal.common.namespaces import ATTRIBUTES
+from seal.common.vocabularies import ATTRIBUTES
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
 from seal.dataset_readers.multilabel import MultilabelReader

@@ -12,9 +12,8 @@ from allennlp.data import Vocabulary
 from nltk.tokenize.casual import URLS, TweetTokenizer
 from spacy.tokenizer import Tokenizer
 
-from seal.common.namespaces import WRITTEN
+from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.tag_encodings import Span
-from seal.common.vocabularies import names_of
 from seal.common.written_forms import WrittenForms
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of

@@ -1,3 +1,4 @@
+from seal.common.setting_checks import needed
 from seal.output_spaces import COST_AUGMENTED_NET, Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 
@@ -12,5 +13,5 @@ class CostAugmentedOutputSampler(Sampler):
     needs_cost_augmented = True
 
     def forward(self, problem: SamplingProblem) -> Candidates:
-        outputs = problem.output_space.relax(problem.cost_augmented, problem.mask)
+        outputs = problem.output_space.relax(needed(problem.cost_augmented, "cost_augmented_net"), problem.mask)
         return Candidates(outputs, sources=(COST_AUGMENTED_NET,))

@@ -3,7 +3,7 @@ from typing import Any, Dict, Optional, Union
 import torch
 
 from seal.common.precision import at_least_float
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_choice, check_range, needed
 from seal.losses.regression import regression_loss
 from seal.output_spaces import Candidates
 from seal.registry import ConfigurationError
@@ -101,27 +101,18 @@ class GradientBasedInference(Sampler):
                 f"gradient_based_inference: restarts is {restarts} with start '{start}'; 1, or more with start "
                 "'random' or 'draw', the others being the same every time."
             )
-        for name, value, needed in (("cost", cost, "cost_augmented"), ("score", score, "adversarial")):
-            if value is not None and objective != needed:
+        for name, value, user in (("cost", cost, "cost_augmented"), ("score", score, "adversarial")):
+            if value is not None and objective != user:
                 raise ConfigurationError(
-                    f"gradient_based_inference: {name} is for the objective '{needed}', not '{objective}'."
+                    f"gradient_based_inference: {name} is for the objective '{user}', not '{objective}'."
                 )
         self._optimizer = ElementwiseOptimizer(optimizer, step_size, "gradient_based_inference")
         self.cost, self.score = cost or L1Cost(), score or SoftF1()
-
-    @property
-    def needs_gold(self) -> bool:
-        """Whether the objective or the start is a function of gold; such a sampler cannot predict."""
-        return self.objective != "energy" or self.start == "gold"
-
-    @property
-    def predicts(self) -> bool:
-        single = self.keep == "best" or (self.keep == "last" and self.restarts == 1)
-        return single and not self.needs_gold
-
-    @property
-    def needs_task_net(self) -> bool:
-        return self.start in ("task_net", "draw")
+        #: Whether the objective or the start is a function of gold; such a sampler cannot predict.
+        self.needs_gold = objective != "energy" or start == "gold"
+        single = keep == "best" or (keep == "last" and restarts == 1)
+        self.predicts = single and not self.needs_gold
+        self.needs_task_net = start in ("task_net", "draw")
 
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
@@ -169,7 +160,7 @@ class GradientBasedInference(Sampler):
         optimizer.step()
         if self.space == "clip":
             point.copy_(problem.output_space.project(point, problem.mask))
-        if moving is not None:
+        if moving is not None and before is not None:
             point.copy_(torch.where(of_each(moving, point), point, before))
         return value.detach()
 
@@ -190,7 +181,7 @@ class GradientBasedInference(Sampler):
         elif self.start == "draw":
             outputs = output_space.sample(logits, self.restarts, problem.mask).to(logits)
         else:
-            outputs = problem.gold.unsqueeze(1).to(logits)
+            outputs = needed(problem.gold, "gold").unsqueeze(1).to(logits)
         return output_space.to_logits(outputs) if self.space == "logit" else output_space.project(outputs, problem.mask)
 
     def _outputs(self, problem: SamplingProblem, point: torch.Tensor) -> torch.Tensor:
@@ -201,10 +192,10 @@ class GradientBasedInference(Sampler):
 
     def _value(self, problem: SamplingProblem, outputs: torch.Tensor) -> torch.Tensor:
         """The objective `J`, which is minimized: `(batch, samples)`."""
-        energy = problem.energy(outputs)
+        energy = needed(problem.energy, "model.loss_net")(outputs)
         if self.objective == "cost_augmented":
-            return energy - self.cost(problem.output_space, outputs, problem.gold, problem.mask)
+            return energy - self.cost(problem.output_space, outputs, needed(problem.gold, "gold"), problem.mask)
         if self.objective == "adversarial":
-            score = self.score(problem.output_space, outputs, problem.gold, problem.mask)
+            score = self.score(problem.output_space, outputs, needed(problem.gold, "gold"), problem.mask)
             return -regression_loss(energy, score)
         return energy

@@ -21,12 +21,12 @@ def smooth_noise(like: torch.Tensor, num_fields: int, width: float) -> torch.Ten
     `torch.Tensor`, `(batch, num_fields, H, W)`
     """
     batch, height, width_of_image = like.shape
-    settings = {"dtype": like.dtype, "device": like.device}
     if width == 0:
-        return torch.randn(batch, num_fields, height, width_of_image, **settings)
+        return torch.randn(batch, num_fields, height, width_of_image, dtype=like.dtype, device=like.device)
     # There is noise beyond the border as well, so that the blur averages over as much of it there as elsewhere.
     reach = int(3 * width + 1)
-    noise = torch.randn(batch, num_fields, height + 2 * reach, width_of_image + 2 * reach, **settings)
+    size = (batch, num_fields, height + 2 * reach, width_of_image + 2 * reach)
+    noise = torch.randn(size, dtype=like.dtype, device=like.device)
     rows, columns = _blur(height, reach, width).to(noise), _blur(width_of_image, reach, width).to(noise)
     return rows @ noise @ columns.T
 

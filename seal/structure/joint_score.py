@@ -1,54 +1,74 @@
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Generic, Protocol, TypeVar, cast
 
 import torch
 from torch import nn
 
+from seal.common.setting_checks import needed
 from seal.registry import Registrable
 
 #: Nats for what is ruled out, far beyond any difference of scores among the outputs that compete.
 COST = 1e4
 
 
-class Competing(Protocol):
+class Part(Protocol):
     """
-    The outputs that compete for each of some instances. Each task has a class of its own, which its energies read.
+    Some of the outputs that compete for each of some instances, as energies see them. Each task has a class of its own.
 
-    `log_prob` is `(batch, candidates)`, in nats under the task-net, `-inf` where there is no candidate. `gold`,
-    `(batch,)`, is the index of the gold output, -1 where it is not among the candidates or not known.
+    `log_prob` is `(batch, candidates)`, in nats under the task-net, `-inf` where there is no candidate.
     """
 
     log_prob: torch.Tensor
-    gold: torch.Tensor | None
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The candidates, `(batch or 1, candidates, ...)`, and the mask of their tokens."""
 
-    def parts(self) -> "list[Competing]":
+
+class Competing(Part, Protocol):
+    """
+    The outputs that compete for each of some instances.
+
+    `gold`, `(batch,)`, is the index of the gold output, -1 where it is not among the candidates or not known.
+    """
+
+    gold: torch.Tensor | None
+
+    def parts(self) -> Sequence[Part]:
         """Itself or, where energies take some candidates apart, groups of them whose candidates follow each other."""
 
     def with_gold(self) -> "Competing":
         """Those to learn from; instances whose gold does not compete may be left out, as they add nothing."""
 
 
-class CandidateEnergy(nn.Module, Registrable):
+def has_gold(competing: Competing) -> torch.Tensor:
+    """Whether each instance's gold competes, `(batch,)`."""
+    return needed(competing.gold, "gold") >= 0
+
+
+Seen = TypeVar("Seen", bound=Part)
+
+
+class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
     """
     A term of the energy of whole, discrete outputs: low is good. It has few parameters, all 0 at first, where the
     energy is 0 everywhere.
     """
 
-    def prepare(self, gold: "Competing") -> None:
+    #: The names of parameters that are factors of a product, which has no slope where all of them are 0.
+    factors: tuple[str, ...] = ()
+
+    def prepare(self, gold: Seen) -> None:
         """Counts what the energy needs of the training data, whose gold outputs are the only candidates here."""
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
         # What was counted has another size in each data set.
         for name, buffer in self._buffers.items():
             saved = state_dict.get(prefix + name)
-            if saved is not None and saved.shape != buffer.shape:
+            if saved is not None and buffer is not None and saved.shape != buffer.shape:
                 self._buffers[name] = saved.to(buffer).clone()
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
-    def forward(self, competing: "Competing") -> torch.Tensor:
+    def forward(self, competing: Seen) -> torch.Tensor:
         """`E` of each candidate, of a shape that broadcasts to `(batch, candidates)`."""
         raise NotImplementedError
 
@@ -75,7 +95,7 @@ class JointScore(nn.Module):
         scores = [self._of_part(part) for part in competing.parts()]
         return scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
 
-    def _of_part(self, competing: Competing) -> torch.Tensor:
+    def _of_part(self, competing: Part) -> torch.Tensor:
         log_prob, absent = competing.log_prob, competing.log_prob.isneginf()
         some_absent = bool(absent.any())
         if some_absent:
@@ -95,8 +115,8 @@ class JointScore(nn.Module):
         `sum_i -log q(gold_i | x_i)` in nats over the instances whose gold output competes; a scalar. The other
         instances say nothing about the order of the candidates.
         """
-        rows = (competing.gold >= 0).nonzero().squeeze(1)
-        score, gold = self(competing), competing.gold[rows].unsqueeze(1)
+        rows = has_gold(competing).nonzero().squeeze(1)
+        score, gold = self(competing), needed(competing.gold, "gold")[rows].unsqueeze(1)
         score = score if len(rows) == len(score) else score[rows]
         # A row whose gold is ruled out has no finite loss; it is left out as gold that does not compete.
         loss = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)
@@ -124,15 +144,17 @@ class JointScore(nn.Module):
         `float`
             The mean loss of an instance whose gold competes, without the penalty, in nats.
         """
-        parts = [part.with_gold() for part in parts if bool((part.gold >= 0).any())]
-        count = sum(int((part.gold >= 0).sum()) for part in parts)
+        parts = [part.with_gold() for part in parts if bool(has_gold(part).any())]
+        count = sum(int(has_gold(part).sum()) for part in parts)
         learned = [parameter for energy in self.energies for parameter in energy.parameters()]
         with torch.no_grad():
             if restart:
                 self.scale.fill_(1.0)
                 for parameter in learned:
                     parameter.zero_()
-                    self._jitter(parameter)
+                for energy in cast(Iterable[CandidateEnergy], self.energies):
+                    for name in energy.factors:
+                        _jitter(energy.get_parameter(name))
         if count == 0:
             return float("nan")
         optimizer = torch.optim.LBFGS(
@@ -163,10 +185,8 @@ class JointScore(nn.Module):
         with torch.no_grad():
             return float(sum(self.loss(part) for part in parts) / count)
 
-    @staticmethod
-    def _jitter(parameter: torch.Tensor) -> None:
-        """A product of two factors has no slope where both are 0; the same small start every time."""
-        if getattr(parameter, "is_factor", False):
-            generator = torch.Generator().manual_seed(0)
-            noise = torch.randn(parameter.shape, generator=generator) * 0.01
-            parameter.copy_(noise.to(parameter))
+
+def _jitter(parameter: torch.Tensor) -> None:
+    """The same small start every time."""
+    noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)) * 0.01
+    parameter.copy_(noise.to(parameter))

@@ -2,7 +2,8 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
-from seal.common.k_best_sets import k_best_sets
+from seal.common.setting_checks import needed
+from seal.structure.k_best_sets import k_best_sets
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
@@ -131,7 +132,7 @@ class LabelSetStructure(Structure):
             report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
             valid_logits, valid_gold = logits, gold
         else:
-            valid_gold = valid_gold.bool()
+            valid_gold = needed(valid_gold, "valid_gold").bool()
             report = self._learn(logits, gold, valid_logits, valid_gold)
             q = self._outputs(valid_logits)
             reached = self._reaches(valid_logits, valid_gold)

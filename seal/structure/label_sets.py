@@ -1,11 +1,13 @@
 import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch.nn import functional as F
 
-from seal.common.k_best_sets import k_best_sets
+from seal.common.setting_checks import needed
+from seal.structure.k_best_sets import k_best_sets
 
 
 @dataclass
@@ -39,23 +41,24 @@ class CompetingLabelSets:
     unseen = False
 
     def __post_init__(self) -> None:
-        self._dropped = None
+        dropped = None
         if self.own:
-            alone = (self.gold >= 0) & (self.counts[self.gold] <= 1)
-            self._dropped = torch.where(alone, self.gold, -1)
-            self.gold = torch.where(alone, -1, self.gold)
+            gold = needed(self.gold, "gold")
+            alone = (gold >= 0) & (self.counts[gold] <= 1)
+            dropped = torch.where(alone, gold, -1)
+            self.gold = torch.where(alone, -1, gold)
         # log P(y|x) = sum_l y_l z_l - softplus(z_l)
         self.log_prob = self.product(self.logits) - F.softplus(self.logits).sum(dim=1, keepdim=True)
-        if self.own:
-            rows = (self._dropped >= 0).nonzero().squeeze(1)
-            self.log_prob[rows, self._dropped[rows]] = -torch.inf
+        if dropped is not None:
+            rows = (dropped >= 0).nonzero().squeeze(1)
+            self.log_prob[rows, dropped[rows]] = -torch.inf
         if self.likely is not None:
-            self.likely.leave_out_known(self._dropped)
+            self.likely.leave_out_known(dropped)
             if self.gold is not None:
                 place = self.likely.gold_place()
                 self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
 
-    def parts(self) -> list:
+    def parts(self) -> "list[AnyLabelSets]":
         """The known sets and the likely ones, which energies see apart."""
         return [self] if self.likely is None else [self, self.likely]
 
@@ -82,12 +85,13 @@ class CompetingLabelSets:
 
     def with_gold(self) -> "CompetingLabelSets":
         """The instances whose gold competes."""
-        rows = (self.gold >= 0).nonzero().squeeze(1)
-        if len(rows) == len(self.gold):
+        gold = needed(self.gold, "gold")
+        rows = (gold >= 0).nonzero().squeeze(1)
+        if len(rows) == len(gold):
             return self
         some = copy.copy(self)
         some.__dict__.pop("log_counts", None)
-        some.logits, some.gold, some.log_prob = self.logits[rows], self.gold[rows], self.log_prob[rows]
+        some.logits, some.gold, some.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
         some.likely = None if self.likely is None else self.likely.of_rows(rows)
         return some
 
@@ -109,8 +113,9 @@ class CompetingLabelSets:
         if not self.own:
             return logs
         logs = logs.repeat(len(self.logits), 1)
-        rows = ((self.gold >= 0) & (self.gold < len(self.sets))).nonzero().squeeze(1)
-        gold = self.gold[rows]
+        gold = needed(self.gold, "gold")
+        rows = ((gold >= 0) & (gold < len(self.sets))).nonzero().squeeze(1)
+        gold = gold[rows]
         logs[rows, gold] = (self.counts[gold] - 1).clamp(min=1).log()
         return logs
 
@@ -149,7 +154,7 @@ class LikelySets:
 
     def gold_place(self) -> torch.Tensor:
         """The place of gold among those that compete, -1 where it is none: `(batch,)`."""
-        is_gold = self._is_gold & ~self.log_prob.isneginf()
+        is_gold = needed(self._is_gold, "gold") & ~self.log_prob.isneginf()
         return torch.where(is_gold.any(dim=1), is_gold.long().argmax(dim=1), -1)
 
     def of_rows(self, rows: torch.Tensor) -> "LikelySets":
@@ -170,6 +175,10 @@ class LikelySets:
     def log_counts(self) -> torch.Tensor:
         """0: none of them occurs elsewhere in the training data, which `unseen` says."""
         return self.log_prob.new_zeros(())
+
+
+#: What energies of label sets see.
+AnyLabelSets: TypeAlias = CompetingLabelSets | LikelySets
 
 
 def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, torch.Tensor]:

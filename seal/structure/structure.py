@@ -2,14 +2,15 @@ import copy
 import inspect
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 import torch
 from torch import nn
 
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.joint_score import COST, CandidateEnergy, Competing, JointScore
+from seal.structure.joint_score import COST, CandidateEnergy, Competing, JointScore, has_gold
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class Structure(nn.Module, Registrable):
         if self.declared is None:
             return {}
         sums = self.declared(outputs.unsqueeze(1), mask).sum(dim=(0, 1)).tolist()
-        return dict(zip((constraint.name for constraint in self.declared.constraints), sums))
+        return dict(zip(self.declared.names, sums))
 
     def count_broken(
         self, outputs: torch.Tensor, own: torch.Tensor, mask: torch.Tensor | None = None
@@ -119,8 +120,10 @@ class Structure(nn.Module, Registrable):
         one of the best likelihood on `validation`. `gold` has the training data's gold outputs as its only candidates.
         """
         self.joint.requires_grad_(True)
-        best, found = None, []
-        for energy in self.joint.energies:
+        best: dict = {}
+        weights: dict[str, torch.Tensor] = {}
+        found = []
+        for energy in cast(Iterable[CandidateEnergy], self.joint.energies):
             energy.prepare(gold)
         training = [part.with_gold() for part in training]
         # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
@@ -129,13 +132,13 @@ class Structure(nn.Module, Registrable):
             trained = self.joint.fit(training, l2, restart=number == 0)
             heldout = mean_loss(self.joint, validation)
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
-            if best is None or heldout < best[0]:
-                best = (heldout, copy.deepcopy(self.joint.state_dict()), found[-1])
-        self.joint.load_state_dict(best[1])
+            if not best or heldout < best["validation_loss"]:
+                best, weights = found[-1], copy.deepcopy(self.joint.state_dict())
+        self.joint.load_state_dict(weights)
         self.joint.requires_grad_(False)
         self.joint.eval()
-        say(f"The energy is learned: scale of the log-probability {best[2]['scale']:.2f}, L2 {best[2]['l2']:g}.")
-        return {"penalties": found, "scale": best[2]["scale"], "l2": best[2]["l2"]}
+        say(f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}.")
+        return {"penalties": found, "scale": best["scale"], "l2": best["l2"]}
 
 
 def declare(
@@ -164,7 +167,8 @@ def make_energies(
 
     `ConfigurationError` if a name or a setting is not known.
     """
-    names = [name for name in CandidateEnergy.list_available() if issubclass(CandidateEnergy.by_name(name), kinds)]
+    known_kinds = {name: cast(type, CandidateEnergy.by_name(name)) for name in CandidateEnergy.list_available()}
+    names = [name for name, kind in known_kinds.items() if issubclass(kind, kinds)]
     made = []
     for number, setting in enumerate(settings):
         options = {"type": setting} if isinstance(setting, str) else dict(setting)
@@ -172,8 +176,8 @@ def make_energies(
         if name not in names:
             known = ", ".join(sorted(names))
             raise ConfigurationError(f"structure.energies[{number}]: '{name}' is none of {known}.")
-        kind = CandidateEnergy.by_name(name)
-        taken = list(inspect.signature(kind.__init__).parameters)[2:]
+        kind: Callable[..., CandidateEnergy] = CandidateEnergy.by_name(name)
+        taken = list(inspect.signature(kind).parameters)[1:]
         for option in options:
             if option not in taken:
                 known = ", ".join(taken) or "none"
@@ -187,5 +191,5 @@ def make_energies(
 @torch.no_grad()
 def mean_loss(joint: JointScore, parts: Sequence[Competing]) -> float:
     """The mean of `-log q(gold|x)` over the instances whose gold competes; infinite where there is none."""
-    count = sum(int((part.gold >= 0).sum()) for part in parts)
+    count = sum(int(has_gold(part).sum()) for part in parts)
     return sum(float(joint.loss(part)) for part in parts) / count if count else float("inf")

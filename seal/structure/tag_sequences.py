@@ -3,6 +3,8 @@ from dataclasses import dataclass, field
 import torch
 from torch.nn import functional as F
 
+from seal.common.setting_checks import needed
+
 
 class TagScheme:
     """
@@ -126,8 +128,9 @@ class CompetingTags:
 
     def of_gold(self, values: torch.Tensor) -> torch.Tensor:
         """The rows of `values (batch, candidates, ...)` that belong to gold, where it competes: `(instances, ...)`."""
-        rows = (self.gold >= 0).nonzero().squeeze(1)
-        return values[rows, self.gold[rows]]
+        gold = needed(self.gold, "gold")
+        rows = (gold >= 0).nonzero().squeeze(1)
+        return values[rows, gold[rows]]
 
 
 def find_gold(tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -4,11 +4,13 @@ from typing import Any, List, Optional, Sequence
 import torch
 from torch.nn import functional as F
 
+from seal.common.setting_checks import needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import gate
+from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
@@ -58,7 +60,7 @@ class TagPaths:
 
     def gold_alone(self, scheme: TagScheme) -> CompetingTags:
         """With gold as the only candidate."""
-        gold = self.gold.long().unsqueeze(1)
+        gold = needed(self.gold, "gold").long().unsqueeze(1)
         first = torch.zeros(len(gold), dtype=torch.long)
         return CompetingTags(gold, torch.zeros(len(gold), 1), self.mask, scheme, first, self.keys)
 
@@ -90,6 +92,8 @@ class TagStructure(Structure):
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
     penalties, margin : as for `Structure`
     """
+
+    _scored: torch.Tensor
 
     def __init__(
         self,
@@ -148,13 +152,13 @@ class TagStructure(Structure):
             gold,
             [part.competing(self.scheme) for part in validation],
         )
-        found = {option: [] for option in (OWN, "likeliest", "expected_score")}
+        found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
         golds, competes = [], []
         with torch.no_grad():
             for part in validation:
                 competing = part.competing(self.scheme)
-                competes.append(competing.gold >= 0)
-                golds.append(part.gold.long())
+                competes.append(has_gold(competing))
+                golds.append(needed(part.gold, "gold").long())
                 found[OWN].append(competing.tags[:, 0])
                 for decision in (Likeliest(), ExpectedScore()):
                     found[decision.name].append(self._choose(competing, decision)[0])
@@ -175,9 +179,9 @@ class TagStructure(Structure):
                 "standard_error": verdict.standard_error,
             }
         for name, outputs in (("own", found[OWN]), ("chosen", found[self.chosen[self.main_score]]), ("gold", golds)):
-            for part, mask in zip(outputs, masks):
+            for these, mask in zip(outputs, masks):
                 counts = report.setdefault("violations", {}).setdefault(name, {})
-                for constraint, number in self.broken(part, mask).items():
+                for constraint, number in self.broken(these, mask).items():
                     counts[constraint] = counts.get(constraint, 0.0) + number
         reached = torch.cat(competes)
         right = torch.cat(
@@ -272,7 +276,7 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
         torch.cat([padded(part.log_prob, candidates, -torch.inf) for part in parts]),
         torch.cat([padded(part.mask, tokens, False) for part in parts]),
         parts[0].scheme,
-        torch.cat([part.gold for part in parts]),
+        torch.cat([needed(part.gold, "gold") for part in parts]),
         [key for part in parts for key in part.keys],
         parts[0].own,
     )

@@ -4,11 +4,13 @@ from typing import Any
 
 import torch
 
+from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.energies.tree_energy import TreeEnergy
 from seal.structure.gate import gate
+from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, logger, make_energies
 from seal.structure.trees import CompetingTrees
@@ -49,7 +51,7 @@ class TreeCandidates:
 
     def gold_alone(self, symbols: Sequence[str]) -> CompetingTrees:
         """With gold as the only candidate."""
-        trees = [[_named(tree, symbols)] for tree in self.gold]
+        trees = [[_named(tree, symbols)] for tree in needed(self.gold, "gold")]
         return CompetingTrees(trees, self.words, torch.zeros(len(trees), 1), torch.zeros(len(trees), dtype=torch.long))
 
 
@@ -114,7 +116,7 @@ class TreeStructure(Structure):
         gold = _joined([part.gold_alone(self.symbols) for part in training])
         competing = [part.competing(self.symbols) for part in validation]
         report = self.learn([part.competing(self.symbols, own=True) for part in training], gold, competing)
-        found = {option: [] for option in (OWN, "likeliest", "expected_score")}
+        found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
         with torch.no_grad():
             for part in competing:
                 found[OWN].append(torch.zeros(len(part.trees), dtype=torch.long))
@@ -133,8 +135,8 @@ class TreeStructure(Structure):
                 "gain": verdict.gain,
                 "standard_error": verdict.standard_error,
             }
-        reached = torch.cat([part.gold >= 0 for part in competing])
-        right = torch.cat([part.gold == chosen for part, chosen in zip(competing, found["likeliest"])])
+        reached = torch.cat([has_gold(part) for part in competing])
+        right = torch.cat([_are_gold(part, chosen) for part, chosen in zip(competing, found["likeliest"])])
         report["gold_competes"] = float(reached.float().mean())
         report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
         return report
@@ -166,7 +168,7 @@ def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
         [candidates for part in parts for candidates in part.trees],
         [words for part in parts for words in part.words],
         torch.cat([part.log_prob for part in parts]),
-        torch.cat([part.gold for part in parts]),
+        torch.cat([needed(part.gold, "gold") for part in parts]),
     )
 
 
@@ -184,8 +186,12 @@ def _exact_match(
     competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]
 ) -> Ratio:
     """The share of trees that are right as a whole."""
-    right = torch.cat([part.gold == places for part, places in zip(competing, chosen)]).double()
+    right = torch.cat([_are_gold(part, places) for part, places in zip(competing, chosen)]).double()
     return Ratio(right, torch.ones_like(right))
+
+
+def _are_gold(competing: CompetingTrees, places: torch.Tensor) -> torch.Tensor:
+    return needed(competing.gold, "gold") == places
 
 
 def similarity(competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:

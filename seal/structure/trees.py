@@ -91,6 +91,9 @@ class CompetingTrees:
             for candidates in self.trees
         ]
 
+    def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        raise NotImplementedError("No rules are declared of trees.")
+
     def parts(self) -> list["CompetingTrees"]:
         return [self]
 

@@ -17,26 +17,16 @@ from seal.models import SealModel, TaskState
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
-from seal.training.held_out import DEFAULT_FOLDS, HeldOut, check_folds, learn_structure
-from seal.training.self_training import SelfTraining, check_self_training
+from seal.training.held_out import HeldOut, held_out_of_run, learn_structure
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
-from seal.training.replicas import ReplicaAccelerator, average_gradients
+from seal.training.replicas import accelerator_of_run, average_gradients
+from seal.training.self_training import SelfTraining
 from seal.training.signatures import with_parameters_of
-from seal.training.trainer_checks import (
-    check_device,
-    check_for_scores,
-    check_max_tokens,
-    check_metrics_of_phases,
-    check_mixed_precision,
-    check_no_grad,
-    check_reused_features,
-    check_validation_metric,
-    trains_on_cpu,
-)
+from seal.training.trainer_checks import check_data, check_no_grad, check_reused_features, uses_cpu_autocast
 from seal.two_player import PlayerLosses, RandomStream, TwoPlayerOptimizer
 
 
@@ -356,89 +346,39 @@ class AlternatingTrainer(PhasedTrainer):
         the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, there are no features to
         reuse, or a reader's `max_tokens` is more than the model's transformer takes.
         """
-        if not isinstance(model, SealModel):
-            raise ConfigurationError(
-                f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
-            )
-        check_device(cuda_device)
-        cpu_autocast = use_amp and trains_on_cpu(cuda_device)
-        if cpu_autocast:
-            check_mixed_precision(model)
+        cpu_autocast = uses_cpu_autocast(model, use_amp, cuda_device)
         check_range("trainer.grad_clipping", grad_clipping, above=0)
         check_no_grad(model, no_grad)
-        check_max_tokens(model, data_loader, "dataset_reader")
-        if validation_data_loader is not None:
-            check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
-            check_for_scores(validation_data_loader)
-            check_validation_metric(model, validation_metric)
-        check_metrics_of_phases(model, phases or [], validation_data_loader is not None)
-        has_structure = check_folds(model, folds, validation_data_loader, distributed)
-        if self_training is not None:
-            check_self_training(model, data_loader, validation_data_loader, distributed)
-        held_out = teach = None
-        if has_structure or self_training is not None:
-            make = partial(
-                # Not `cls.from_partial_objects`: a subclass has made its own arguments of the settings by now.
-                AlternatingTrainer.from_partial_objects.__func__,
-                cls,
-                validation_data_loader=validation_data_loader,
-                task_net=task_net,
-                loss_net=loss_net,
-                first=first,
-                reuse_features=reuse_features,
-                phases=phases,
-                best_of_all_phases=best_of_all_phases,
-                validation_metric=validation_metric,
-                num_epochs=num_epochs,
-                cuda_device=cuda_device,
-                grad_clipping=grad_clipping,
-                use_amp=use_amp,
-                no_grad=no_grad,
-                checkpointer=checkpointer,
-                **settings,
-            )
-            if has_structure:
-                held_out = HeldOut(DEFAULT_FOLDS if folds is None else folds, make, data_loader, serialization_dir)
-            if self_training is not None:
-                # Now, and not when it is needed: what is wrong in a file is told before anything is trained.
-                inputs = self_training.read(model, validation_data_loader.reader, data_loader)
-                teach = partial(
-                    self_training.train, inputs=inputs, make_trainer=make, data_loader=data_loader, held_out=held_out
-                )
+        check_data(model, data_loader, validation_data_loader, validation_metric, phases or [])
+        settings.update(validation_metric=validation_metric, num_epochs=num_epochs, cuda_device=cuda_device)
+        settings.update(grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer)
+        settings.update(best_of_all_phases=best_of_all_phases, reuse_features=reuse_features)
+        # Trains nets like this one. Not `cls.from_partial_objects`: a subclass has made its own arguments of the
+        # settings by now.
+        make = partial(AlternatingTrainer.from_partial_objects.__func__, cls)
+        make = partial(make, task_net=task_net, loss_net=loss_net, first=first, phases=phases, use_amp=use_amp)
+        make = partial(make, validation_data_loader=validation_data_loader, **settings)
+        loaders = (data_loader, validation_data_loader)
+        held_out = held_out_of_run(model, folds, make, *loaders, serialization_dir, distributed)
+        teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
         phases_of_run = Phases(phases or [Phase()], num_epochs)
         players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
         if reuse_features:
             check_reused_features(model, players.turns, phases_of_run)
-        if ddp_accelerator is not None and not isinstance(ddp_accelerator, ReplicaAccelerator):
-            raise ConfigurationError(
-                "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
-                f"their default, not {type(ddp_accelerator).__name__}."
-            )
-        if distributed and ddp_accelerator is None:
-            ddp_accelerator = ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
-
         return super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
             data_loader=data_loader,
             validation_data_loader=validation_data_loader,
-            validation_metric=validation_metric,
-            num_epochs=num_epochs,
-            cuda_device=cuda_device,
-            grad_clipping=grad_clipping,
             distributed=distributed,
             use_amp=use_amp and not cpu_autocast,
-            no_grad=no_grad,
             optimizer=Lazy(players.optimizer),
             learning_rate_scheduler=Lazy(players.scheduler),
-            checkpointer=checkpointer,
-            ddp_accelerator=ddp_accelerator,
+            ddp_accelerator=accelerator_of_run(ddp_accelerator, distributed, cuda_device),
             turns=players.turns,
             grad_norms=players.grad_norms,
             phases=phases_of_run,
-            best_of_all_phases=best_of_all_phases,
             cpu_autocast=cpu_autocast,
-            reuse_features=reuse_features,
             held_out=held_out,
             self_training=teach,
             **settings,

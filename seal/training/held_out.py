@@ -99,11 +99,17 @@ class HeldOut:
         return os.path.join(self._folder, str(fold), "held_out.pt")
 
 
-def check_folds(
-    model: SealModel, folds: Optional[int], validation_data_loader: Optional[DataLoader], distributed: bool
-) -> bool:
+def held_out_of_run(
+    model: SealModel,
+    folds: Optional[int],
+    make_trainer: MakeTrainer,
+    data_loader: DataLoader,
+    validation_data_loader: Optional[DataLoader],
+    serialization_dir: str,
+    distributed: bool,
+) -> Optional[HeldOut]:
     """
-    Whether the run has a structure to learn, for which folds are needed.
+    What the run's structure is learned from; `None` without a structure.
 
     # Raises
 
@@ -114,7 +120,7 @@ def check_folds(
             raise ConfigurationError(
                 "trainer.folds: folds are for a model with a 'structure', and this one has none; leave them out."
             )
-        return False
+        return None
     if folds is not None and (folds < 0 or folds == 1):
         raise ConfigurationError(f"trainer.folds: 0 or at least 2, not {folds}.")
     if validation_data_loader is None:
@@ -125,7 +131,7 @@ def check_folds(
         raise ConfigurationError(
             "model.structure: it is not learned in distributed runs; leave 'distributed' out."
         )
-    return True
+    return HeldOut(DEFAULT_FOLDS if folds is None else folds, make_trainer, data_loader, serialization_dir)
 
 
 def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[str, Any]:

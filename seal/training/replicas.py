@@ -1,7 +1,8 @@
-from typing import Iterable, Tuple
+from typing import Iterable, Optional, Tuple, Union
 
 import torch
 import torch.distributed as dist
+from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator, DdpWrappedModel
 
@@ -31,6 +32,26 @@ class ReplicaAccelerator(DdpAccelerator):
         return model, DdpWrappedModel(
             model, local_rank=self.local_rank, world_size=self.world_size
         )
+
+
+def accelerator_of_run(
+    given: Optional[DdpAccelerator], distributed: bool, cuda_device: Optional[Union[int, torch.device]]
+) -> Optional[DdpAccelerator]:
+    """
+    The one that the config gives, or the default of a distributed run.
+
+    # Raises
+
+    `ConfigurationError` if another kind is given.
+    """
+    if given is not None and not isinstance(given, ReplicaAccelerator):
+        raise ConfigurationError(
+            "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
+            f"their default, not {type(given).__name__}."
+        )
+    if distributed and given is None:
+        return ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
+    return given
 
 
 @torch.no_grad()

@@ -3,6 +3,7 @@ import json
 import logging
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
@@ -77,6 +78,28 @@ class SelfTraining(FromParams):
         self.hard = hard
         self.num_draws = num_draws
         self.labelled_share = labelled_share
+
+    def of_run(
+        self,
+        model: SealModel,
+        make_trainer: MakeTrainer,
+        data_loader: DataLoader,
+        validation_data_loader: Optional[DataLoader],
+        held_out: Optional[HeldOut],
+        distributed: bool,
+    ) -> Callable[..., Dict[str, Any]]:
+        """
+        `train` for such a run, with the inputs read: what is wrong in their file is told before anything is trained.
+
+        # Raises
+
+        `ConfigurationError` if a student cannot be trained in such a run, and as `read`.
+        """
+        check_self_training(model, data_loader, validation_data_loader, distributed)
+        inputs = self.read(model, validation_data_loader.reader, data_loader)
+        return partial(
+            self.train, inputs=inputs, make_trainer=make_trainer, data_loader=data_loader, held_out=held_out
+        )
 
     def train(
         self,

@@ -23,6 +23,25 @@ _MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
 _LESS_IS_BETTER = re.compile(r"loss$|(^|_)(ucr|duplicates)$")
 
 
+def uses_cpu_autocast(model: torch.nn.Module, use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> bool:
+    """
+    Whether mixed precision is that of a CPU, which AllenNLP does not have.
+
+    # Raises
+
+    `ConfigurationError` if the model is not one of seal's, the device is none, or the CPU cannot train the model so.
+    """
+    if not isinstance(model, SealModel):
+        raise ConfigurationError(
+            f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
+        )
+    check_device(cuda_device)
+    on_cpu = use_amp and trains_on_cpu(cuda_device)
+    if on_cpu:
+        check_mixed_precision(model)
+    return on_cpu
+
+
 def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
     # `FromParams` takes anything but a number for a `torch.device`, and passes it on unchecked.
     if cuda_device is not None and not isinstance(cuda_device, (int, torch.device)):
@@ -54,6 +73,22 @@ def has_bfloat16_lstms() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def check_data(
+    model: SealModel,
+    data_loader: DataLoader,
+    validation_data_loader: Optional[DataLoader],
+    validation_metric: Union[str, List[str]],
+    phases: List[Phase],
+) -> None:
+    """Of both data sets what the model can take, and of validation what a metric needs."""
+    check_max_tokens(model, data_loader, "dataset_reader")
+    if validation_data_loader is not None:
+        check_max_tokens(model, validation_data_loader, "validation_dataset_reader")
+        check_for_scores(validation_data_loader)
+        check_validation_metric(model, validation_metric)
+    check_metrics_of_phases(model, phases, validation_data_loader is not None)
 
 
 def check_metrics_of_phases(model: SealModel, phases: List[Phase], validated: bool) -> None:

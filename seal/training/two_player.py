@@ -3,7 +3,7 @@ from typing import Any, Callable, Collection, Dict, List, Optional
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
-from seal.common.plain import plain
+from seal.common.nested_values import plain
 from seal.two_player.optimizer import check_players
 
 

@@ -69,7 +69,8 @@ def check_cost_augmented(
             "model.task_loss.type: a cost_augmented_net is trained by 'inference_network'; the present loss has no "
             "term for it."
         )
-    if task_loss.perceptron_weight == 0 and task_loss.cross_entropy_weight == 0:
+    weights = (getattr(task_loss, "perceptron_weight", 1), task_loss.cross_entropy_weight)
+    if weights == (0, 0):
         raise ConfigurationError(
             "model.task_loss: perceptron_weight (lambda) and cross_entropy_weight (tau) are both 0, so that nothing "
             "would train the task_net beside the cost_augmented_net; set one of them."

@@ -3,22 +3,23 @@ from typing import Any, Iterable, List, Optional
 
 import torch
 
+from seal.common.setting_checks import needed
 from seal.common.module_modes import constant, without_dropout
-from seal.losses import EnergyLoss, NetTerms, TaskLoss
-from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
+from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
+from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
 from seal.two_player.loss_terms import LossTerms
 from seal.two_player.task_state import TaskState, check_gold
 
 
-class Objectives:
+class Objectives(torch.nn.Module):
     """
     What each of two players minimises: `L_E` of the loss-net and `L_F` of the task-net, with what they share. A module
-    has it as a base, beside `torch.nn.Module`, and the parts below: `TwoNets` in a program, `SealModel` in AllenNLP.
+    with the parts below has it as a base: `TwoNets` in a program, `SealModel` in AllenNLP.
     """
 
-    task_net: Optional[TaskNet]
+    task_net: Optional[torch.nn.Module]
     loss_net: Optional[LossNet]
     cost_augmented_net: Optional[CostAugmentedNet]
     output_space: OutputSpace
@@ -28,7 +29,7 @@ class Objectives:
     #: The name of the loss of further heads in the metrics.
     auxiliary_name: str
 
-    def task_state(self, **batch: Any) -> TaskState:
+    def task_state(self, *args: Any, **kwargs: Any) -> TaskState:
         """Runs the task-net on a batch, with its graph."""
         raise NotImplementedError
 
@@ -57,10 +58,10 @@ class Objectives:
 
     def draw(self, state: TaskState) -> Candidates:
         """The loss-net's candidates, drawn with the present task-net; constants."""
-        check_gold(state.gold)
-        if len(state.gold) == 0:
-            return Candidates(state.gold.unsqueeze(1))
-        return self.sample_with(self.sampler, state, state.gold)
+        gold = check_gold(state.gold)
+        if len(gold) == 0:
+            return Candidates(gold.unsqueeze(1))
+        return self.sample_with(needed(self.sampler, "model.sampler"), state, gold)
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
@@ -69,7 +70,7 @@ class Objectives:
         def energy(outputs: torch.Tensor) -> torch.Tensor:
             if not features:
                 features.append(self.frozen_features(state))
-            return self.loss_net(features[0], outputs, state.mask)
+            return self._energies(features[0], outputs, state.mask)
 
         logits, cost_augmented = state.logits.detach(), state.cost_augmented
         cost_augmented = None if cost_augmented is None else cost_augmented.detach()
@@ -93,19 +94,19 @@ class Objectives:
         features : optional
             What `features` returns for this state; computed here if it is `None`.
         """
-        if len(state.gold) == 0:
+        gold, energy_loss = check_gold(state.gold), needed(self.energy_loss, "model.energy_loss")
+        if len(gold) == 0:
             return no_loss(state.logits)
         features = self.features(state) if features is None else features
-        outputs = self.output_space.stack(state.gold.unsqueeze(1), candidates.outputs)
-        energy = self.loss_net(features, outputs, state.mask)
+        outputs = self.output_space.stack(gold.unsqueeze(1), candidates.outputs)
+        energy = self._energies(features, outputs, state.mask)
         gold_energy, energy = energy[:, 0], energy[:, 1:]
-        loss = self.energy_loss(
-            gold_energy, energy, candidates, state.gold, self.output_space, state.mask
-        ).mean()
+        comparison = Comparison(gold_energy, energy, candidates, gold, self.output_space, state.mask)
+        loss = energy_loss(comparison).mean()
         self.monitor("loss_net_loss", loss)
         self.monitor("energy_gold", gold_energy.mean())
         if not self.training:
-            same, all_there_is = self.output_space.overlap(candidates.outputs, state.gold, state.mask)
+            same, all_there_is = self.output_space.overlap(candidates.outputs, gold, state.mask)
             others = all_there_is > same
             if bool(others.any()):
                 ranked = (energy > gold_energy.unsqueeze(1))[others].float().mean()
@@ -116,7 +117,7 @@ class Objectives:
         """The loss-net's features of the input, one item for each of its terms, with their graph."""
         if len(state.logits) == 0:
             return []
-        return self.loss_net.encode(state.inputs, state.hidden, state.mask)
+        return needed(self.loss_net, "model.loss_net").encode(state.inputs, state.hidden, state.mask)
 
     def frozen_features(self, state: TaskState) -> List[Any]:
         """`features` as constants."""
@@ -141,7 +142,7 @@ class Objectives:
         if len(outputs) == 0:
             return state.logits.new_zeros(outputs.shape[:2])
         with constant(self.loss_net):
-            return self.loss_net(self.frozen_features(state), outputs, state.mask)
+            return self._energies(self.frozen_features(state), outputs, state.mask)
 
     def task_net_loss(
         self, state: TaskState, features: Optional[List[Any]] = None, supervised: bool = True
@@ -161,7 +162,7 @@ class Objectives:
             loss = no_loss(state.logits)
         elif not supervised:
             with constant(self.loss_net):
-                loss = self._energy_of_prediction(state, features).mean()
+                loss = self._energy_of_prediction(state, needed(features, "features")).mean()
             self.monitor("energy_prediction", loss)
             return loss
         else:
@@ -191,7 +192,7 @@ class Objectives:
     def joint_losses(self, batch: Any) -> torch.Tensor:
         """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
         state = self.state_of_all_nets(**batch)
-        if len(state.gold) == 0:
+        if len(check_gold(state.gold)) == 0:
             return state.logits.new_zeros(0)
         with without_dropout(self.loss_net):
             features = self.features(state)
@@ -200,10 +201,10 @@ class Objectives:
 
     def _terms(self, state: TaskState, features: Optional[List[Any]]) -> LossTerms:
         """Without `features` the terms have no energy."""
-        space, gold, mask = self.output_space, state.gold, state.mask
+        space, gold, mask = self.output_space, check_gold(state.gold), state.mask
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
         energies: List[Optional[torch.Tensor]] = [None] * len(networks)
-        costs, gold_energy = list(energies), None
+        costs, gold_energy = energies, None
         if features is not None and self.task_loss.through_draws:
             energies = [self._energy_of_prediction(state, features)]
         elif features is not None:
@@ -213,7 +214,7 @@ class Objectives:
             if self.task_loss.needs_gold_energy:
                 outputs = space.stack(outputs, gold.unsqueeze(1))
             # shape: (batch, nets) or, with gold's, (batch, nets + 1)
-            energies = list(self.loss_net(features, outputs, mask).unbind(dim=1))
+            energies = list(self._energies(features, outputs, mask).unbind(dim=1))
             if self.task_loss.needs_gold_energy:
                 gold_energy = energies.pop()
         supervised = [self.task_loss.supervised_in_steps(space, state.earlier, state.logits, gold, mask)]
@@ -237,18 +238,23 @@ class Objectives:
         # An LSTM of cuDNN has no backward pass in evaluation mode.
         with constant(self.loss_net), torch.backends.cudnn.flags(enabled=False):
             energy = self._energy_of_prediction(replace(state, logits=logits), features)
-            loss = self.output_space.cross_entropy(logits, state.gold, state.mask)
-            gradients = [torch.autograd.grad(part.sum(), logits)[0].flatten() for part in (energy, loss)]
-        return torch.cosine_similarity(*gradients, dim=0)
+            loss = self.output_space.cross_entropy(logits, check_gold(state.gold), state.mask)
+            by_energy, by_gold = (torch.autograd.grad(part.sum(), logits)[0].flatten() for part in (energy, loss))
+        return torch.cosine_similarity(by_energy, by_gold, dim=0)
 
     def _energy_of_prediction(self, state: TaskState, features: List[Any]) -> torch.Tensor:
         """What the task-net follows of the energy, `(batch,)`."""
         space, mask = self.output_space, state.mask
         if self.task_loss.through_draws:
             return self.task_loss.energy_of_draws(
-                space, state.logits, lambda outputs: self.loss_net(features, outputs, mask), mask
+                space, state.logits, lambda outputs: self._energies(features, outputs, mask), mask
             )
-        return self.loss_net(features, self._relaxed(state.logits, mask), mask).squeeze(1)
+        return self._energies(features, self._relaxed(state.logits, mask), mask).squeeze(1)
+
+    def _energies(
+        self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor]
+    ) -> torch.Tensor:
+        return needed(self.loss_net, "model.loss_net")(features, outputs, mask)
 
     def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         output = self.output_space.relax(logits, mask)

@@ -3,7 +3,7 @@ from typing import Any, Dict, List
 
 import torch
 
-from seal.common.plain import plain
+from seal.common.nested_values import plain
 
 
 class TwoPlayerOptimizer:

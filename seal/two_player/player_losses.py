@@ -63,7 +63,7 @@ class PlayerLosses:
         if uses_energy and part.features is None:
             if self._reuse_features and _is_for_both(part, turns, LOSS_NET):
                 with self._stream.active():
-                    self._compute_features(part)
+                    self._compute_features(part, state)
             else:
                 part.features = nets.frozen_features(state)
         if nets.task_loss.draws:
@@ -83,13 +83,14 @@ class PlayerLosses:
                 frozen = () if TASK_NET in turns else (nets.task_net, nets.cost_augmented_net)
                 with torch.no_grad(), without_dropout(*frozen):
                     part.state, part.has_graph = nets.state_of_all_nets(**part.batch), False
-            self._check_output(part.state)
+            state = part.state
+            self._check_output(state)
             if part.candidates is None:
-                part.candidates = nets.draw(part.state)
+                part.candidates = nets.draw(state)
             if part.features_with_graph is None:
-                self._compute_features(part)
+                self._compute_features(part, state)
             features, part.features_with_graph = part.features_with_graph, None
-            return nets.loss_net_loss(part.state, part.candidates, features)
+            return nets.loss_net_loss(state, part.candidates, features)
 
     def updated(self, player: str, parts: List[MicroBatch]) -> None:
         """Drops the loss-net's features where the player's update has made them stale."""
@@ -102,8 +103,8 @@ class PlayerLosses:
             for part in parts:
                 part.features = None
 
-    def _compute_features(self, part: MicroBatch) -> None:
-        features = self.nets.features(part.state)
+    def _compute_features(self, part: MicroBatch, state: TaskState) -> None:
+        features = self.nets.features(state)
         part.features_with_graph = features
         part.features = [None if feature is None else feature.detach() for feature in features]
 

@@ -3,7 +3,7 @@ from typing import Any, Dict, Optional
 
 import torch
 
-from seal.common.batches import select_rows
+from seal.common.nested_values import select_rows
 from seal.registry import ConfigurationError
 
 
@@ -48,10 +48,11 @@ class TaskState:
 
 
 
-def check_gold(gold: Optional[torch.Tensor]) -> None:
-    """Refuses a training batch without gold, as from a file that was read without its tags."""
+def check_gold(gold: Optional[torch.Tensor]) -> torch.Tensor:
+    """The gold of a training batch; refuses one without, as from a file that was read without its tags."""
     if gold is None:
         raise ConfigurationError(
             "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
             "does without, and the callback 'trace_inference_networks' never does."
         )
+    return gold

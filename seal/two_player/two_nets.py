@@ -11,7 +11,7 @@ from seal.two_player.objectives import Objectives
 from seal.two_player.task_state import TaskState
 
 
-class TwoNets(torch.nn.Module, Objectives):
+class TwoNets(Objectives):
     """
     A task-net and the loss-net that trains it, for a training loop of any kind (`TwoPlayerStep`).
 
@@ -36,6 +36,8 @@ class TwoNets(torch.nn.Module, Objectives):
     `ConfigurationError` if the loss needs the log-probability of candidates that the sampler cannot give, or a
     cost-augmented network lacks what trains or uses it.
     """
+
+    task_net: torch.nn.Module
 
     def __init__(
         self,

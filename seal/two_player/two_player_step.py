@@ -3,7 +3,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_choice, check_range, needed
 from seal.registry import ConfigurationError
 from seal.two_player.micro_batch import MicroBatch
 from seal.two_player.objectives import Objectives
@@ -141,8 +141,9 @@ class TwoPlayerStep:
             raise FloatingPointError(f"{player}'s loss is {float(loss.detach())}; train at a lower rate.")
         self.optimizer.zero_grad()
         self._backward(loss)
-        if self._players[player].grad_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.optimizer.parameters(), self._players[player].grad_norm)
+        grad_norm = self._players[player].grad_norm
+        if grad_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.optimizer.parameters(), grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self._losses.updated(player, [part])
@@ -150,8 +151,9 @@ class TwoPlayerStep:
 
     def end(self, player: str) -> None:
         """Ends the player's updates of a batch: steps its scheduler, if it has one. `step` does this itself."""
-        if self._players[player].scheduler is not None:
-            self._players[player].scheduler.step()
+        scheduler = self._players[player].scheduler
+        if scheduler is not None:
+            scheduler.step()
 
     def state_dict(self) -> Dict[str, Any]:
         """Of optimizers, schedulers and the loss-net's random stream. The nets have one of their own."""
@@ -164,8 +166,8 @@ class TwoPlayerStep:
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizers"])
-        for name, scheduler in state["schedulers"].items():
-            self._players[name].scheduler.load_state_dict(scheduler)
+        for name, saved in state["schedulers"].items():
+            needed(self._players[name].scheduler, f"{name}.scheduler").load_state_dict(saved)
         self._stream.state = state["stream"]
 
 

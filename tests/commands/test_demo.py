@@ -126,6 +126,7 @@ def test_models_of_several_inputs_are_refused(monkeypatch):
         _load(["x/a", "x/b"], -1)
 
 
+@pytest.mark.slow
 def test_control_c_ends_it(small_run, tmp_path):
     command = [sys.executable, "-m", "seal", "demo", str(small_run("nce")), "--port", "0"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,7 +1,7 @@
 import pytest
 from allennlp.data import Vocabulary
 
-from seal.common.namespaces import WRITTEN
+from seal.common.vocabularies import WRITTEN
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.predictors.words import EnglishSplitter, SplitAsTrained, TweetSplitter, WhiteSpaceSplitter

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common import Params
 
-from seal.losses import ContrastiveDivergenceLoss, EnergyLoss, MarginLoss, RankingLoss
+from seal.losses import Comparison, ContrastiveDivergenceLoss, EnergyLoss, MarginLoss, RankingLoss
 from seal.output_spaces import Candidates
 from seal.scores import Cost, L1Cost, OneMinusScore, SoftF1
 from tests.label_sets import all_sets, label_set, random_energies
@@ -26,7 +26,7 @@ def diverge(loss, gold_energy, energy, cost, log_count=None):
     outputs = torch.tensor([cost], dtype=torch.double).unsqueeze(-1)
     log_count = None if log_count is None else torch.tensor([log_count], dtype=torch.double)
     candidates = Candidates(outputs, log_count=log_count)
-    value = loss(energies[None, 0], energies[None, 1:], candidates, torch.zeros(1, 1), label_set(1))
+    value = loss(Comparison(energies[None, 0], energies[None, 1:], candidates, torch.zeros(1, 1), label_set(1)))
     assert value.shape == (1,)
     return value.item(), torch.autograd.grad(value.sum(), energies)[0].tolist()
 
@@ -84,7 +84,7 @@ def test_costs_of_label_sets():
         (ContrastiveDivergenceLoss(), OneMinusScore(SoftF1()), [1 - 0.8108108108, 0]),
         (ContrastiveDivergenceLoss(L1Cost()), L1Cost(), [0.7, 0]),
     ):
-        value = loss(gold_energy, energy, Candidates(outputs), gold, space)
+        value = loss(Comparison(gold_energy, energy, Candidates(outputs), gold, space))
         assert value.item() == pytest.approx(diverge(LOSS, -0.7, energy[0].tolist(), costs)[0])
         gradients = torch.autograd.grad(value.sum(), [energy, outputs])
         (slope,) = torch.autograd.grad(cost(space, outputs, gold).sum(), outputs)
@@ -106,7 +106,7 @@ def test_gradcheck():
     energy = torch.randn(2, 4, dtype=torch.double, requires_grad=True)
 
     def loss(gold_energy, energy):
-        return ContrastiveDivergenceLoss()(gold_energy, energy, candidates, gold, space)
+        return ContrastiveDivergenceLoss()(Comparison(gold_energy, energy, candidates, gold, space))
 
     assert torch.autograd.gradcheck(loss, (gold_energy, energy))
 
@@ -125,7 +125,8 @@ def test_over_all_label_sets(gold):
     """Gold and every set once: `log(exp(-E(y)) + sum_y' exp(Delta(y', y) - E(y'))) + E(y)`, in Python."""
     sets, energies = all_sets(8), random_energies(8).requires_grad_(True)
     candidates = Candidates(sets.expand(2, -1, -1))
-    loss = ContrastiveDivergenceLoss(L1Cost())(energies[:, gold], energies, candidates, sets[[gold] * 2], label_set(8))
+    comparison = Comparison(energies[:, gold], energies, candidates, sets[[gold] * 2], label_set(8))
+    loss = ContrastiveDivergenceLoss(L1Cost())(comparison)
     (slope,) = torch.autograd.grad(loss.sum(), energies)
     for found, gradient, row in zip(loss.tolist(), slope.tolist(), energies.tolist()):
         errors = [bin(place ^ gold).count("1") for place in range(256)]
@@ -142,5 +143,6 @@ def test_without_cost_and_over_all_other_label_sets_it_is_the_likelihood():
     gold, energies = 77, random_energies(8)
     others = [place for place in range(256) if place != gold]
     candidates = Candidates(torch.zeros(2, 255, 1, dtype=torch.double))
-    loss = LOSS(energies[:, gold], energies[:, others], candidates, torch.zeros(2, 1), label_set(1))
+    golds = torch.zeros(2, 1)
+    loss = LOSS(Comparison(energies[:, gold], energies[:, others], candidates, golds, label_set(1)))
     assert torch.allclose(loss, -(-energies).log_softmax(dim=1)[:, gold])

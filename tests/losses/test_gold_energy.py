@@ -6,7 +6,7 @@ import torch
 from allennlp.common import Params
 
 from seal.energies import Energy
-from seal.losses import EnergyLoss
+from seal.losses import Comparison, EnergyLoss
 from seal.output_spaces import Candidates
 from tests.spine import tag_sequence
 
@@ -22,7 +22,7 @@ def test_it_makes_a_language_model_of_tags_learn_their_distribution():
     optimizer = torch.optim.Adam(energy.parameters(), lr=0.02)
     for _ in range(400):
         found = energy(None, tags.unsqueeze(1))
-        loss = loss_of(found[:, 0], found, Candidates(tags.unsqueeze(1)), tags, space)
+        loss = loss_of(Comparison(found[:, 0], found, Candidates(tags.unsqueeze(1)), tags, space))
         assert loss.shape == (8,)
         optimizer.zero_grad()
         loss.mean().backward()

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from seal.losses import EnergyLoss, MarginLoss
+from seal.losses import Comparison, EnergyLoss, MarginLoss
 from seal.output_spaces import Candidates
 from seal.scores import Cost, OneMinusScore, SoftF1
 from tests.label_sets import all_sets, label_set, random_energies
@@ -24,7 +24,8 @@ def margin(gold_energy, energy, *costs, log_count=None):
     outputs = torch.zeros(1, len(energy), 2, dtype=torch.long)
     candidates = Candidates(outputs, log_count=log_count)
     gold = torch.zeros(1, 2, dtype=torch.long)
-    loss = MarginLoss(FixedCost(*costs))(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
+    comparison = Comparison(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
+    loss = MarginLoss(FixedCost(*costs))(comparison)
     assert loss.shape == (1,)
     return loss.item(), torch.autograd.grad(loss.sum(), energies)[0].tolist()
 
@@ -76,10 +77,10 @@ def test_the_default_cost_is_l1():
     energy, gold_energy = torch.tensor([[0.5], [0.25]]), torch.zeros(2)
     loss = EnergyLoss.by_name("margin")()
     for form in (outputs, one_hot(outputs, 3)):
-        values = loss(gold_energy, energy, Candidates(form), gold, space, mask)
+        values = loss(Comparison(gold_energy, energy, Candidates(form), gold, space, mask))
         assert values.tolist() == pytest.approx([2 - 0.5, 2 - 0.25])
     halved = MarginLoss(OneMinusScore(SoftF1()))
-    values = halved(gold_energy, energy, Candidates(outputs), gold, space, mask)
+    values = halved(Comparison(gold_energy, energy, Candidates(outputs), gold, space, mask))
     assert values.tolist() == pytest.approx([0.0, 0.75])
 
 
@@ -103,12 +104,12 @@ def test_the_exact_cost_augmented_output_has_the_structured_hinge(seed):
         expected = value.amax(dim=1) + energies[:, gold]
         arguments = energies[:, gold], energies.gather(1, worst.unsqueeze(1))
         candidates = Candidates(sets[worst].unsqueeze(1))
-        loss = MarginLoss()(*arguments, candidates, sets[gold].expand(2, -1), label_set(8))
+        loss = MarginLoss()(Comparison(*arguments, candidates, sets[gold].expand(2, -1), label_set(8)))
         assert torch.allclose(loss, expected) and (loss >= 0).all()
         # No other candidate has a larger hinge.
         alone, golds = Candidates(sets.unsqueeze(1)), sets[gold].expand(256, -1)
         for row, largest in zip(energies, loss.tolist()):
-            hinges = MarginLoss()(row[gold].expand(256), row.unsqueeze(1), alone, golds, label_set(8))
+            hinges = MarginLoss()(Comparison(row[gold].expand(256), row.unsqueeze(1), alone, golds, label_set(8)))
             assert hinges.max().item() == pytest.approx(largest)
 
 
@@ -116,7 +117,9 @@ def test_the_hinge_over_all_label_sets():
     """Each candidate's own hinge, in Python."""
     sets, energies = all_sets(8), random_energies(8)
     gold = 77
-    loss = MarginLoss()(energies[:, gold], energies, Candidates(sets.expand(2, -1, -1)), sets[[gold] * 2], label_set(8))
+    candidates, golds = Candidates(sets.expand(2, -1, -1)), sets[[gold] * 2]
+    comparison = Comparison(energies[:, gold], energies, candidates, golds, label_set(8))
+    loss = MarginLoss()(comparison)
     for found, row in zip(loss.tolist(), energies.tolist()):
         errors = [bin(place ^ gold).count("1") for place in range(256)]
         hinges = [max(0.0, cost - energy + row[gold]) for cost, energy in zip(errors, row)]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common import Params
 
-from seal.losses import EnergyLoss, MarginLoss, PerceptronLoss
+from seal.losses import Comparison, EnergyLoss, MarginLoss, PerceptronLoss
 from seal.output_spaces import Candidates
 from seal.scores import Cost
 from tests.label_sets import all_sets, label_set, random_energies
@@ -21,7 +21,8 @@ def perceptron(gold_energy, energy, log_count=None, loss=None):
     energies = torch.tensor([gold_energy, *energy], dtype=torch.double, requires_grad=True)
     candidates = Candidates(torch.zeros(1, len(energy), 2, dtype=torch.long), log_count=log_count)
     gold = torch.zeros(1, 2, dtype=torch.long)
-    values = (loss or PerceptronLoss())(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
+    comparison = Comparison(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
+    values = (loss or PerceptronLoss())(comparison)
     assert values.shape == (1,)
     return values.item(), torch.autograd.grad(values.sum(), energies)[0].tolist()
 
@@ -62,7 +63,7 @@ def test_instances_are_apart():
     gold_energy, energy = torch.tensor([0.0, 1.0]), torch.tensor([[-1.0], [0.5]])
     candidates = Candidates(torch.zeros(2, 1, 3, dtype=torch.long))
     loss = EnergyLoss.from_params(Params({"type": "perceptron"}))
-    values = loss(gold_energy, energy, candidates, torch.zeros(2, 3, dtype=torch.long), tag_sequence(2))
+    values = loss(Comparison(gold_energy, energy, candidates, torch.zeros(2, 3, dtype=torch.long), tag_sequence(2)))
     assert values.tolist() == [1.0, 0.5]
 
 
@@ -77,9 +78,10 @@ def test_the_exact_minimiser_has_the_perceptrons_loss(seed):
     for gold in [*best.tolist(), *range(0, 256, 15)]:
         golds = sets[[gold] * 2]
         arguments = energies[:, gold], energies.gather(1, best.unsqueeze(1))
-        loss = PerceptronLoss()(*arguments, Candidates(sets[best].unsqueeze(1)), golds, label_set(8))
+        loss = PerceptronLoss()(Comparison(*arguments, Candidates(sets[best].unsqueeze(1)), golds, label_set(8)))
         assert torch.allclose(loss, energies[:, gold] - energies.amin(dim=1))
         assert ((loss == 0) == (best == gold)).all()
-        every = PerceptronLoss()(energies[:, gold], energies, Candidates(sets.expand(2, -1, -1)), golds, label_set(8))
+        comparison = Comparison(energies[:, gold], energies, Candidates(sets.expand(2, -1, -1)), golds, label_set(8))
+        every = PerceptronLoss()(comparison)
         for found, row in zip(every.tolist(), energies.tolist()):
             assert found == pytest.approx(sum(max(0.0, row[gold] - energy) for energy in row))

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from seal.losses import NceRankingLoss, RankingLoss
+from seal.losses import Comparison, NceRankingLoss, RankingLoss
 from seal.output_spaces import Candidates
 from tests.spine import all_sequences, tag_sequence
 
@@ -21,7 +21,9 @@ def rank(loss, gold_energy, energy, gold_noise=None, noise=None, log_count=None)
         None if noise is None else torch.tensor([gold_noise], dtype=torch.double),
         None if log_count is None else torch.tensor([log_count], dtype=torch.double),
     )
-    value = loss(energies[None, 0], energies[None, 1:], candidates, torch.zeros(1, 2).long(), tag_sequence(2))
+    gold = torch.zeros(1, 2).long()
+    comparison = Comparison(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
+    value = loss(comparison)
     assert value.shape == (1,)
     return value.item(), torch.autograd.grad(value.sum(), energies)[0].tolist()
 
@@ -96,7 +98,7 @@ def expected_gradient(loss, energy, truth, noise, samples):
     assert weight.sum().item() == pytest.approx(1.0)
     outputs = all_sequences(2, 2)
     candidates = Candidates(outputs[drawn], noise.log()[drawn], noise.log()[gold])
-    values = loss(energy[gold], energy[drawn], candidates, outputs[gold], tag_sequence(2))
+    values = loss(Comparison(energy[gold], energy[drawn], candidates, outputs[gold], tag_sequence(2)))
     return torch.autograd.grad((weight * values).sum(), energy)[0]
 
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from seal.losses import NceRankingLoss, RankingLoss
+from seal.losses import Comparison, NceRankingLoss, RankingLoss
 from seal.output_spaces import Candidates
 from tests.label_sets import all_sets, label_set
 
@@ -21,7 +21,7 @@ def expected_gradient(loss, energy, truth, logits, samples):
     weight = truth[gold] * log_noise.exp()[drawn].prod(dim=1)
     assert weight.sum().item() == pytest.approx(1.0)
     candidates = Candidates(sets[drawn], log_noise[drawn], log_noise[gold])
-    values = loss(energy[gold], energy[drawn], candidates, sets[gold], space)
+    values = loss(Comparison(energy[gold], energy[drawn], candidates, sets[gold], space))
     return torch.autograd.grad((weight * values).sum(), energy)[0]
 
 

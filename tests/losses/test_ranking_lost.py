@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from seal.losses import ContrastiveDivergenceLoss, RankingLoss
+from seal.losses import Comparison, ContrastiveDivergenceLoss, RankingLoss
 from seal.losses.ranking import LOST, log_total
 from seal.output_spaces import Candidates
 from seal.scores import L1Cost
@@ -35,7 +35,7 @@ def test_small_gradients_of_the_losses(loss, dtype):
     """Candidates 10, 25 and 39 nats below gold, by the closed form; a cost lifts none of them, being gold's own."""
     energy = torch.tensor([[10.0, 25.0, 39.0]], dtype=dtype, requires_grad=True)
     gold, space = torch.zeros(1, 2, dtype=torch.long), tag_sequence(2)
-    value = loss(torch.zeros(1, dtype=dtype), energy, Candidates(gold.expand(1, 3, 2)), gold, space)
+    value = loss(Comparison(torch.zeros(1, dtype=dtype), energy, Candidates(gold.expand(1, 3, 2)), gold, space))
     (gradient,) = torch.autograd.grad(value.sum(), energy)
     weights = [math.exp(-nats) for nats in (10, 25, 39)]
     assert gradient[0].tolist() == pytest.approx([-w / (1 + sum(weights)) for w in weights], rel=1e-6, abs=0)

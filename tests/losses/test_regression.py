@@ -7,7 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
-from seal.losses import EnergyLoss, RegressionLoss
+from seal.losses import Comparison, EnergyLoss, RegressionLoss
 from seal.losses.regression import regression_loss
 from seal.output_spaces import Candidates
 from seal.scores import Score, SoftF1, SoftIoU
@@ -30,7 +30,7 @@ def regress(energy, score, log_count=None, reduction="sum"):
     candidates = Candidates(outputs, log_count=log_count)
     loss = RegressionLoss(Given(), reduction)
     # Gold's energy takes no part.
-    value = loss(torch.tensor([math.nan]), energy, candidates, torch.zeros(1, 1), label_set(1))
+    value = loss(Comparison(torch.tensor([math.nan]), energy, candidates, torch.zeros(1, 1), label_set(1)))
     assert value.shape == (1,)
     return value.item(), torch.autograd.grad(value.sum(), energy)[0][0].tolist()
 
@@ -85,7 +85,7 @@ def test_over_draws_the_energy_of_an_output_becomes_the_f1_that_it_can_expect():
     expected = torch.tensor([sum(p * f1(y, gold) for p, gold in zip(chances, outputs)) for y in outputs])
     energy = (-expected.logit()).expand(8, 8).clone().requires_grad_()
     candidates = Candidates(outputs.expand(8, 8, 3), log_count=counts.log().expand(8, 8))
-    losses = RegressionLoss()(torch.zeros(8), energy, candidates, outputs, label_set(3))
+    losses = RegressionLoss()(Comparison(torch.zeros(8), energy, candidates, outputs, label_set(3)))
     (gradient,) = torch.autograd.grad((chances * losses).sum(), energy)
     assert torch.allclose(gradient.sum(dim=0), torch.zeros(8, dtype=torch.double), atol=1e-12)
     # And of least energy is the output of the best expected F1, which need not be the likeliest one.
@@ -130,7 +130,7 @@ def test_scores_of_label_sets():
     for given, score, scores in by_score:
         for constant in (True, False):
             loss = RegressionLoss(given, constant_score=constant)
-            value = loss(torch.zeros(1), energy, Candidates(outputs), gold, space)
+            value = loss(Comparison(torch.zeros(1), energy, Candidates(outputs), gold, space))
             assert value.item() == pytest.approx(regress(energy[0].tolist(), scores)[0])
             gradients = torch.autograd.grad(value.sum(), [energy, outputs], allow_unused=True)
             assert gradients[0].tolist()[0] == pytest.approx(regress(energy[0].tolist(), scores)[1])

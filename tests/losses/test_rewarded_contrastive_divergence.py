@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from seal.losses import ContrastiveDivergenceLoss, RewardedContrastiveDivergenceLoss
+from seal.losses import Comparison, ContrastiveDivergenceLoss, RewardedContrastiveDivergenceLoss
 from seal.output_spaces import RewardedCandidates
 from seal.scores import L1Cost, OneMinusScore, TokenAccuracy
 from tests.spine import mask_of, tag_sequence
@@ -35,10 +35,10 @@ def candidates_of(target, labelled, gap, log_count=None):
 def test_rows_with_gold_have_the_plain_loss():
     given = problem()
     candidates = candidates_of(given["gold"], [True] * 3, torch.zeros(3, 5), torch.rand(3, 5))
-    plain = ContrastiveDivergenceLoss(OneMinusScore(TokenAccuracy()))(candidates=candidates, **given)
-    assert torch.equal(RewardedContrastiveDivergenceLoss()(candidates=candidates, **given), plain)
-    chosen = RewardedContrastiveDivergenceLoss(L1Cost())(candidates=candidates, **given)
-    assert torch.equal(chosen, ContrastiveDivergenceLoss(L1Cost())(candidates=candidates, **given))
+    plain = ContrastiveDivergenceLoss(OneMinusScore(TokenAccuracy()))(Comparison(candidates=candidates, **given))
+    assert torch.equal(RewardedContrastiveDivergenceLoss()(Comparison(candidates=candidates, **given)), plain)
+    chosen = RewardedContrastiveDivergenceLoss(L1Cost())(Comparison(candidates=candidates, **given))
+    assert torch.equal(chosen, ContrastiveDivergenceLoss(L1Cost())(Comparison(candidates=candidates, **given)))
     assert not torch.isclose(chosen, plain).any()
 
 
@@ -47,7 +47,7 @@ def test_other_rows_have_the_reward_for_a_cost_and_ties_say_nothing():
     gap = torch.tensor([[0.0] * 5, [0.1, 0.4, 0.0, 0.2, 0.3], [0.0] * 5])
     candidates = candidates_of(given["gold"], [True, False, False], gap)
     energy = given["energy"].requires_grad_()
-    loss = RewardedContrastiveDivergenceLoss()(candidates=candidates, **given)
+    loss = RewardedContrastiveDivergenceLoss()(Comparison(candidates=candidates, **given))
     right = (candidates.outputs[0] == given["gold"][0]).float().mean(dim=1)
     for row, cost in ((0, 1 - right), (1, gap[1])):
         ranks = [-float(given["gold_energy"][row])] + (cost - energy[row]).tolist()
@@ -63,6 +63,6 @@ def test_costs_of_rows_with_gold_have_gradients_and_rewards_have_none():
     relaxed = torch.nn.functional.one_hot(candidates.outputs, 3).double().requires_grad_()
     candidates.outputs = relaxed
     (gradient,) = torch.autograd.grad(
-        RewardedContrastiveDivergenceLoss()(candidates=candidates, **given).sum(), relaxed
+        RewardedContrastiveDivergenceLoss()(Comparison(candidates=candidates, **given)).sum(), relaxed
     )
     assert gradient[0].any() and not gradient[1:].any()

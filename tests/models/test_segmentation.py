@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.crops import CropGrid
+from seal.models.crops import CropGrid
 from seal.metrics import MaskScore
 from seal.models import SegmentationModel
 from seal.models.batch_checks import NonFiniteOutput

@@ -2,7 +2,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.losses import NceRankingLoss
+from seal.losses import Comparison, NceRankingLoss
 from seal.output_spaces import BinaryMask, Candidates
 from seal.samplers import CorrelatedDraws, DiscreteSampler, SamplingProblem
 from seal.samplers import correlated_draws as module
@@ -98,7 +98,8 @@ def test_nce_is_consistent_under_it():
         for gold in range(4):
             for draw in range(4):
                 candidates = Candidates(masks[None, [draw]], log_noise[None, [draw]], log_noise[[gold]])
-                value = NceRankingLoss()(energy[[gold]], energy[None, [draw]], candidates, masks[[gold]], space)
+                comparison = Comparison(energy[[gold]], energy[None, [draw]], candidates, masks[[gold]], space)
+                value = NceRankingLoss()(comparison)
                 expected = expected + truth[gold] * log_noise[draw].exp() * value.sum()
         return torch.autograd.grad(expected, energy)[0]
 

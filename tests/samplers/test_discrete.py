@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.losses import MarginLoss, NceRankingLoss, RankingLoss
+from seal.losses import Comparison, MarginLoss, NceRankingLoss, RankingLoss
 from seal.samplers import DiscreteSampler, SamplingProblem
 from tests.label_sets import label_set
 from tests.spine import mask_of, tag_sequence
@@ -52,7 +52,7 @@ def test_merging_changes_no_loss(loss):
         candidates = DiscreteSampler(12, merge)(problem)
         gold_energy = space.inner(table, problem.gold.unsqueeze(1), problem.mask).squeeze(1)
         energy = space.inner(table, candidates.outputs, problem.mask)
-        values = loss(gold_energy, energy, candidates, problem.gold, space, problem.mask)
+        values = loss(Comparison(gold_energy, energy, candidates, problem.gold, space, problem.mask))
         results.append((values.detach(), torch.autograd.grad(values.sum(), table)[0]))
     for drawn, merged in zip(*results):
         assert drawn.abs().max() > 0 and torch.allclose(drawn, merged, atol=1e-6)

@@ -3,7 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from seal.losses import RegressionLoss
+from seal.losses import Comparison, RegressionLoss
 from seal.samplers import GoldSampler, GradientBasedInference, Sampler, SamplingProblem, StackedSampler
 from seal.samplers.elementwise_optimizers import OPTIMIZERS
 from seal.scores import HammingCost, L1Cost, SoftF1
@@ -121,7 +121,7 @@ def test_in_a_stack_with_gold():
     expected = torch.cat([found, adversarial, problem.gold.double().unsqueeze(1)], dim=1)
     assert torch.equal(candidates.outputs, expected) and not torch.allclose(found, adversarial, atol=0.1)
     energy = net(features, candidates.outputs)
-    loss = RegressionLoss()(torch.zeros(2), energy, candidates, problem.gold, problem.output_space)
+    loss = RegressionLoss()(Comparison(torch.zeros(2), energy, candidates, problem.gold, problem.output_space))
     # By hand: the cross-entropy of sigma(-E) and soft F1, summed over the three.
     for row in range(2):
         values = []

@@ -2,7 +2,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.losses import RankingLoss
+from seal.losses import Comparison, RankingLoss
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates
 from seal.samplers import (
     CostAugmentedOutputSampler,
@@ -64,7 +64,7 @@ def test_the_loss_of_a_stack_is_that_of_all_draws():
         candidates = StackedSampler([DiscreteSampler(9, merge), TaskNetOutputSampler()])(problem)
         energy = space.inner(table, candidates.outputs, problem.mask)
         gold_energy = space.inner(table, problem.gold.unsqueeze(1), problem.mask).squeeze(1)
-        values.append(RankingLoss()(gold_energy, energy, candidates, problem.gold, space, problem.mask))
+        values.append(RankingLoss()(Comparison(gold_energy, energy, candidates, problem.gold, space, problem.mask)))
     assert torch.allclose(*values, atol=1e-6)
 
 

@@ -137,6 +137,7 @@ def whole(tmp_path_factory):
     return metrics, torch.load(folder / "best.th"), weights(trainer.model), (folder / "structure.json").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [(0, 1), (1, 7), (3, 5)])
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path, whole, at):
     trainer = build(settings(**KILLED), tmp_path)

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients.autograd_products import AutogradProducts
 from seal.hypergradients.finite_difference_products import FiniteDifferenceProducts
+from seal.losses import Comparison
 from seal.training import NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
@@ -89,7 +90,8 @@ def dense(trainer, part, through="straight_through"):
     features = model.loss_net.encode(state.inputs, state.hidden)
     outputs = model.output_space.stack(state.gold.unsqueeze(1), attached.outputs)
     energy = model.loss_net(features, outputs)
-    primary = model.energy_loss(energy[:, 0], energy[:, 1:], attached, state.gold, model.output_space).mean()
+    comparison = Comparison(energy[:, 0], energy[:, 1:], attached, state.gold, model.output_space)
+    primary = model.energy_loss(comparison).mean()
     explicit = flat(torch.autograd.grad(primary, psi, retain_graph=True, allow_unused=True), psi)
     state = model.task_state(**part.batch)
     energy = model.loss_net(model.loss_net.encode(state.inputs, state.hidden), model.output_space.relax(state.logits))

@@ -75,6 +75,7 @@ def test_tags_that_are_not_known_change_nothing(method, tmp_path):
     assert runs.same(*ends)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
     more = {"trainer__checkpointer": {"save_every_num_batches": 1}}
     settings = settings_of(tmp_path, "rewarded_cd", epochs=3, **more)

@@ -53,6 +53,7 @@ def settings(**more: Any) -> Dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [6, 9, 11])
 def test_killed_where_a_phase_starts_from_the_best_epoch_of_the_last(tmp_path, batch):
     phases = [{"epochs": 2, "train": "loss_net", "validation_metric": "-loss_net_loss"}, {}]
@@ -107,6 +108,7 @@ def test_runs_repeat_themselves(tmp_path, whole):
     assert not same(weights(trainer.model), whole.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 2, 4, 5, 7, 8, 12])
 def test_killed_in_any_batch(tmp_path, whole, batch):
     """Also in the first, before any checkpoint, and in the last of an epoch."""
@@ -114,6 +116,7 @@ def test_killed_in_any_batch(tmp_path, whole, batch):
     whole.check(trainer, metrics, tmp_path)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path, whole):
     trainer, metrics = kill_and_recover(settings(), tmp_path, *(KillAt(batch) for batch in range(2, 13, 2)))
     whole.check(trainer, metrics, tmp_path)
@@ -146,6 +149,7 @@ class KillIn(TrainerCallback):
         setattr(owner, self.method, killing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epoch", [0, 1, 2])
 @pytest.mark.parametrize(
     "kill",
@@ -164,6 +168,7 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
     whole.check(trainer, metrics, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [
@@ -208,6 +213,7 @@ def test_killed_under_other_settings(tmp_path, more):
     whole.check(trainer, metrics, folder)
 
 
+@pytest.mark.slow
 def test_killed_before_an_average_is_kept_as_the_best(tmp_path):
     built = settings(trainer__moving_average={"type": "exponential", "decay": 0.8})
     whole = Whole(built, tmp_path / "whole")
@@ -286,6 +292,7 @@ def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, STATIC], ids=["plain", "phases"])
 def test_sigkill_of_the_command(tmp_path, more):
     """`allennlp train`, ended by the system in the middle of an epoch, and `--recover`."""
@@ -316,12 +323,14 @@ def whole_static(tmp_path_factory) -> Whole:
     return Whole(settings(**STATIC), tmp_path_factory.mktemp("static"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 3, 4, 5, 6, 8, 9, 10, 12, 13, 16])
 def test_killed_in_any_phase(tmp_path, whole_static, batch):
     trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, KillAt(batch))
     whole_static.check(trainer, metrics, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epoch", [0, 1, 2])
 @pytest.mark.parametrize(
     "kill",
@@ -343,6 +352,7 @@ def test_killed_in_every_phase(tmp_path, whole_static):
     whole_static.check(trainer, metrics, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

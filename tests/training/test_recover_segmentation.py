@@ -54,6 +54,7 @@ def test_validation_data_are_the_same_in_each_pass(tmp_path):
     assert not list((tmp_path / "run").glob("metrics_epoch_*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpointer", [{"save_every_num_batches": 1}, {}])
 @pytest.mark.parametrize("seen", [2, 5])
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen, checkpointer):

@@ -108,6 +108,7 @@ def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
                 assert found[name] == pytest.approx(value, rel=1e-6), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [
@@ -164,6 +165,7 @@ def test_evaluation_is_of_all_workers_rows(tmp_path):
         assert {k: v for k, v in found.items() if "validation" in k} == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [2, 5])
 def test_killed_workers_recover_to_the_same_run(tmp_path, batch):
     """Each worker shuffles data of its own and drops units of its own."""
@@ -223,6 +225,7 @@ def test_no_other_accelerator(tmp_path):
     on_workers(work, tmp_path, size=1)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     """`allennlp train --recover` with two CPU workers carries on a run of two workers that was killed."""
     settings = config(epochs=2, trainer__checkpointer={"save_every_num_batches": 1})

@@ -173,6 +173,7 @@ class KillStudent(TrainerCallback):
             raise Killed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structure", [False, True])
 @pytest.mark.parametrize("at", [(False, 7), (True, 3), (True, 40)])
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path, unlabelled, at, structure):

@@ -1,4 +1,7 @@
-"""Every file under training_configs trains a step and predicts: on little data, with a tiny transformer."""
+"""
+Every file under training_configs makes its parts, trains a step and predicts: on little data, with a tiny transformer.
+Training all of them is slow; `make test` trains one of each method, and makes the parts of the others.
+"""
 
 import copy
 import glob
@@ -11,7 +14,7 @@ import numpy
 import pytest
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive
-from allennlp.commands.train import train_model
+from allennlp.commands.train import TrainModel, train_model
 from allennlp.common import Params
 from allennlp.data import DatasetReader
 from allennlp.predictors import Predictor
@@ -180,6 +183,87 @@ class PartsThatMove(TrainerCallback):
                 moved[part] = moved.get(part, False) or not torch.equal(parameter, self._before[name])
 
 
+@pytest.fixture(autouse=True)
+def at_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="module")
+def prepared(tiny_bert, few_rows, few_sentences, few_texts, few_images, few_trees):
+    """The settings of a config, on little data."""
+
+    def settings(config):
+        params = Params.from_file(config).as_dict(quiet=True)
+        reader = params["dataset_reader"]
+        if is_srl(config):
+            shrink(params, FIXTURE, str(tiny_bert))
+        elif is_multilabel(config):
+            shrink(params, few_rows / "data.arff")
+            # The data set's own paths and reading are for its own files; but it must be a reader that there is.
+            assert isinstance(DatasetReader.from_params(Params(reader)), MultilabelReader)
+            params["dataset_reader"] = {"type": "seal_multilabel", "label_xml": str(few_rows / "labels.xml")}
+        elif is_tagging(config):
+            shrink(params, few_sentences(reader), str(tiny_bert))
+            if "labelled" in reader:
+                # Few sentences keep their tags, so the config names them all; here they are the sample's.
+                rows = TAGGED.read_text(encoding="utf-8").splitlines()
+                params["vocabulary"]["tokens_to_add"]["tags"] += sorted({row.split("\t")[-1] for row in rows if row})
+        elif is_text(config):
+            shrink(params, few_texts, str(tiny_bert))
+            # The data set's own reading is for its own files.
+            for option in ("labels", "text_keys"):
+                reader.pop(option, None)
+            reader.update(taxonomy=str(LETTERS / "taxonomy.tsv"), ancestors=True)
+        elif is_parsing(config):
+            shrink(params, few_trees)
+        else:
+            shrink(params, few_images)
+            # All crops of an image take as long as 36 images.
+            params["model"]["crops_per_side"] = 2
+        return params
+
+    return settings
+
+
+def method_of(config):
+    """The library that a config imports, and the method that it names."""
+    text = Path(config).read_text(encoding="utf-8")
+    library, method = re.search(r"(\w+)[.]libsonnet", text), re.search(r"method(?:_for[.]\w+)?[.](\w+)[(]", text)
+    return library[1], method and method[1]
+
+
+def first_of_each_method():
+    """Those of the samples, where these have the method."""
+    found = {}
+    for config in sorted(CONFIGS, key=lambda path: Path(path).parent.name != "training_configs"):
+        found.setdefault(method_of(config), config)
+    return set(found.values())
+
+
+QUICK = first_of_each_method()
+
+
+def cases(is_kind):
+    """The configs of a kind. Training all of them is slow, one after the other."""
+    return [
+        pytest.param(path, id=name(path), marks=[] if path in QUICK else [pytest.mark.slow])
+        for path in CONFIGS
+        if is_kind(path)
+    ]
+
+
+@pytest.mark.parametrize("config", [path for path in CONFIGS if path not in QUICK], ids=name)
+def test_a_config_makes_its_parts(config, prepared, tmp_path):
+    """What is slow to train: reader, model and trainer, up to the first step."""
+    params = prepared(config)
+    players = {"task_net", "loss_net"} & params["trainer"].keys()
+    made = TrainModel.from_params(
+        Params(params), serialization_dir=str(tmp_path), local_rank=0, batch_weight_key=""
+    )
+    assert set(made.trainer.optimizer.players) == players
+    assert ("loss_net" in players) == has_loss_net(config) == (made.model.loss_net is not None)
+
+
 def trained(config, params, folder, monkeypatch):
     """
     The model's metrics, and a check that the run has trained what the config's name and settings say. Afterwards only
@@ -227,11 +311,9 @@ def learns_from_energy(model, trainer):
     )
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if is_srl(path)], ids=name)
-def test_an_srl_config_trains_a_step_and_predicts(config, tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    params = shrink(Params.from_file(config).as_dict(quiet=True), FIXTURE, str(tiny_bert))
-    assert set(trained(config, params, tmp_path / "run", monkeypatch)) >= {"f1", "ucr"}
+@pytest.mark.parametrize("config", cases(is_srl))
+def test_an_srl_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
+    assert set(trained(config, prepared(config), tmp_path / "run", monkeypatch)) >= {"f1", "ucr"}
     predictor = Predictor.from_path(tmp_path / "run")
     record = predictor.predict_json({"words": ["The", "cook", "cut", "bread", "."], "predicates": [2]})
     (frame,) = record["frames"]
@@ -239,34 +321,22 @@ def test_an_srl_config_trains_a_step_and_predicts(config, tiny_bert, tmp_path, m
     assert 0 < frame["probability"] <= 1
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if is_multilabel(path)], ids=name)
-def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, few_rows, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    params = shrink(Params.from_file(config).as_dict(quiet=True), few_rows / "data.arff")
-    # The data set's own paths and reading are for its own files; but it must be a reader that there is.
-    assert isinstance(DatasetReader.from_params(Params(params["dataset_reader"])), MultilabelReader)
-    params["dataset_reader"] = {"type": "seal_multilabel", "label_xml": str(few_rows / "labels.xml")}
-    trained(config, params, tmp_path / "run", monkeypatch)
+@pytest.mark.parametrize("config", cases(is_multilabel))
+def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, prepared, few_rows, tmp_path, monkeypatch):
+    trained(config, prepared(config), tmp_path / "run", monkeypatch)
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", str(few_rows / "data.arff"))
     assert set(metrics) >= {"f1", "f1_tuned", "f1_per_label", "mean_average_precision"}
     # Tuned on the very rows that are scored.
     assert 0 <= metrics["f1"] <= metrics["f1_tuned"] <= 100
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if is_tagging(path)], ids=name)
-def test_a_tagging_config_trains_a_step_and_predicts(config, few_sentences, tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    params = Params.from_file(config).as_dict(quiet=True)
-    reader = params["dataset_reader"]
-    shrink(params, few_sentences(reader), str(tiny_bert))
-    if "labelled" in reader:
-        # Few sentences keep their tags, so the config names them all; here they are the sample's.
-        rows = TAGGED.read_text(encoding="utf-8").splitlines()
-        params["vocabulary"]["tokens_to_add"]["tags"] += sorted({row.split("\t")[-1] for row in rows if row})
+@pytest.mark.parametrize("config", cases(is_tagging))
+def test_a_tagging_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
+    params = prepared(config)
     encoding = params["model"]["output_space"]["encoding"]
     asked = {"words": ["Rose", "sells", "ginger"]}
-    if "feature_columns" in reader:
-        asked["features"] = {name: ["X"] * 3 for name in reader["feature_columns"]}
+    if "feature_columns" in params["dataset_reader"]:
+        asked["features"] = {name: ["X"] * 3 for name in params["dataset_reader"]["feature_columns"]}
     metrics = trained(config, params, tmp_path / "run", monkeypatch)
     assert "accuracy" in metrics and ("f1" in metrics) == (encoding is not None)
     record = Predictor.from_path(tmp_path / "run").predict_json(asked)
@@ -274,26 +344,17 @@ def test_a_tagging_config_trains_a_step_and_predicts(config, few_sentences, tiny
     assert encoding is None or first_broken(record["tags"], encoding) is None
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if is_parsing(path)], ids=name)
-def test_a_parsing_config_trains_a_step_and_predicts(config, few_trees, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    params = shrink(Params.from_file(config).as_dict(quiet=True), few_trees)
-    metrics = trained(config, params, tmp_path / "run", monkeypatch)
+@pytest.mark.parametrize("config", cases(is_parsing))
+def test_a_parsing_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
+    metrics = trained(config, prepared(config), tmp_path / "run", monkeypatch)
     assert set(metrics) >= {"f1", "exact_match", "step_accuracy"}
     record = Predictor.from_path(tmp_path / "run").predict_json({"sentence": "The cook cut bread."})
     assert Tree.fromstring(record["tree"]).leaves() == ["The", "cook", "cut", "bread", "."]
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if is_text(path)], ids=name)
-def test_a_text_config_trains_a_step_and_predicts(config, few_texts, tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    params = shrink(Params.from_file(config).as_dict(quiet=True), few_texts, str(tiny_bert))
-    # The data set's own reading is for its own files.
-    reader = params["dataset_reader"]
-    for option in ("labels", "text_keys"):
-        reader.pop(option, None)
-    reader.update(taxonomy=str(LETTERS / "taxonomy.tsv"), ancestors=True)
-    trained(config, params, tmp_path / "run", monkeypatch)
+@pytest.mark.parametrize("config", cases(is_text))
+def test_a_text_config_trains_a_step_and_predicts(config, prepared, few_texts, tmp_path, monkeypatch):
+    trained(config, prepared(config), tmp_path / "run", monkeypatch)
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", f"{few_texts}#valid")
     assert set(metrics) >= {"micro_f1", "macro_f1", "micro_f1_tuned"}
     predictor = Predictor.from_path(tmp_path / "run", overrides={"model.decision": "tuned"})
@@ -301,13 +362,9 @@ def test_a_text_config_trains_a_step_and_predicts(config, few_texts, tiny_bert, 
     assert set(record) == {"labels"}
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if is_segmentation(path)], ids=name)
-def test_a_segmentation_config_trains_a_step_and_predicts(config, few_images, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    params = shrink(Params.from_file(config).as_dict(quiet=True), few_images)
-    # All crops of an image take as long as 36 images.
-    params["model"]["crops_per_side"] = 2
-    metrics = trained(config, params, tmp_path / "run", monkeypatch)
+@pytest.mark.parametrize("config", cases(is_segmentation))
+def test_a_segmentation_config_trains_a_step_and_predicts(config, prepared, few_images, tmp_path, monkeypatch):
+    metrics = trained(config, prepared(config), tmp_path / "run", monkeypatch)
     assert 0 <= metrics["mean_iou"] <= 100
     record = Predictor.from_path(tmp_path / "run").predict_json({"images": str(few_images), "row": 1})
     assert record["size"] == [32, 32] and 0 <= record["foreground"] <= 1

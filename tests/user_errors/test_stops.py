@@ -29,6 +29,7 @@ class Waiting(TrainerCallback):
 TrainerCallback.register("waiting", exist_ok=True)(Waiting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number, status, devices",
     [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, None), (signal.SIGTERM, 143, [-1, -1])],

@@ -212,6 +212,7 @@ def test_the_command_itself_ends_with_status_1(config, tmp_path):
     assert "Traceback" not in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong, sentence",
     [

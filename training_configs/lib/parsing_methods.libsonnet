@@ -8,8 +8,8 @@ local tagging = import 'tagging_methods.libsonnet';
   cross_entropy(): tagging.cross_entropy(),
 
   // Structure in prediction: a small energy of rules and of words that hang on each other chooses among the trees of
-  // the beam of a parser that the method `over` trains. It is learned on the trees of `folds` nets that have not seen the
-  // sentence.
+  // the beam of a parser that the method `over` trains. It is learned on the trees of `folds` nets that have not seen
+  // the sentence.
   seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3): tagging.seal(over, structure, folds),
 
   // Inference networks. `lambda` is the weight of the test-time network's energy, `tau` that of local cross-entropy.

@@ -1,4 +1,4 @@
-from typing import List, Tuple
+from typing import List, Tuple, cast
 
 import torch
 from allennlp.common import FromParams
@@ -78,12 +78,13 @@ class Adapters(FromParams):
         for parameter in transformer.parameters():
             parameter.requires_grad_(False)
         for block in blocks:
-            block.dense = AdaptedLayer(block.dense, self._dim)
+            block.dense = AdaptedLayer(cast(torch.nn.Linear, block.dense), self._dim)
 
     def _blocks(self, transformer: torch.nn.Module) -> List[torch.nn.Module]:
+        """The modules whose layer `dense`, a linear one, gets an adapter."""
         names: Tuple[str, ...] = ("output",) if self._placement == "pfeiffer" else ("attention.output", "output")
         try:
-            layers = list(transformer.encoder.layer)
+            layers = transformer.get_submodule("encoder.layer").children()
             blocks = [layer.get_submodule(name) for layer in layers for name in names]
             found = bool(blocks) and all(isinstance(block.dense, torch.nn.Linear) for block in blocks)
         except AttributeError:

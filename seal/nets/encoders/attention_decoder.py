@@ -2,7 +2,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import torch
 
-from seal.common.labels import Vocabulary, labels_of
+from seal.common.vocabularies import Vocabulary, labels_of
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder

@@ -2,8 +2,7 @@ from typing import Any, Dict, List, Optional, Union
 
 import torch
 
-from seal.common.labels import Vocabulary
-from seal.common.namespaces import ATTRIBUTES
+from seal.common.vocabularies import ATTRIBUTES, Vocabulary, labels_of
 from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder
 from seal.registry import Activation, ConfigurationError
@@ -51,7 +50,7 @@ class FeatureMlp(Encoder):
         if input_dim is None:
             if vocab is None:
                 raise ConfigurationError("encoder.input_dim: set it, where no vocabulary tells it.")
-            input_dim = vocab.get_vocab_size(ATTRIBUTES)
+            input_dim = len(labels_of(vocab, ATTRIBUTES))
         for name, size in (("input_dim", input_dim), ("hidden_dim", hidden_dim), ("num_layers", num_layers)):
             check_range(f"encoder.{name}", size, least=1)
         if isinstance(dropout, list) and len(dropout) != num_layers:

@@ -1,7 +1,7 @@
 from typing import Any, Callable, Optional
 
-import torch
 from allennlp.common.checks import ConfigurationError
+from transformers import PreTrainedModel
 
 
 def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) -> Any:
@@ -21,7 +21,7 @@ def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) ->
         ) from error
 
 
-def positions_of(transformer: torch.nn.Module) -> Optional[int]:
+def positions_of(transformer: PreTrainedModel) -> Optional[int]:
     """
     The maximum number of pieces that a transformer takes at once; `None` where positions are relative, without a
     limit.
@@ -36,7 +36,7 @@ def positions_of(transformer: torch.nn.Module) -> Optional[int]:
     return positions if padding is None else positions - padding - 1
 
 
-def set_gradient_checkpointing(transformer: torch.nn.Module, wanted: Optional[bool]) -> None:
+def set_gradient_checkpointing(transformer: PreTrainedModel, wanted: Optional[bool]) -> None:
     """
     Turns gradient checkpointing on or off; `None`: leaves it as it is. AllenNLP sets it in the model's configuration,
     which a model that is built already does not read.

@@ -92,12 +92,12 @@ class Seq2SeqWordEncoder(Encoder):
         if self._predicate is not None:
             embedded = torch.cat([embedded, self._predicate(inputs["predicate"])], dim=-1)
         if self._features is not None:
-            embedded = torch.cat([embedded, *self._embedded_features(inputs)], dim=-1)
+            embedded = torch.cat([embedded, *self._embedded_features(self._features, inputs)], dim=-1)
         return self._dropout(self._encoder(embedded, get_text_field_mask(inputs["tokens"])))
 
-    def _embedded_features(self, inputs: Dict[str, Any]) -> List[torch.Tensor]:
+    def _embedded_features(self, features: torch.nn.ModuleDict, inputs: Dict[str, Any]) -> List[torch.Tensor]:
         embedded = []
-        for key, embedder in self._features.items():
+        for key, embedder in features.items():
             name = key[: -len("_embedder")]
             if name not in inputs:
                 remedy = "dataset_reader.case to true" if name == "case" else "it among dataset_reader.feature_columns"

@@ -3,6 +3,7 @@ from typing import Any, Dict, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+from transformers import PreTrainedModel
 
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_checkpointing
@@ -113,7 +114,7 @@ def predicate_pieces(predicate: torch.Tensor, offsets: torch.Tensor, position: t
     return inside.any(dim=1).long()
 
 
-def _check_max_length(max_length: Optional[int], transformer: torch.nn.Module, model_name: str) -> None:
+def _check_max_length(max_length: Optional[int], transformer: PreTrainedModel, model_name: str) -> None:
     positions = positions_of(transformer)
     if max_length is not None and positions is not None and max_length > positions:
         raise ConfigurationError(
@@ -122,14 +123,14 @@ def _check_max_length(max_length: Optional[int], transformer: torch.nn.Module, m
         )
 
 
-def _ensure_two_token_types(transformer: torch.nn.Module, model_name: str) -> None:
+def _ensure_two_token_types(transformer: PreTrainedModel, model_name: str) -> None:
     """
     Gives a transformer with only one token type, as RoBERTa, a second type: a copy of the first with a little noise,
     so that a predicate is told from other words once training moves the two apart.
     """
     embeddings = getattr(transformer, "embeddings", None)
     types = getattr(embeddings, "token_type_embeddings", None)
-    if types is None:
+    if embeddings is None or types is None:
         raise ConfigurationError(
             f"encoder.model_name: '{model_name}' has no token types to mark the predicate with; take a BERT- or "
             "RoBERTa-style model, or set encoder.marks_predicate to false for a task without predicates."

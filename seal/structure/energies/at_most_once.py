@@ -8,7 +8,7 @@ CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)]
 
 
 @CandidateEnergy.register("at_most_once")
-class AtMostOnce(CandidateEnergy):
+class AtMostOnce(CandidateEnergy[CompetingTags]):
     """
     A declared constraint, with nothing to learn: each of some roles occurs at most once in an output,
 

@@ -3,12 +3,13 @@ import json
 import torch
 from torch import nn
 
-from seal.structure.joint_score import CandidateEnergy
+from seal.common.setting_checks import needed
+from seal.structure.joint_score import CandidateEnergy, has_gold
 from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("key_roles")
-class KeyRoles(CandidateEnergy):
+class KeyRoles(CandidateEnergy[CompetingTags]):
     """
     Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr`
     of which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all
@@ -25,6 +26,9 @@ class KeyRoles(CandidateEnergy):
     shrinkage : `float`, optional (default = `4.0`)
         `c`, above 0: the weight of all outputs, in outputs.
     """
+
+    with_role: torch.Tensor
+    outputs: torch.Tensor
 
     def __init__(self, num_roles: int, shrinkage: float = 4.0) -> None:
         super().__init__()
@@ -60,8 +64,8 @@ class KeyRoles(CandidateEnergy):
         share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
         with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
         if competing.own:
-            known = (competing.gold >= 0).unsqueeze(1)
-            gold = present[torch.arange(len(rows)), competing.gold.clamp(min=0)]
+            known = has_gold(competing).unsqueeze(1)
+            gold = present[torch.arange(len(rows)), needed(competing.gold, "gold").clamp(min=0)]
             with_role = with_role - (gold & known).to(with_role)
             outputs = outputs - known.to(outputs)
         # shape: (batch, 1, roles)

@@ -2,11 +2,11 @@ import torch
 from torch import nn
 
 from seal.structure.joint_score import CandidateEnergy
-from seal.structure.label_sets import CompetingLabelSets
+from seal.structure.label_sets import AnyLabelSets
 
 
 @CandidateEnergy.register("label_pairs")
-class LabelPairs(CandidateEnergy):
+class LabelPairs(CandidateEnergy[AnyLabelSets]):
     """
     `E(y) = -sum_{i<j} y_i y_j u_i' D u_j` with vectors `u` of a low dimension and signs `D`, half of them -1, so that
     labels can attract and repel each other.
@@ -18,15 +18,17 @@ class LabelPairs(CandidateEnergy):
         The dimension of the vectors, even.
     """
 
+    factors = ("vectors",)
+    signs: torch.Tensor
+
     def __init__(self, num_labels: int, rank: int = 8) -> None:
         super().__init__()
         self.vectors = nn.Parameter(torch.zeros(num_labels, rank))
-        self.vectors.is_factor = True
         signs = torch.ones(rank)
         signs[rank // 2 :] = -1
         self.register_buffer("signs", signs, persistent=False)
 
-    def forward(self, competing: CompetingLabelSets) -> torch.Tensor:
+    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
         # sum_{i<j} = (|sum_i y_i u_i|^2 - sum_i y_i |u_i|^2) / 2, y being 0 or 1.
         whole = (competing.sets @ self.vectors).square() @ self.signs
         alone = competing.product(self.vectors.square() @ self.signs)

@@ -6,7 +6,7 @@ from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_counts")
-class RoleCounts(CandidateEnergy):
+class RoleCounts(CandidateEnergy[CompetingTags]):
     """
     `E(y) = sum_r u_{r, min(n_r(y), 2)}`, where `n_r` is how often the role `r` occurs in `y`: what it costs that a role
     is absent, is there once, or more than once.

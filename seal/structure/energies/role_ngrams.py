@@ -7,7 +7,7 @@ from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_ngrams")
-class RoleNgrams(CandidateEnergy):
+class RoleNgrams(CandidateEnergy[CompetingTags]):
     """
     `E(y) = sum_m t_{r_{m-1}, r_m}` over the roles `r_1, r_2, ...` of `y` from left to right, with a mark before the
     first and after the last. A frame's predicate is one of them (`V`), so that a role knows on which side of it it

@@ -1,12 +1,13 @@
 import torch
 from torch import nn
 
-from seal.structure.joint_score import CandidateEnergy
+from seal.common.setting_checks import needed
+from seal.structure.joint_score import CandidateEnergy, has_gold
 from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_sets")
-class RoleSets(CandidateEnergy):
+class RoleSets(CandidateEnergy[CompetingTags]):
     """
     `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
     many training outputs have the same; an instance's own gold is left out.
@@ -15,6 +16,10 @@ class RoleSets(CandidateEnergy):
 
     num_roles : `int`
     """
+
+    _codes_of_roles: torch.Tensor
+    codes: torch.Tensor
+    counts: torch.Tensor
 
     def __init__(self, num_roles: int) -> None:
         super().__init__()
@@ -43,8 +48,8 @@ class RoleSets(CandidateEnergy):
             place = torch.searchsorted(self.codes, code).clamp(max=len(self.codes) - 1)
             seen = torch.where(self.codes[place] == code, self.counts[place], 0.0)
         if competing.own:
-            rows = (competing.gold >= 0).nonzero().squeeze(1)
-            mine = code[rows, competing.gold[rows]].unsqueeze(1)
+            rows = has_gold(competing).nonzero().squeeze(1)
+            mine = code[rows, needed(competing.gold, "gold")[rows]].unsqueeze(1)
             # Every candidate with the roles of gold has this instance among its count.
             seen = seen.index_put((rows,), (seen[rows] - (code[rows] == mine).to(seen)).clamp(min=0))
         return -self.weight * seen.log1p() + self.unseen * (seen == 0)

@@ -7,7 +7,7 @@ from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_trigrams")
-class RoleTrigrams(CandidateEnergy):
+class RoleTrigrams(CandidateEnergy[CompetingTags]):
     """
     `E(y) = sum_m t_{r_{m-2}, r_{m-1}, r_m}` over the roles (or, without an encoding, the tags) of `y` from left to
     right, with marks before the first and after the last: one step further than a linear chain sees.

@@ -2,11 +2,11 @@ import torch
 from torch import nn
 
 from seal.structure.joint_score import CandidateEnergy
-from seal.structure.label_sets import CompetingLabelSets
+from seal.structure.label_sets import AnyLabelSets
 
 
 @CandidateEnergy.register("set_count")
-class SetCount(CandidateEnergy):
+class SetCount(CandidateEnergy[AnyLabelSets]):
     """
     `E(y) = -w log n(y)`, where `n(y)` is how often the set `y` occurs in the training data, and `E(y) = -u` where it
     does not.
@@ -26,7 +26,7 @@ class SetCount(CandidateEnergy):
         state_dict.setdefault(prefix + "unseen", torch.zeros(()))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
-    def forward(self, competing: CompetingLabelSets) -> torch.Tensor:
+    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
         if competing.unseen:
             return -self.unseen
         return -self.weight * competing.log_counts

@@ -1,7 +1,21 @@
-from typing import Any
+"""Dictionaries and lists of tensors and numbers, such as batches, states and weights."""
+
+from typing import Any, Dict, Mapping, Tuple
 
 import numpy
 import torch
+
+
+def select_rows(inputs: Any, rows: torch.Tensor) -> Any:
+    """The given rows of every tensor of a nested dictionary."""
+    if isinstance(inputs, dict):
+        return {name: select_rows(value, rows) for name, value in inputs.items()}
+    return inputs[rows]
+
+
+def shapes_of(weights: Mapping[str, torch.Tensor]) -> Dict[str, Tuple[int, ...]]:
+    """The shape of each weight, by its name."""
+    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 
 
 def test_a_path_and_its_part():

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seal.common.k_best_sets import k_best_sets
+from seal.structure.k_best_sets import k_best_sets
 
 
 @pytest.mark.parametrize("variables", [1, 2, 5, 8])

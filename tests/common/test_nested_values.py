@@ -1,0 +1,25 @@
+import numpy
+import torch
+
+from seal.common.nested_values import plain, select_rows, shapes_of
+
+
+def test_numbers_of_numpy_and_torch_are_pythons():
+    made = plain({"a": [numpy.float64(0.5), {"b": (torch.tensor(3), "word", None)}]})
+    assert made == {"a": [0.5, {"b": (3, "word", None)}]}
+    assert type(made["a"][0]) is float and type(made["a"][1]["b"][0]) is int
+
+
+def test_tensors_stay():
+    tensor = torch.ones(2)
+    assert plain([tensor])[0] is tensor
+
+
+def test_select_rows():
+    inputs = {"a": {"b": torch.arange(6).view(3, 2)}, "c": torch.arange(3)}
+    chosen = select_rows(inputs, torch.tensor([2, 0]))
+    assert chosen["a"]["b"].tolist() == [[4, 5], [0, 1]] and chosen["c"].tolist() == [2, 0]
+
+
+def test_shapes_by_name():
+    assert shapes_of({"a": torch.zeros(2, 3), "b": torch.zeros(())}) == {"a": (2, 3), "b": ()}
