@@ -14,20 +14,38 @@ import os
 import sys
 from typing import Any, Callable
 
+from seal.late_imports import late
+
+#: What AllenNLP imports for parts that most commands do not use: more than half of the time until they start.
+LATE = (
+    "nltk",
+    "scipy.stats",
+    "sklearn",
+    "spacy",
+    "tensorboardX",
+    "torchvision",
+    "transformers.data",
+    "transformers.generation",
+    "transformers.modeling_utils",
+    "transformers.models",
+)
+
 try:
-    from allennlp.commands import main, predict, train
+    with late(*LATE):
+        from allennlp.commands import main, predict, train
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
-from allennlp.common import logging as allennlp_logging
-from allennlp.common import plugins
-from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import install_sigterm_handler
+from allennlp.common import logging as allennlp_logging  # noqa: E402
+from allennlp.common import plugins  # noqa: E402
+from allennlp.common.checks import ConfigurationError  # noqa: E402
+from allennlp.common.util import install_sigterm_handler  # noqa: E402
 
-from seal.commands.runs import read_run
-from seal.compat import replace_once
-from seal.predictors.readable import readable
+from seal.commands.runs import read_run  # noqa: E402
+from seal.common.strict_json import read_json  # noqa: E402
+from seal.compat import replace_once  # noqa: E402
+from seal.predictors.readable import readable  # noqa: E402
 
 FORMATS = ("json", "plain", "allennlp")
 
@@ -61,10 +79,11 @@ def _log_quietly() -> None:
     replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)
 
 
-def _print_predictions_clean() -> None:
+def _add_options_of_predict() -> None:
     """
     Adds `predict --output-format`: `json`, one record a line and nothing else; `plain`, to read; or `allennlp`, records
-    between its own words and blank lines. The output file has records in any case.
+    between its own words and blank lines. The output file has records in any case. And `--predicates-from`, an argument
+    of the predictor of roles.
     """
 
     def add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
@@ -72,9 +91,15 @@ def _print_predictions_clean() -> None:
         subparser.add_argument(
             "--output-format", choices=FORMATS, default="json", help="how predictions are printed (default: json)"
         )
+        subparser.add_argument(
+            "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+        )
         return subparser
 
     def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
+        if args.predicates_from is not None:
+            more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
+            args.predictor_args = json.dumps({**more, "predicates_from": args.predicates_from})
         if args.output_format != "allennlp":
             # A name of the module is found before Python's own.
             predict.print = _Printer(args.output_format == "plain")
@@ -121,7 +146,7 @@ def _say_what_was_trained() -> None:
 def run() -> None:
     """Runs the command of `sys.argv`."""
     _log_quietly()
-    _print_predictions_clean()
+    _add_options_of_predict()
     _say_what_was_trained()
     plugins.DEFAULT_PLUGINS = ()
     install_sigterm_handler()

@@ -1,6 +1,7 @@
 """The command `seal`."""
 
 import argparse
+import json
 import logging
 import os
 import subprocess
@@ -11,6 +12,7 @@ from allennlp.commands import predict, train
 from allennlp.common import logging as allennlp_logging
 
 from seal import __main__ as command
+from seal.predictors.readable import readable
 
 RECORD = '{"words": ["It", "rains"], "frames": []}\n'
 
@@ -44,19 +46,30 @@ def test_the_command_says_what_was_asked_for_and_nothing_else(tmp_path):
     [
         ([], RECORD),
         (["--output-format", "json"], RECORD),
-        (["--output-format", "plain"], "It rains\n  no predicate was found\n"),
+        (["--output-format", "plain"], readable(json.loads(RECORD)) + "\n"),
         (["--output-format", "allennlp"], f'input 0:  {{"a": 1}}\nprediction:  {RECORD}\n'),
     ],
 )
 def test_predictions_are_printed_as_asked(asked, told, unpatched, monkeypatch, capsys):
     monkeypatch.setattr(predict, "_get_predictor", lambda args: "predictor")
-    command._print_predictions_clean()
+    command._add_options_of_predict()
     parser = argparse.ArgumentParser()
     predict.Predict().add_subparser(parser.add_subparsers())
     assert predict._get_predictor(parser.parse_args(["predict", "model", "-", *asked])) == "predictor"
     manager = predict._PredictManager("predictor", "-", None, 1, True, False)
     manager._maybe_print_to_console_and_file(0, RECORD, '{"a": 1}')
     assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
+def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given, unpatched, monkeypatch):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: json.loads(args.predictor_args))
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    asked = ["predict", "model", "-", "--predicates-from", "tagger", "--predictor-args", given]
+    found = predict._get_predictor(parser.parse_args(asked))
+    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
 
 
 def test_other_prints_of_predict_stay(capsys):
