@@ -222,7 +222,8 @@ def check_options_of_predict() -> None:
     def _get_predictor(original, args):
         _check_predictor(args.predictor)
         inputs = [args.input_file, args.archive_file, args.weights_file]
-        _check_files_and_batch_size(args.batch_size, inputs, {"--output-file": [args.output_file or ""]})
+        outputs = {"--output-file": [args.output_file or ""], "--summary": [getattr(args, "summary", None) or ""]}
+        _check_files_and_batch_size(args.batch_size, inputs, outputs)
         if args.use_dataset_reader and args.input_file == "-":
             raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
         return original(args)

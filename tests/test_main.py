@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 from allennlp.commands import predict, train
@@ -22,6 +23,7 @@ def unpatched(monkeypatch):
     """Puts back what the command patches: other tests are those of `allennlp`."""
     monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
     monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
+    monkeypatch.setattr(predict, "_predict", predict._predict)
     monkeypatch.setattr(predict, "print", print, raising=False)
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
 
@@ -70,6 +72,39 @@ def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given, unpatched,
     asked = ["predict", "model", "-", "--predicates-from", "tagger", "--predictor-args", given]
     found = predict._get_predictor(parser.parse_args(asked))
     assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
+
+
+class Echo:
+    """Stands in for a predictor: a line `x` is wrong."""
+
+    def load_line(self, line):
+        return {"text": line.strip()}
+
+    def predict_json(self, inputs):
+        return {"error": "line 2: wrong"} if inputs["text"] == "x" else {"text": f'"error": {inputs["text"]}'}
+
+    def dump_line(self, outputs):
+        return json.dumps(outputs) + "\n"
+
+
+@pytest.mark.parametrize(
+    "lines, status, told",
+    [("a\nx\nb\nx\n", 3, (4, 2, "line 2: wrong")), ("a\nb\n", 0, (2, 0, None)), ("", 0, (0, 0, None))],
+)
+def test_scripts_can_read_how_many_records_are_errors(lines, status, told, unpatched, monkeypatch, tmp_path):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: Echo())
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    (tmp_path / "lines").write_text(lines)
+    asked = ["predict", "model", str(tmp_path / "lines"), "--summary", str(tmp_path / "summary.json"), "--silent"]
+    args = parser.parse_args([*asked, "--output-file", str(tmp_path / "records")])
+    with pytest.raises(SystemExit) if status else nullcontext() as ended:
+        args.func(args)
+    assert status == 0 or ended.value.code == status
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
+    assert len((tmp_path / "records").read_text().splitlines()) == told[0]
 
 
 def test_other_prints_of_predict_stay(capsys):

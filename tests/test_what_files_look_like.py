@@ -149,7 +149,8 @@ FORMS = [
         ("d.tsv.gz", gzip.compress(b"a\tX\n\nb\tY\n")), ("e.tsv", "[\tX\n\n{\tY\n"),
     ]),
     Form(TAGGING, "CSV, in a file that ends in `.csv`", "read", 2, [
-        ("a.csv", 'Anna,X\n",",Y\n\nb,Y\n'), ("b.csv", "Anna;X\r\n;\r\nb;Y\r\n"), ("c.csv.gz", gzip.compress(b"a,X\n\nb,Y\n")),
+        ("a.csv", 'Anna,X\n",",Y\n\nb,Y\n'), ("b.csv", "Anna;X\r\n;\r\nb;Y\r\n"),
+        ("c.csv.gz", gzip.compress(b"a,X\n\nb,Y\n")),
     ]),
     Form(TAGGING, "JSON, XML", "refused", "this looks like .*; expected columns", [
         ("a.jsonl", f"{TOKENS}\n{TOKENS}\n"), ("b.json", f"[{TOKENS}]\n"),

@@ -84,8 +84,8 @@ def csv_records(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[i
             continue
         if len(row) != len(names):
             raise ConfigurationError(
-                f"{where}: found {len(row)} cell{'s' * (len(row) != 1)}, and {len(names)} columns are named; a cell with "
-                "a separator in it is in double quotes."
+                f"{where}: found {len(row)} cell{'s' * (len(row) != 1)}, and {len(names)} columns are named; a cell "
+                "with a separator in it is in double quotes."
             )
         yield number, dict(zip(names, row))
 
