@@ -139,7 +139,7 @@ class LinePredictor(Predictor):
             request = self.read(line)
             if "line" in head and "id" not in request:
                 texts = (request.get(key) for key in ("sentence", "text"))
-                head.update(("input", str(text)) for text in texts if isinstance(text, str))
+                head.update(("input", str(text)) for text in texts if isinstance(text, str) and not SURROGATE.search(text))
             return Line(self.lines, request, head=head)
         except ConfigurationError as error:
             wrong = Line(self.lines, {}, wrong=True, head=head)
