@@ -138,8 +138,9 @@ class LinePredictor(Predictor):
         try:
             request = self.read(line)
             if "line" in head and "id" not in request:
-                texts = (request.get(key) for key in ("sentence", "text"))
-                head.update(("input", str(text)) for text in texts if isinstance(text, str) and not SURROGATE.search(text))
+                for text in (request.get(key) for key in ("sentence", "text")):
+                    if isinstance(text, str) and not SURROGATE.search(text):
+                        head["input"] = str(text)
             return Line(self.lines, request, head=head)
         except ConfigurationError as error:
             wrong = Line(self.lines, {}, wrong=True, head=head)
