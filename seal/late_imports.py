@@ -63,10 +63,13 @@ class _Finder:
         for name, module in self._made.items():
             if sys.modules.get(name) is module:
                 del sys.modules[name]
-            above, _, last = name.rpartition(".")
-            parent = vars(sys.modules.get(above, module))
-            if parent.get(last) is module:
-                del parent[last]
+        for name in self._made:
+            while "." in name:
+                name = name.rpartition(".")[0]
+                # A package may keep what it was asked for, as that of transformers does.
+                kept = vars(sys.modules[name]) if name in sys.modules else {}
+                for key in [key for key, value in kept.items() if type(value) in (_LateModule, _LateName)]:
+                    del kept[key]
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -117,6 +120,9 @@ class _LateName:
 
     def __instancecheck__(self, instance: Any) -> bool:
         return isinstance(instance, self._itself())
+
+    def __subclasscheck__(self, subclass: type) -> bool:
+        return issubclass(subclass, self._itself())
 
     def __mro_entries__(self, bases: Tuple[Any, ...]) -> Tuple[type, ...]:
         return (self._itself(),)

@@ -50,6 +50,7 @@ def reader(libraries):
         lambda reader: reader.late_one.Thing is importlib.import_module("late_one").Thing,
         lambda reader: isinstance(importlib.import_module("late_one").Thing(), reader.Thing),
         lambda reader: not isinstance("text", reader.Thing),
+        lambda reader: issubclass(importlib.import_module("late_one").Thing, reader.Thing),
         lambda reader: issubclass(subclass_of(reader.Thing), importlib.import_module("late_one").Thing),
     ],
 )
@@ -74,6 +75,23 @@ def test_a_use_inside_imports_the_module_and_leaves_the_others_late(libraries):
     assert "late_two" not in sys.modules
     with pytest.raises(ModuleNotFoundError):
         assert late_two.anything
+
+
+def test_a_package_keeps_nothing_of_it(libraries, tmp_path):
+    (tmp_path / "late_package").mkdir()
+    (tmp_path / "late_package" / "__init__.py").write_text(
+        "import importlib\n"
+        "def __getattr__(name):\n"
+        "    globals()[name] = getattr(importlib.import_module('late_package.part'), name)\n"
+        "    return globals()[name]\n"
+    )
+    (tmp_path / "late_package" / "part.py").write_text("class Net:\n    pass\n")
+    with late("late_package.part"):
+        from late_package import Net
+
+        assert "late_package.part" in sys.modules
+    assert isinstance(importlib.import_module("late_package").Net, type)
+    assert isinstance(importlib.import_module("late_package").Net(), Net)
 
 
 def test_what_is_loaded_already_is_given_itself(libraries):
