@@ -30,7 +30,8 @@ from seal import compat
 ROOM = "allennlp.data"
 
 _COMMANDS = ("allennlp.__main__", "seal.__main__")
-#: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn.
+#: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn; and
+#: no other module imports from them, so that the room can be put in order while they are imported.
 _APART = ("seal.__main__", "seal.sklearn")
 
 
@@ -70,7 +71,7 @@ class _Door:
         self._depth = 0
 
     def find_spec(self, name: str, path=None, target=None) -> Optional[ModuleSpec]:
-        if name.partition(".")[0] not in ("allennlp", "seal"):
+        if name.partition(".")[0] not in ("allennlp", "seal") or name in _APART:
             return None
         if name == "allennlp":
             compat.silence_known_warnings()  # Some are raised by AllenNLP's own imports.
