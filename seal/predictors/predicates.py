@@ -15,9 +15,9 @@ from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.limits import noted_groups
 from seal.predictors.tagging import TaggingPredictor
 
-#: Modal verbs as treebanks split them off, to which PropBank gives no frame; some tag sets do not tell them apart.
+#: Modal verbs as treebanks split them off, to which PropBank gives no frame.
 MODALS = frozenset(
-    "can ca could may might must need ought shall sha should will wo would 'd 'll \u2019d \u2019ll d ll".split()
+    "can ca could may might must ought shall sha should will wo would 'd 'll \u2019d \u2019ll d ll".split()
 )
 
 
@@ -114,8 +114,8 @@ class SpacyPredicateFinder(PredicateFinder):
 class TaggerPredicateFinder(PredicateFinder):
     """
     Finds predicates by the tags of a `seal_tagging` model, and those that another finder finds beside them: words with
-    the tag `VERB` or `AUX` (Universal Dependencies), `V` (tweets) or one that begins with `VB` (Penn Treebank), except
-    modals.
+    the tag `VERB` or `AUX` (Universal Dependencies), `V` (tweets) or one that begins with `VB` (Penn Treebank). Modal
+    verbs, which have `AUX` or `V` as well, are told by the word.
 
     # Parameters
 
@@ -155,7 +155,9 @@ class TaggerPredicateFinder(PredicateFinder):
 
 def is_verb_tag(tag: str, word: str = "") -> bool:
     """Whether a tag, of any of the tag sets, names a verb with a frame; see `TaggerPredicateFinder`."""
-    return (tag in ("VERB", "AUX", "V") or tag.startswith("VB")) and word.lower() not in MODALS
+    if tag in ("AUX", "V"):
+        return word.lower() not in MODALS
+    return tag == "VERB" or tag.startswith("VB")
 
 
 def is_verb(part_of_speech: str, tag: str) -> bool:

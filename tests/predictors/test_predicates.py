@@ -112,6 +112,8 @@ def test_a_missing_spacy_model_is_named_with_the_way_out(tmp_path):
         ("AUX", "'ll", False),
         ("V", "runs", True),
         ("V", "wo", False),
+        ("V", "need", True),
+        ("VERB", "can", True),
         ("VBD", "left", True),
         ("VB", "leave", True),
         ("MD", "can", False),
