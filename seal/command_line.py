@@ -24,11 +24,12 @@ from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.predictors import Predictor
 
+from seal.common.csv_rows import csv_records
 from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
 from seal.common.paths import user_path
 from seal.common.nested_values import plain
 from seal.common.setting_checks import check_range
-from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened
+from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened, text_lines, without_packing
 from seal.compat import replace_once
 from seal.config_keys import suggest
 from seal.predictors.line_predictor import NumberedLine
@@ -43,15 +44,17 @@ def read_the_lines_of_predict() -> None:
 
     Symptom: one byte that is not UTF-8 in the input of `allennlp predict` ends the whole run, whichever line it is on.
     Here the line reaches the predictor's `load_line`, with each bad byte as one character U+DC80 to U+DCFF, and the
-    predictor can report that line alone. In a file a carriage return ends a line, on standard input it does not. A
-    file of another format, such as a JSON array over several lines, is read as text, line by line.
+    predictor can report that line alone. A file whose name ends in `.csv` is a table, each row of which is an object
+    with the names of the columns as keys. In another file a carriage return ends a line, on standard input it does not.
+    A file of another format, such as a JSON array over several lines, is read as text, line by line.
 
     Can go: when AllenNLP lets the predictor decide, and ends lines by line feeds alone.
     """
 
     def _get_json_data(original, self):
         path = self._input_file if self._input_file == "-" else user_path(self._input_file)
-        for line in _told_format(_lines_of_input(path), path):
+        lines = _rows_of_input(path) if _is_csv(path) else _told_format(_lines_of_input(path), path)
+        for line in lines:
             yield self._predictor.load_line(line)
 
     replace_once(predict._PredictManager, "_get_json_data", _get_json_data)
@@ -76,6 +79,16 @@ def _lines_of_input(path: str) -> Iterator[str]:
         if isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None:
             raise
         raise ConfigurationError(f"{path}: the file cannot be read ({error})") from error
+
+
+def _is_csv(path: str) -> bool:
+    return without_packing(path).endswith(".csv")
+
+
+def _rows_of_input(path: str) -> Iterator[str]:
+    """The rows of a CSV file as lines of JSON."""
+    for number, record in csv_records(path, text_lines(cached_path(path))):
+        yield NumberedLine(json.dumps(record), number)
 
 
 def _told_format(lines: Iterator[str], path: str) -> Iterator[str]:
@@ -209,7 +222,8 @@ def check_options_of_predict() -> None:
     def _get_predictor(original, args):
         _check_predictor(args.predictor)
         inputs = [args.input_file, args.archive_file, args.weights_file]
-        _check_files_and_batch_size(args.batch_size, inputs, {"--output-file": [args.output_file or ""]})
+        outputs = {"--output-file": [args.output_file or ""], "--summary": [getattr(args, "summary", None) or ""]}
+        _check_files_and_batch_size(args.batch_size, inputs, outputs)
         if args.use_dataset_reader and args.input_file == "-":
             raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
         return original(args)

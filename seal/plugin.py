@@ -7,7 +7,8 @@ name everything that is registered there; new modules are found automatically. W
 
 - current libraries: `compat`
 - a user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files`, `command_line`, `lost_workers`
-- archives that are safe to open, and training that continues from them: `safe_archives`, `continued_models`
+- archives that are safe to open, also from a hub, and training that continues from them: `safe_archives`,
+  `hub_models`, `continued_models`
 - the folder of a run, which a second run is kept out of, stays clean and says what was trained: `run_lock`,
   `run_folder`, `run_record`
 - data in one order, and the pieces of words that pretrained encoders know: `loading_order`, `pretrained_encoders`
@@ -29,23 +30,27 @@ from seal import compat
 ROOM = "allennlp.data"
 
 _COMMANDS = ("allennlp.__main__", "seal.__main__")
+#: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn; and
+#: no other module imports from them, so that the room can be put in order while they are imported.
+_APART = ("seal.__main__", "seal.sklearn")
 
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     compat.apply()
 
-    from seal import command_line, config_keys, continued_models, loading_order, lost_workers, pretrained_encoders
-    from seal import run_folder, run_lock, run_record, safe_archives, unusable_files, user_errors, whole_configs
+    from seal import command_line, config_keys, continued_models, hub_models, loading_order, lost_workers
+    from seal import pretrained_encoders, run_folder, run_lock, run_record, safe_archives, unusable_files, user_errors
+    from seal import whole_configs
 
     for patching in (config_keys, lost_workers, whole_configs, run_folder, run_lock, run_record, unusable_files):
         compat.apply(patching.PATCHES)
-    for patching in (safe_archives, command_line, loading_order, pretrained_encoders, continued_models):
+    for patching in (safe_archives, hub_models, command_line, loading_order, pretrained_encoders, continued_models):
         compat.apply(patching.PATCHES)
     if runs_the_command():
         user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
-        if module.name != "seal.__main__":  # The command, which `python -m seal` runs.
+        if module.name not in _APART:
             importlib.import_module(module.name)
 
 
@@ -66,7 +71,7 @@ class _Door:
         self._depth = 0
 
     def find_spec(self, name: str, path=None, target=None) -> Optional[ModuleSpec]:
-        if name.partition(".")[0] not in ("allennlp", "seal"):
+        if name.partition(".")[0] not in ("allennlp", "seal") or name in _APART:
             return None
         if name == "allennlp":
             compat.silence_known_warnings()  # Some are raised by AllenNLP's own imports.

@@ -1,16 +1,19 @@
 """The command `seal`."""
 
 import argparse
+import json
 import logging
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 from allennlp.commands import predict, train
 from allennlp.common import logging as allennlp_logging
 
 from seal import __main__ as command
+from seal.predictors.readable import readable
 
 RECORD = '{"words": ["It", "rains"], "frames": []}\n'
 
@@ -20,6 +23,7 @@ def unpatched(monkeypatch):
     """Puts back what the command patches: other tests are those of `allennlp`."""
     monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
     monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
+    monkeypatch.setattr(predict, "_predict", predict._predict)
     monkeypatch.setattr(predict, "print", print, raising=False)
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
 
@@ -44,19 +48,63 @@ def test_the_command_says_what_was_asked_for_and_nothing_else(tmp_path):
     [
         ([], RECORD),
         (["--output-format", "json"], RECORD),
-        (["--output-format", "plain"], "It rains\n  no predicate was found\n"),
+        (["--output-format", "plain"], readable(json.loads(RECORD)) + "\n"),
         (["--output-format", "allennlp"], f'input 0:  {{"a": 1}}\nprediction:  {RECORD}\n'),
     ],
 )
 def test_predictions_are_printed_as_asked(asked, told, unpatched, monkeypatch, capsys):
     monkeypatch.setattr(predict, "_get_predictor", lambda args: "predictor")
-    command._print_predictions_clean()
+    command._add_options_of_predict()
     parser = argparse.ArgumentParser()
     predict.Predict().add_subparser(parser.add_subparsers())
     assert predict._get_predictor(parser.parse_args(["predict", "model", "-", *asked])) == "predictor"
     manager = predict._PredictManager("predictor", "-", None, 1, True, False)
     manager._maybe_print_to_console_and_file(0, RECORD, '{"a": 1}')
     assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
+def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given, unpatched, monkeypatch):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: json.loads(args.predictor_args))
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    asked = ["predict", "model", "-", "--predicates-from", "tagger", "--predictor-args", given]
+    found = predict._get_predictor(parser.parse_args(asked))
+    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
+
+
+class Echo:
+    """Stands in for a predictor: a line `x` is wrong."""
+
+    def load_line(self, line):
+        return {"text": line.strip()}
+
+    def predict_json(self, inputs):
+        return {"error": "line 2: wrong"} if inputs["text"] == "x" else {"text": f'"error": {inputs["text"]}'}
+
+    def dump_line(self, outputs):
+        return json.dumps(outputs) + "\n"
+
+
+@pytest.mark.parametrize(
+    "lines, status, told",
+    [("a\nx\nb\nx\n", 3, (4, 2, "line 2: wrong")), ("a\nb\n", 0, (2, 0, None)), ("", 0, (0, 0, None))],
+)
+def test_scripts_can_read_how_many_records_are_errors(lines, status, told, unpatched, monkeypatch, tmp_path):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: Echo())
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    (tmp_path / "lines").write_text(lines)
+    asked = ["predict", "model", str(tmp_path / "lines"), "--summary", str(tmp_path / "summary.json"), "--silent"]
+    args = parser.parse_args([*asked, "--output-file", str(tmp_path / "records")])
+    with pytest.raises(SystemExit) if status else nullcontext() as ended:
+        args.func(args)
+    assert status == 0 or ended.value.code == status
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
+    assert len((tmp_path / "records").read_text().splitlines()) == told[0]
 
 
 def test_other_prints_of_predict_stay(capsys):

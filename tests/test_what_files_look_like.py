@@ -128,9 +128,10 @@ FORMS = [
         ("f.json", '\n\n[\n"a text",\n"b"\n]\n'), ("g.json", '[["a", "b"], ["c"]]'),
         ("h.gz", gzip.compress(SPREAD.encode())),
     ]),
-    Form(PREDICT, "a table with a header; a CoNLL file", "refused", "add --use-dataset-reader", [
-        ("a.csv", "text,labels\na b,x\n"), ("b.tsv", "id\ttext\n1\tab\n"), ("c.conllu", "# sent_id = 1\n1\ta\n"),
-        ("d.conll", "-DOCSTART- -X- O\n\nEU B-ORG\n"), ("e.csv", '"Text";"Label"\na;b\n'),
+    Form(PREDICT, "a table with a header, in a file that does not end in `.csv`; a CoNLL file", "refused",
+         "add --use-dataset-reader", [
+        ("a.txt", "text,labels\na b,x\n"), ("b.tsv", "id\ttext\n1\tab\n"), ("c.conllu", "# sent_id = 1\n1\ta\n"),
+        ("d.conll", "-DOCSTART- -X- O\n\nEU B-ORG\n"), ("e.txt", '"Text";"Label"\na;b\n'),
         ("f.gold_conll", "#begin document (a); part 000\n"),
     ]),
     Form(PREDICT, "lines that all have a tab, or end with a tag", "text, with a warning", 2, [
@@ -147,16 +148,20 @@ FORMS = [
         ("a.tsv", "a\tX\n\nb\tY\n"), ("b.txt", "a NN X\r\n\r\nb NN Y"), ("c.xz", lzma.compress(b"a X\n\nb Y\n")),
         ("d.tsv.gz", gzip.compress(b"a\tX\n\nb\tY\n")), ("e.tsv", "[\tX\n\n{\tY\n"),
     ]),
+    Form(TAGGING, "CSV, in a file that ends in `.csv`", "read", 2, [
+        ("a.csv", 'Anna,X\n",",Y\n\nb,Y\n'), ("b.csv", "Anna;X\r\n;\r\nb;Y\r\n"),
+        ("c.csv.gz", gzip.compress(b"a,X\n\nb,Y\n")),
+    ]),
     Form(TAGGING, "JSON, XML", "refused", "this looks like .*; expected columns", [
         ("a.jsonl", f"{TOKENS}\n{TOKENS}\n"), ("b.json", f"[{TOKENS}]\n"),
         ("c.json", json.dumps([1, {"a": "b"}], indent=1)),
         ("d.txt", '{"words": ["a"]}\n'), ("e.xml", '<?xml version="1.0"?>\n<a>b</a>\n'),
         ("f.json", json.dumps(json.loads(TOKENS), indent=2)),
     ]),
-    Form(TAGGING, "commas between columns; a column of numbers in the place of words", "refused",
-         "put a tab or a blank between the columns|column 0 counts the words", [
-        ("a.csv", "Anna,B-PER\nsells,O\n"), ("b.conll", "1\tAnna\tNN\n2\tsells\tVB\n\n"),
-        ("c.txt", "1 Anna PER\n2 left O\n"), ("d.csv", "a,b\n"),
+    Form(TAGGING, "commas between columns, under another name; a column of numbers in the place of words", "refused",
+         "set separator to 'comma', or put a tab or a blank between the columns|column 0 counts the words", [
+        ("a.txt", "Anna,B-PER\nsells,O\n"), ("b.conll", "1\tAnna\tNN\n2\tsells\tVB\n\n"),
+        ("c.txt", "1 Anna PER\n2 left O\n"), ("d.txt", "a,b\n"),
     ]),
     Form(TAGGING, "a sentence a line, with a list of tags", "refused", "looks like a .*; expected columns", [
         ("a.tsv", "['Anna', 'left']\t['B', 'O']\n"), ("b.tsv", 'Anna left\t["B", "O"]\n'), ("c.tsv", "Anna\t['B']\n"),
@@ -202,6 +207,10 @@ FORMS = [
         ("a.tsv", "a b\tx,y\nc\t\n"), ("b.jsonl", '{"text": "a", "labels": ["x"]}\n{"tokens": ["a"], "labels": []}\n'),
         ("c.tsv.gz", gzip.compress(b"a\tx\r\nb\ry\tx\r\n")), ("d.tsv", "[laughs] he said\tx\n{a} b\t[x]\n"),
     ]),
+    Form(TEXTS, "CSV with the names of its columns, in a file that ends in `.csv`", "read", 2, [
+        ("a.csv", 'text,labels\n"a, b\n""c""",x\nd,"x,y"\n'), ("b.csv", "id;labels;text\r\n1;x;a\r\n2;;b\r\n"),
+        ("c.csv.gz", gzip.compress(b"label,text\nx,a\n\n,b\n")),
+    ]),
     Form(TEXTS, "labels written as a list of Python or JSON", "refused",
          "looks like a .*; write the labels with commas", [
         ("a.tsv", "a\t['x', 'y']\nb\t[]\n"), ("b.tsv", "b\t[]\n"), ("c.tsv", 'a\t["x", "y"]\n'),
@@ -212,10 +221,10 @@ FORMS = [
         ("a.tsv", "a\tx|y\nb\tx|z\nc\t\n"), ("b.tsv", "a\tx;y\nb\tx; z\nc\tx\n"), ("c.tsv", "a\tx | y\nb\tx|z\nc\t\n"),
         ("d.tsv", "a\tx|y\t1\nb\ty\t2\nc\tx|z\t3\n"),
     ], "if it stands between labels, write commas"),
-    Form(TEXTS, "JSON that is not an object a line; JSON under another name; CSV", "refused",
-         "this looks like .*; expected", [
+    Form(TEXTS, "JSON that is not an object a line; JSON under another name; CSV without names of columns", "refused",
+         "this looks like .*; expected|the first row names the columns", [
         ("a.json", SPREAD), ("b.jsonl", '[{"text": "a", "labels": []}]'), ("c.tsv", '{"text": "a", "labels": []}\n'),
-        ("d.csv", "a,x\n"), ("e.txt", '[{"text": "a", "labels": ["x"]}]'),
+        ("d.csv", "a,x\nb,y\n"), ("e.txt", '[{"text": "a", "labels": ["x"]}]'),
         ("f.json", json.dumps({"text": "a"}, indent=1)),
     ]),
     Form(TEXTS, "no label anywhere", "refused", "no text has a label", [

@@ -10,7 +10,7 @@ import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -55,6 +55,9 @@ class DemoCommand(Subcommand):
         )
         subparser.add_argument("--port", type=int, default=8000, help="of the page's address; 0: any that is free")
         subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
+        subparser.add_argument(
+            "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+        )
         subparser.set_defaults(func=demo_from_args)
         return subparser
 
@@ -66,7 +69,7 @@ def demo_from_args(args: argparse.Namespace) -> None:
     # Before the models are loaded, as that takes a while.
     server = DemoServer(args.port)
     with server:
-        server.answers = _load(args.models, args.cuda_device)
+        server.answers = _load(args.models, args.cuda_device, args.predicates_from)
         print(f"Open {server.address} in a browser; Control-C ends this.", flush=True)
         try:
             server.serve_forever()
@@ -74,10 +77,13 @@ def demo_from_args(args: argparse.Namespace) -> None:
             print("closed")
 
 
-def _load(models: List[str], cuda_device: int) -> List[Answers]:
+def _load(models: List[str], cuda_device: int, predicates_from: Optional[str]) -> List[Answers]:
     paths = [os.path.join(model, ARCHIVE) if os.path.isdir(model) else model for model in models]
     names = names_of(paths)
-    answers = [answers_of(name, load_archive(path, cuda_device=cuda_device)) for name, path in zip(names, paths)]
+    answers = [
+        answers_of(name, load_archive(path, cuda_device=cuda_device), predicates_from)
+        for name, path in zip(names, paths)
+    ]
     for other in answers[1:]:
         if other.asks != answers[0].asks:
             raise ConfigurationError(

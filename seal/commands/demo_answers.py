@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -319,12 +319,17 @@ _KINDS = (
 )
 
 
-def answers_of(name: str, archive: Archive) -> Answers:
+def answers_of(name: str, archive: Archive, predicates_from: Optional[str] = None) -> Answers:
     """
     # Raises
 
-    `ConfigurationError` if the model is none of this package.
+    `ConfigurationError` if the model is none of this package, or `predicates_from`, an argument of the predictor of
+    roles, is given for one of another task.
     """
+    if predicates_from is not None:
+        if not isinstance(archive.model, SrlModel):
+            raise ConfigurationError(f"--predicates-from is for models of roles, and {name} is none; leave it out.")
+        return _FrameAnswers(name, archive, predicates_from=predicates_from)
     for kind, make in _KINDS:
         if isinstance(archive.model, kind):
             return make(name, archive)

@@ -7,7 +7,6 @@ from typing import Any, Iterable, Optional, Union
 
 import numpy
 import torch
-from scipy.stats import spearmanr
 
 
 def write_table(path: str, header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
@@ -28,6 +27,8 @@ def spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
     """Spearman's rank correlation; `None` for fewer than two pairs, and where one side is constant."""
     if len(first) < 2 or first.max() == first.min() or second.max() == second.min():
         return None
+    from scipy.stats import spearmanr  # It takes a while to import.
+
     return float(spearmanr(first, second).statistic)
 
 

@@ -7,10 +7,11 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Union
+from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.csv_rows import csv_rows
 from seal.common.names import clean_name
 from seal.common.other_formats import counts_words, list_format
 from seal.common.paths import not_empty, user_path
@@ -30,7 +31,7 @@ _HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
 _HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
 # An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
-_CONLL_U = ".conllu"
+_CONLL_U, _CSV = ".conllu", ".csv"
 _EXPECTED = "columns, a token and its tag a row and an empty line between sentences"
 
 
@@ -85,8 +86,9 @@ class TagColumns:
     columns : `Optional[List[str]]`, optional (default = `None`)
         The names of all columns in their order, where columns are given by name.
     separator : `Optional[str]`, optional (default = `None`)
-        `"tab"`: one tab, so that a token may hold blanks. `"blanks"`: any number of blanks and tabs. `None`: a tab
-        where the file's first row has one, else blanks.
+        `"tab"`: one tab, so that a token may hold blanks. `"blanks"`: any number of blanks and tabs. `"comma"`: CSV, as
+        spreadsheets write it, where an empty row ends a sentence. `None`: CSV in a file whose name ends in `.csv`; else
+        a tab where the file's first row has one, else blanks.
     comment : `Optional[str]`, optional (default = `None`)
         Lines that begin with this are skipped. `None`: `#` in a file whose first column holds ids; in others no line
         is, because a token may begin with any character, as those of tweets do with `#`.
@@ -110,7 +112,7 @@ class TagColumns:
         comment: Optional[str] = None,
         id_column: Optional[Column] = None,
     ) -> None:
-        check_choice("dataset_reader.separator", separator, ("tab", "blanks", None))
+        check_choice("dataset_reader.separator", separator, ("tab", "blanks", "comma", None))
         if comment == "":
             raise ConfigurationError(
                 "dataset_reader.comment: every line begins with the empty string; give a sign, or null."
@@ -161,32 +163,21 @@ class TagColumns:
             yield sentence
 
     def _sentences(self, path: str) -> Iterator[TaggedSentence]:
-        separator, width = self._separator, None if self._names is None else len(self._names)
+        width = None if self._names is None else len(self._names)
         ids = 0 if self._id is None and self._names is None and without_packing(path).endswith(_CONLL_U) else self._id
         comment = "#" if self._comment is None and ids == 0 else self._comment
         sentence, checked = self._start(path), False
-        for number, line in column_lines(path, _EXPECTED):
-            if comment is not None and line.startswith(comment):
-                continue
-            text = line.strip(_BLANKS)
-            if not text or _CELLS.match(text)[0] == _DOCUMENT_START:
+        for number, row, between in self._rows(path, comment):
+            if not row:
                 if sentence.words:
                     yield sentence
                     sentence = self._start(path)
                 continue
-            if separator is None:
-                # A tab at an end may be that of an empty cell.
-                lacks_a_cell = self._tag is not None and "\t" in line and len(_CELLS.findall(line)) == 1
-                separator = "tab" if "\t" in text or lacks_a_cell else "blanks"
-            if separator == "tab":
-                row = [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")]
-            else:
-                row = _CELLS.findall(line)
             if width is not None and len(row) != width:
                 expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
                 raise ConfigurationError(
                     f"{path}:{number}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
-                    f"(separated by {'tabs' if separator == 'tab' else 'blanks'}; a comment needs the reader's "
+                    f"(separated by {between}; a comment needs the reader's "
                     "'comment')."
                 )
             if not checked:
@@ -197,6 +188,31 @@ class TagColumns:
                 self._add(sentence, number, row)
         if sentence.words:
             yield sentence
+
+    def _rows(self, path: str, comment: Optional[str]) -> Iterator[Tuple[int, List[str], str]]:
+        """The number and the cells of each row, none between sentences, and what is between cells."""
+        separator = self._separator
+        lines = column_lines(path, _EXPECTED)
+        if comment is not None:
+            lines = ((number, line) for number, line in lines if not line.startswith(comment))
+        if separator == "comma" or (separator is None and without_packing(path).endswith(_CSV)):
+            for number, cells in csv_rows(path, lines):
+                row = [cell.strip(_BLANKS) for cell in cells]
+                yield number, row if any(row) and row[0] != _DOCUMENT_START else [], "commas"
+            return
+        for number, line in lines:
+            text = line.strip(_BLANKS)
+            if not text or _CELLS.match(text)[0] == _DOCUMENT_START:
+                yield number, [], ""
+                continue
+            if separator is None:
+                # A tab at an end may be that of an empty cell.
+                lacks_a_cell = self._tag is not None and "\t" in line and len(_CELLS.findall(line)) == 1
+                separator = "tab" if "\t" in text or lacks_a_cell else "blanks"
+            if separator == "tab":
+                yield number, [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")], "tabs"
+            else:
+                yield number, _CELLS.findall(line), "blanks"
 
     def _place(self, name: str, column: Column) -> int:
         key = f"dataset_reader.{name}"
@@ -238,7 +254,7 @@ class TagColumns:
         ):
             if place is not None and place % len(row) == self._token % len(row):
                 if len(row) == 1 and "," in row[0]:
-                    advice = "put a tab or a blank between the columns, as a comma may be part of a word"
+                    advice = "set separator to 'comma', or put a tab or a blank between the columns"
                 raise ConfigurationError(
                     f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where column "
                     f"{self._token % len(row)} would be both token and {name}; {advice}."

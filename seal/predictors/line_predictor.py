@@ -43,7 +43,8 @@ class Line(dict):
         The request or the record.
     wrong : `bool`, optional (default = `False`)
     head : `Dict[str, Any]`, optional
-        What its record begins with: `line`, its number as an editor counts lines, and for plain text `input`, the text.
+        What its record begins with: `line`, its number as an editor counts lines, and `input`, the text of plain text
+        or of an object without `id`.
     """
 
     def __init__(
@@ -131,11 +132,16 @@ class LinePredictor(Predictor):
         head: JsonDict = {}
         if isinstance(line, NumberedLine):
             head["line"] = line.number
-            # A line of JSON may be long, and can name itself with an id. An undecodable one cannot be written.
+            # An undecodable line cannot be written.
             if not line.lstrip("\ufeff \t").startswith("{") and not SURROGATE.search(line):
                 head["input"] = line.strip("\r\n\ufeff")
         try:
-            return Line(self.lines, self.read(line), head=head)
+            request = self.read(line)
+            if "line" in head and "id" not in request:
+                for text in (request.get(key) for key in ("sentence", "text")):
+                    if isinstance(text, str) and not SURROGATE.search(text):
+                        head["input"] = str(text)
+            return Line(self.lines, request, head=head)
         except ConfigurationError as error:
             wrong = Line(self.lines, {}, wrong=True, head=head)
             wrong.update(wrong.error(error))

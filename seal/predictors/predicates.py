@@ -7,11 +7,18 @@ from typing import List
 import spacy
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import load_archive
 from spacy.tokens import Doc
 
-from seal.models import SrlModel
+from seal.models import SrlModel, TaggingModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.limits import noted_groups
+from seal.predictors.tagging import TaggingPredictor
+
+#: Modal verbs as treebanks split them off, to which PropBank gives no frame.
+MODALS = frozenset(
+    "can ca could may might must ought shall sha should will wo would 'd 'll \u2019d \u2019ll d ll".split()
+)
 
 
 class PredicateFinder:
@@ -102,6 +109,55 @@ class SpacyPredicateFinder(PredicateFinder):
             [token.i for token in document if is_verb(token.pos_, token.tag_)]
             for document in self._spacy.pipe(documents)
         ]
+
+
+class TaggerPredicateFinder(PredicateFinder):
+    """
+    Finds predicates by the tags of a `seal_tagging` model, and those that another finder finds beside them: words with
+    the tag `VERB` or `AUX` (Universal Dependencies), `V` (tweets) or one that begins with `VB` (Penn Treebank). Modal
+    verbs, which have `AUX` or `V` as well, are told by the word.
+
+    # Parameters
+
+    archive_file : `str`
+        The tagging model's archive, its folder, or its name on a hub.
+    device : `int`
+        A GPU; -1 for the CPU.
+    beside : `PredicateFinder`
+        Such as the head of the model, which may know nouns that are predicates.
+
+    # Raises
+
+    `ConfigurationError` if it is no tagging model, or has no such tag.
+    """
+
+    def __init__(self, archive_file: str, device: int, beside: PredicateFinder) -> None:
+        archive = load_archive(archive_file, cuda_device=device)
+        if not isinstance(archive.model, TaggingModel):
+            raise ConfigurationError(f"predicates_from: {archive_file} is no 'seal_tagging' model; name one.")
+        tags = archive.model.output_space.labels
+        if not any(map(is_verb_tag, tags)):
+            raise ConfigurationError(
+                f"predicates_from: {archive_file} tags no verbs; its tags are {', '.join(tags[:8])}, and VERB, AUX, V "
+                "or VB... are looked for."
+            )
+        self._tagger = TaggingPredictor(archive.model, archive.dataset_reader)
+        self._beside = beside
+
+    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+        words = [sentence.sequence.words for sentence in sentences]
+        records = self._tagger.predict_batch_json([{"words": each} for each in words])
+        return [
+            sorted({*other, *(place for place, tag in enumerate(record["tags"]) if is_verb_tag(tag, each[place]))})
+            for each, record, other in zip(words, records, self._beside.find(sentences))
+        ]
+
+
+def is_verb_tag(tag: str, word: str = "") -> bool:
+    """Whether a tag, of any of the tag sets, names a verb with a frame; see `TaggerPredicateFinder`."""
+    if tag in ("AUX", "V"):
+        return word.lower() not in MODALS
+    return tag == "VERB" or tag.startswith("VB")
 
 
 def is_verb(part_of_speech: str, tag: str) -> bool:

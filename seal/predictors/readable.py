@@ -23,7 +23,7 @@ def readable(record: Dict[str, Any]) -> str:
     if "frames" in record:
         lines = [" ".join(record["words"])]
         lines += [f"  {frame['description']}{_numbers(frame)}" for frame in record["frames"]]
-        return "\n".join(lines if record["frames"] else [*lines, "  no predicate was found"])
+        return "\n".join(lines if record["frames"] else [*lines, _NO_PREDICATE])
     if "tree" in record:
         return f"{' '.join(record['words'])}{_numbers(record)}\n{as_text(record['tree'])}"
     if "labels" in record:
@@ -34,6 +34,13 @@ def readable(record: Dict[str, Any]) -> str:
         start = f"{record['image']}: " if "image" in record else ""
         return f"{start}{record['description']}{_numbers(record)}"
     return str(record)
+
+
+#: The way out for a person who knows better.
+_NO_PREDICATE = (
+    '  no predicate was found; name some, {"words": ["It", "rains"], "predicates": [1]}, or add the verbs of a tagger, '
+    "--predicates-from TAGGER"
+)
 
 
 def _numbers(record: Dict[str, Any]) -> str:

@@ -17,7 +17,12 @@ from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
 from seal.predictors.line_predictor import LinePredictor, check_arguments, check_whole_number, finite
 from seal.predictors.lines import read_line, read_request
-from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, SpacyPredicateFinder
+from seal.predictors.predicates import (
+    ModelPredicateFinder,
+    PredicateFinder,
+    SpacyPredicateFinder,
+    TaggerPredicateFinder,
+)
 from seal.predictors.words import EnglishSplitter, SplitAsTrained, WordSequence, describe, join_words
 
 
@@ -66,6 +71,9 @@ class SrlPredictor(LinePredictor):
         For `"model"`: words with at least this probability are predicates.
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
         For `"spacy"`: the name of a spaCy package, or a folder.
+    predicates_from : `str`, optional (default = `None`)
+        The archive of a `seal_tagging` model: words that it tags as verbs are predicates, too. For text with words that
+        the model was not trained on.
     frames_per_batch : `int`, optional (default = `32`)
         The most frames in one pass of the model, or sentences whose predicates are found in one pass. Long sentences
         have fewer.
@@ -90,12 +98,14 @@ class SrlPredictor(LinePredictor):
         predicate_finder: str = "model",
         predicate_threshold: float = 0.5,
         spacy_model: str = "en_core_web_sm",
+        predicates_from: Optional[str] = None,
         frames_per_batch: int = 32,
         max_words: int = MAX_WORDS,
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        known = "predicate_finder, predicate_threshold, spacy_model, frames_per_batch, max_words, energy"
+        known = "predicate_finder, predicate_threshold, spacy_model, predicates_from, frames_per_batch, max_words, "
+        known += "energy"
         check_arguments("seal_srl", model, SrlModel, unknown, known, energy)
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
@@ -114,6 +124,8 @@ class SrlPredictor(LinePredictor):
             raise ConfigurationError(
                 f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
             )
+        if predicates_from is not None:
+            self._finder = TaggerPredicateFinder(predicates_from, self.cuda_device, beside=self._finder)
         self._frames_per_batch = frames_per_batch
         self._split = SplitAsTrained(EnglishSplitter(), model.vocab)
 

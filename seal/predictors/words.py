@@ -4,6 +4,7 @@ Splits raw text into words with their places, and joins words to text.
 
 import html
 import re
+from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 import regex
@@ -125,7 +126,18 @@ class TweetSplitter(WordSplitter):
     decoded: of `&lt;3` the word is `<3`, and its offsets are those of `&lt;3`.
     """
 
-    _PATTERN = regex.compile(
+    def _words(self, text: str) -> Iterator[Tuple[int, int, str]]:
+        # Run by run, since NLTK's dots of an ellipsis may have blanks between them.
+        for run in _RUN.finditer(text):
+            decoded, places = _decoded(run.group())
+            for match in _tweet_words().finditer(decoded):
+                yield run.start() + places[match.start()], run.start() + places[match.end()], match.group()
+
+
+@lru_cache(maxsize=None)
+def _tweet_words() -> "regex.Pattern":
+    """The pattern of a word of a tweet. It is made when it is first used, as NLTK takes a while to import."""
+    return regex.compile(
         "|".join(
             [
                 URLS,
@@ -152,13 +164,6 @@ class TweetSplitter(WordSplitter):
         + TweetTokenizer().WORD_RE.pattern,
         TweetTokenizer().WORD_RE.flags,
     )
-
-    def _words(self, text: str) -> Iterator[Tuple[int, int, str]]:
-        # Run by run, since NLTK's dots of an ellipsis may have blanks between them.
-        for run in _RUN.finditer(text):
-            decoded, places = _decoded(run.group())
-            for match in self._PATTERN.finditer(decoded):
-                yield run.start() + places[match.start()], run.start() + places[match.end()], match.group()
 
 
 def _decoded(run: str) -> Tuple[str, List[int]]:

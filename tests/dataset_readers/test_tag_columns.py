@@ -197,7 +197,7 @@ def test_files_that_cannot_be_read(tmp_path):
         ({"tag_column": "tag", "columns": NAMES}, "dataset_reader.tag_column: there is no column 'tag'"),
         ({"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos: there is no column 'xpos'"),
         ({"tag_column": 4, "columns": NAMES}, "dataset_reader.tag_column: 4 is not a place among 4 columns"),
-        ({"separator": ","}, "dataset_reader.separator must be 'tab', 'blanks' or null, found ','"),
+        ({"separator": ","}, "dataset_reader.separator must be 'tab', 'blanks', 'comma' or null, found ','"),
         ({"columns": ["w", "w", "t"]}, "dataset_reader.columns: 'w' comes a second time"),
         ({"tag_column": True}, "dataset_reader.tag_column: the place of a column or its name, not True"),
         ({"feature_columns": {"pos": 1.0}}, "feature_columns.pos: the place of a column or its name, not 1.0"),

@@ -49,10 +49,10 @@ def assert_records(records, archive):
     expected = [(number, *line) for number, line in enumerate(LINES, start=1) if line[1] is not None]
     assert len(records) == len(expected)
     for record, (number, line, wanted) in zip(records, expected):
-        # As an editor counts lines; and the line itself, if it is text that can be written.
+        # As an editor counts lines; and the text, if there is one that can be written.
         assert record.pop("line") == number
-        plain = not line.startswith(b"{") and not isinstance(wanted, str)
-        assert record.pop("input", None) == (line.decode() if plain else None)
+        given = "She left." if line.startswith(b'{"text"') else None
+        assert record.pop("input", None) == (given if isinstance(wanted, str) else wanted.get("sentence"))
         if isinstance(wanted, str):
             assert list(record) == ["error"]
             assert record["error"].startswith(f"line {number}: {wanted}")
@@ -100,3 +100,17 @@ def test_predictor_arguments_reach_the_predictor(archive, tmp_path, monkeypatch)
     main()
     (record,) = [strict(line) for line in output.read_text().splitlines()]
     assert len(record["frames"]) == 10 and all(isinstance(f["energy"], float) for f in record["frames"])
+
+
+def test_a_table_has_an_input_a_row(archive, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text(f'sentence,id\r\n"{COOK}",x\r\n"She said,\r\n""No.""",\r\n\r\nRain .,z\r\n')
+    output = tmp_path / "out.jsonl"
+    monkeypatch.setattr(
+        sys, "argv",
+        ["allennlp", "predict", str(archive), str(tmp_path / "a.csv"), "--silent", "--output-file", str(output)],
+    )  # fmt: skip
+    main()
+    records = [strict(line) for line in output.read_text().splitlines()]
+    assert [(record["line"], record["id"]) for record in records] == [(2, "x"), (3, ""), (6, "z")]
+    assert [frame["predicate"] for frame in records[0]["frames"]] == ["gave", "left"]
+    assert records[1]["words"][:3] == ["She", "said", ","] and records[2]["frames"] == []

@@ -60,6 +60,20 @@ def test_a_line_that_knows_its_number_is_in_its_record():
     assert predictor.predict_batch_json([predictor.load_line("3")]) == [{"number": 3, "of": 1}]
 
 
+@pytest.mark.parametrize("key", ["sentence", "text"])
+def test_an_object_without_an_id_has_its_text_in_its_record(key, monkeypatch):
+    monkeypatch.setattr(Numbers, "keys", None)
+    predictor = Numbers()
+    requests = ({"number": 3, key: "a b"}, {"number": 4, key: "c", "id": 1}, {"number": 5, key: 2})
+    texts = enumerate(map(json.dumps, requests), start=1)
+    lines = [predictor.load_line(NumberedLine(text, number)) for number, text in texts]
+    assert predictor.predict_batch_json(lines) == [
+        {"line": 1, "input": "a b", "number": 3, "of": 3},
+        {"line": 2, "id": 1, "number": 4, "of": 3},
+        {"line": 3, "number": 5, "of": 3},
+    ]
+
+
 def test_every_record_has_the_id_of_its_line():
     predictor = Numbers()
     lines = ('{"number": 3, "id": "a"}', '{"number": 10, "id": ["b"]}', '{"number": 4, "id": NaN}', '{"number": 4}')

@@ -1,11 +1,22 @@
+from types import SimpleNamespace
+from unittest import mock
+
 import pytest
 import spacy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
+from seal.models import TaggingModel
+from seal.predictors import predicates
 from seal.predictors.batches import IndexedSentence, Row, as_tensors
-from seal.predictors.predicates import ModelPredicateFinder, SpacyPredicateFinder, is_verb
+from seal.predictors.predicates import (
+    ModelPredicateFinder,
+    SpacyPredicateFinder,
+    TaggerPredicateFinder,
+    is_verb,
+    is_verb_tag,
+)
 from seal.predictors.words import join_words
 
 TEXTS = [
@@ -90,3 +101,71 @@ def test_a_missing_spacy_model_is_named_with_the_way_out(tmp_path):
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(ConfigurationError, match="tags no parts of speech"):
         SpacyPredicateFinder(str(tmp_path / "blank"))
+
+
+@pytest.mark.parametrize(
+    "tag, word, found",
+    [
+        ("VERB", "left", True),
+        ("AUX", "is", True),
+        ("AUX", "Can", False),
+        ("AUX", "'ll", False),
+        ("V", "runs", True),
+        ("V", "wo", False),
+        ("V", "need", True),
+        ("VERB", "can", True),
+        ("VBD", "left", True),
+        ("VB", "leave", True),
+        ("MD", "can", False),
+        ("NOUN", "leave", False),
+        ("ADV", "v", False),
+        ("PROPN", "Will", False),
+    ],
+)
+def test_the_tags_of_verbs_in_each_tag_set(tag, word, found):
+    assert is_verb_tag(tag, word) is found
+
+
+@pytest.fixture
+def tagger(monkeypatch):
+    """What `load_archive` gives: a model of parts of speech that knows five words."""
+    tags = {"gave": "VERB", "peels": "VERB", "is": "AUX", "knife": "NOUN", "can": "AUX"}
+
+    def tagged(sentences):
+        return [{"tags": [tags.get(word, "X") for word in sentence["words"]]} for sentence in sentences]
+
+    model = mock.create_autospec(TaggingModel, instance=True)
+    model.output_space = SimpleNamespace(labels=["NOUN", "VERB", "AUX", "X"])
+    monkeypatch.setattr(predicates, "load_archive", lambda *_, **__: SimpleNamespace(model=model, dataset_reader=None))
+    monkeypatch.setattr(
+        predicates, "TaggingPredictor", lambda model, reader: SimpleNamespace(predict_batch_json=tagged)
+    )
+    return model
+
+
+def test_a_taggers_verbs_are_added_to_what_the_model_finds(tagger, sentences):
+    other = SimpleNamespace(find=lambda given: [[5, 8], [], [], [5], []])
+    finder = TaggerPredicateFinder("tagger.tar.gz", -1, beside=other)
+    assert finder.find(sentences) == [[3, 5, 8], [], [1], [1, 5], list(range(40))]
+    assert TaggerPredicateFinder("t", -1, SimpleNamespace(find=lambda given: [])).find([]) == []
+
+
+def test_the_predictor_asks_the_tagger_where_no_predicates_are_given(tagger, predictor):
+    with_tagger = type(predictor)(predictor._model, predictor._dataset_reader, predicates_from="tagger.tar.gz")
+    sentence = {"words": "Her knife peels the knife .".split()}
+    threshold = {"predicate_threshold": 1.0}
+    without = type(predictor)(predictor._model, predictor._dataset_reader, **threshold)
+    with_tagger._finder._beside = without._finder
+    assert without.predict_json(sentence)["frames"] == []
+    assert [frame["predicate"] for frame in with_tagger.predict_json(sentence)["frames"]] == ["peels"]
+    assert with_tagger.predict_json({**sentence, "predicates": []})["frames"] == []
+
+
+def test_a_model_that_tags_no_verbs_is_refused(tagger, monkeypatch):
+    tagger.output_space.labels = ["O", "B-LOC"]
+    with pytest.raises(ConfigurationError, match="predicates_from: t tags no verbs; its tags are O, B-LOC"):
+        TaggerPredicateFinder("t", -1, None)
+    other = SimpleNamespace(model=object(), dataset_reader=None)
+    monkeypatch.setattr(predicates, "load_archive", lambda *_, **__: other)
+    with pytest.raises(ConfigurationError, match="predicates_from: t is no 'seal_tagging' model"):
+        TaggerPredicateFinder("t", -1, None)

@@ -17,7 +17,11 @@ from seal.predictors.readable import readable
             },
             "It rains\n  It [V rains]    0.99\n  [ARG1 It] [V rains]    0.50, energy -3.14",
         ),
-        ({"words": ["Oh"], "frames": []}, "Oh\n  no predicate was found"),
+        (
+            {"words": ["Oh"], "frames": []},
+            'Oh\n  no predicate was found; name some, {"words": ["It", "rains"], "predicates": [1]}, or add the verbs '
+            "of a tagger, --predicates-from TAGGER",
+        ),
         ({"words": ["It"], "tags": ["PRP"], "description": "It/PRP", "probability": 0.25}, "It/PRP    0.25"),
         ({"labels": {"cocoa": 0.971, "trade": 0.6}}, "cocoa 0.97, trade 0.60"),
         ({"labels": {"cocoa": 0.971}, "energy": 2.0}, "cocoa 0.97    energy 2.00"),

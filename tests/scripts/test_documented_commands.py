@@ -23,7 +23,7 @@ from scripts.measure import (
     bench_text,
 )
 from seal import predictors
-from seal.__main__ import _print_predictions_clean
+from seal.__main__ import _add_options_of_predict
 from tests.scripts.written_configs import ROOT, evaluated_together
 
 GUIDES = ("README.md", "data/README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
@@ -201,7 +201,7 @@ def test_allennlp_takes_it(arguments, root_of_a_user, monkeypatch):
     # What the command `seal` adds to `predict`, put back afterwards.
     monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
     monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
-    _print_predictions_clean()
+    _add_options_of_predict()
     monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
     _, given = parse_args(prog="allennlp")
     overrides = getattr(given, "overrides", None) or "{}"

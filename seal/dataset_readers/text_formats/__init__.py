@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.common.other_formats import other_format
 from seal.common.text_lines import text_lines, without_packing
 from seal.dataset_readers.text_formats.blurbs import read_blurbs
+from seal.dataset_readers.text_formats.comma_separated import read_csv
 from seal.dataset_readers.text_formats.indexed_tsv import read_indexed_tsv
 from seal.dataset_readers.text_formats.json_lines import read_json_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
@@ -21,12 +22,13 @@ from seal.dataset_readers.text_formats.tsv import read_tsv
 FORMATS: Dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
     "json_lines": read_json_lines,
     "tsv": read_tsv,
+    "csv": read_csv,
     "indexed_tsv": read_indexed_tsv,
     "line_pairs": read_line_pairs,
     "lyrl": read_lyrl,
     "blurbs": read_blurbs,
 }
-_ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "tsv", ".dat": "lyrl"}
+_ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "tsv", ".csv": "csv", ".dat": "lyrl"}
 
 
 def format_of(path: str, options: TextOptions = TextOptions()) -> str:
@@ -52,8 +54,6 @@ def format_of(path: str, options: TextOptions = TextOptions()) -> str:
     if first.startswith("<book"):
         return "blurbs"
     found = other_format([first], json_lines=True)
-    if ending == ".csv":
-        found = "a table with commas between its columns"
     if found is not None:
         raise ConfigurationError(
             f"{path}: this looks like {found}; expected JSON lines, TSV or another of the formats "

@@ -13,7 +13,7 @@ from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOp
 
 # The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
 _TEXT_KEYS = ("text", "token", "tokens", "doc_token")
-_LABEL_KEYS = ("labels", "label", "doc_label")
+LABEL_KEYS = ("labels", "label", "doc_label")
 
 
 def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -93,7 +93,7 @@ def _text(record: Dict[str, Any], key: str, where: str) -> str:
 
 
 def _labels(record: Dict[str, Any], where: str) -> List[str]:
-    key = next((key for key in _LABEL_KEYS if key in record), None)
+    key = next((key for key in LABEL_KEYS if key in record), None)
     if key is None:
         raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
     labels = record[key]

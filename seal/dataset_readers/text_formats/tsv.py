@@ -43,7 +43,7 @@ def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
         found = [sign for sign in _SEPARATORS if sign in cell.strip()]
         others.update(found)
         first = first or (where if found else "")
-        yield LabelledText(text, _labels(cell, where), where)
+        yield LabelledText(text, labels_of(cell, where), where)
     if others and not commas and max(others.values()) > 1:
         sign = others.most_common(1)[0][0]
         logger.warning(
@@ -103,7 +103,14 @@ def _is_header(columns: List[str]) -> bool:
     return any(name in _TEXT_HEADINGS for name in names) and any(name in _HEADINGS for name in names)
 
 
-def _labels(cell: str, where: str) -> List[str]:
+def labels_of(cell: str, where: str) -> List[str]:
+    """
+    The labels of a cell, which have commas between them.
+
+    # Raises
+
+    `ConfigurationError` at a label that is empty, malformed or there twice.
+    """
     if not cell.strip():
         return []
     labels = [label.strip() for label in cell.split(",")]

@@ -1,0 +1,100 @@
+"""
+Rows of comma-separated files, as spreadsheets write them.
+"""
+
+import csv
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+
+from seal.common.quoting import short
+from seal.registry import ConfigurationError
+
+#: What stands between cells; programs set to a language with decimal commas write semicolons.
+_SEPARATORS = (",", ";", "\t")
+
+
+def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, List[str]]]:
+    """
+    The rows of a CSV file, by Python's `csv`: a cell in double quotes may hold separators, line ends and doubled
+    quotes. What separates cells, a comma, a semicolon or a tab, is what makes the most of the first row.
+
+    # Parameters
+
+    path : `str`
+        For messages.
+    lines : `Iterable[Tuple[int, str]]`
+        The lines with their ends, and the number of each from 1.
+
+    # Returns
+
+    `Iterator[Tuple[int, List[str]]]`
+        The number of each row's first line, and the row's cells: none for a blank line.
+
+    # Raises
+
+    `ConfigurationError` at a quote that does not end, or ends inside a cell.
+    """
+    numbered = iter(lines)
+    begun: List[int] = []
+
+    def texts(first: Tuple[int, str]) -> Iterator[str]:
+        number, line = first
+        begun.append(number)
+        yield line
+        for number, line in numbered:
+            begun.append(number)
+            yield line
+
+    first = next(numbered, None)
+    if first is None:
+        return
+    reader = csv.reader(texts(first), delimiter=_separator(first[1]), strict=True)
+    while True:
+        begun.clear()
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            where = f"{path}:{begun[0] if begun else 1}"
+            raise ConfigurationError(
+                f"{where}: this row is not CSV ({error}); a cell with quotes is in quotes, and its own are doubled."
+            ) from error
+        if row is None:
+            return
+        yield begun[0], row
+
+
+def csv_records(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Dict[str, str]]]:
+    """
+    The rows below the first, which names the columns: the number of the first line of each, and its cells by the
+    columns' names.
+
+    # Raises
+
+    `ConfigurationError` at a row with another number of cells, and at a name that is empty or there twice.
+    """
+    names: Optional[List[str]] = None
+    for number, row in csv_rows(path, lines):
+        where = f"{path}:{number}"
+        if not any(cell.strip() for cell in row):
+            continue
+        if names is None:
+            names = [name.strip() for name in row]
+            wrong = next((name for place, name in enumerate(names) if not name or name in names[:place]), None)
+            if wrong is not None:
+                raise ConfigurationError(f"{where}: the first row names the columns, each once; found {short(wrong)}.")
+            continue
+        if len(row) != len(names):
+            raise ConfigurationError(
+                f"{where}: found {len(row)} cell{'s' * (len(row) != 1)}, and {len(names)} columns are named; a cell "
+                "with a separator in it is in double quotes."
+            )
+        yield number, dict(zip(names, row))
+
+
+def _separator(line: str) -> str:
+    def cells(separator: str) -> int:
+        try:
+            return len(next(csv.reader([line], delimiter=separator)))
+        except csv.Error:
+            return 0
+
+    return max(_SEPARATORS, key=cells)

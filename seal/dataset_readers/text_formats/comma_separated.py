@@ -1,0 +1,51 @@
+"""
+CSV files with a text a row, and the names of its labels.
+"""
+
+from typing import Iterator
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.csv_rows import csv_records
+from seal.common.other_formats import list_format
+from seal.common.quoting import short
+from seal.common.text_lines import text_lines
+from seal.dataset_readers.text_formats.json_lines import LABEL_KEYS, text_of
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.tsv import labels_of
+
+_EXPECTED = "CSV, with the names of its columns in the first row"
+
+
+def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    Reads CSV, as spreadsheets write it (`csv_rows`). The first row names the columns; those of the text and of the
+    labels have the names that JSON lines have (`text`, `labels`), and others are ignored. Labels have commas between
+    them; a cell without any is a text without labels.
+
+    # Parameters
+
+    path : `str`
+    options : `TextOptions`
+        `text_keys`: the columns whose texts are joined by a space.
+
+    # Raises
+
+    `ConfigurationError` if a column is missing, at a row with another number of cells than the first, and at a label
+    that is empty, malformed or there twice.
+    """
+    for number, record in csv_records(path, text_lines(path, _EXPECTED)):
+        where = f"{path}:{number}"
+        key = next((key for key in LABEL_KEYS if key in record), None)
+        if key is None:
+            raise ConfigurationError(
+                f"{path}:1: no column is called {' or '.join(LABEL_KEYS)}; the first row names the columns, and has "
+                f"{', '.join(map(short, record))}."
+            )
+        listed = list_format(record[key])
+        if listed is not None:
+            raise ConfigurationError(
+                f"{where}: {short(record[key])} looks like {listed}; write the labels with commas between them, as in "
+                "'a,b', and leave the cell empty where there is none."
+            )
+        yield LabelledText(text_of(record, options.text_keys, where), labels_of(record[key], where), where)

@@ -1,0 +1,128 @@
+"""
+Libraries that a command may never use are imported when they are first used.
+
+AllenNLP's modules import torchvision, scikit-learn, `scipy.stats`, NLTK, TensorBoard and all of spaCy on their first
+lines, for parts that most runs have not. The command `seal` (`seal.__main__`) says which of them are late.
+"""
+
+import importlib
+import sys
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Dict, Iterator, Optional, Tuple
+
+
+@contextmanager
+def late(*names: str) -> Iterator[None]:
+    """
+    Inside, an import of one of these modules, or of one below it, that is not loaded yet gives a stand-in, which
+    imports the module when something of it is first used. Afterwards such imports are as ever; the stand-ins stay with
+    those who imported them.
+
+    # Parameters
+
+    names : `str`
+        Modules without effects at their import, of which no error is caught (`except module.Error`).
+    """
+    finder = _Finder(names)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        finder.step_aside()
+
+
+class _Finder:
+    """Among Python's finders of modules: gives stand-ins for the modules of these names and for those below."""
+
+    def __init__(self, names: Tuple[str, ...]) -> None:
+        self._names = names
+        self._made: Dict[str, _LateModule] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        if not any(name == late or name.startswith(f"{late}.") for late in self._names):
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._made[spec.name] = _LateModule(spec.name, self)
+        return self._made[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing to run."""
+
+    @property
+    def is_on(self) -> bool:
+        return self in sys.meta_path
+
+    def step_aside(self) -> None:
+        """From now on imports give the modules themselves."""
+        if self.is_on:
+            sys.meta_path.remove(self)
+        for name, module in self._made.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+        for name in self._made:
+            while "." in name:
+                name = name.rpartition(".")[0]
+                # A package may keep what it was asked for, as that of transformers does.
+                kept = vars(sys.modules[name]) if name in sys.modules else {}
+                for key in [key for key, value in kept.items() if type(value) in (_LateModule, _LateName)]:
+                    del kept[key]
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Inside, imports give the modules themselves; afterwards those that are not loaded by then are late again."""
+        was_on = self.is_on
+        self.step_aside()
+        try:
+            yield
+        finally:
+            if was_on:
+                sys.meta_path.insert(0, self)
+
+
+class _LateModule(ModuleType):
+    """Stands in for a module. While the finder is on, its names are late as well."""
+
+    def __init__(self, name: str, finder: _Finder) -> None:
+        super().__init__(name)
+        self._finder = finder
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Asked for by Python's own machinery.
+            raise AttributeError(name)
+        found = _LateName(self.__name__, name, self._finder)
+        return found if self._finder.is_on else found._itself()
+
+
+class _LateName:
+    """Stands in for what `from module import name` imports: a class, a function or a table."""
+
+    def __init__(self, module: str, name: str, finder: _Finder) -> None:
+        self._module, self._name, self._finder = module, name, finder
+
+    def _itself(self) -> Any:
+        with self._finder.aside():
+            return getattr(importlib.import_module(self._module), self._name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._itself(), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._itself()(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._itself()[key]
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self._itself())
+
+    def __subclasscheck__(self, subclass: type) -> bool:
+        return issubclass(subclass, self._itself())
+
+    def __mro_entries__(self, bases: Tuple[Any, ...]) -> Tuple[type, ...]:
+        return (self._itself(),)

