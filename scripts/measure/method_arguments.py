@@ -8,11 +8,12 @@ from typing import Dict, Tuple
 DRAWS = ("num_samples", "energy_weight", "share_encoder")
 SHARED: Dict[str, Tuple[str, ...]] = {
     "margin": ("energy_weight", "cost", "share_encoder"),
-    "nce": (*DRAWS, "straight_through"),
+    "nce": (*DRAWS, "straight_through", "through_draws"),
     "ranking": (*DRAWS, "straight_through"),
     "regression_discrete": DRAWS,
     "spen_end_to_end": (
         "num_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
     ),
+    "seal": ("structure", "folds"),
     "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping", "last_layer"),
 }

@@ -176,6 +176,11 @@ class Suite:
     setting_names: Optional[Callable[[str], List[str]]] = None
     family: Optional[str] = None
 
+    @property
+    def library(self) -> Optional[str]:
+        """The name that configs import the suite's library by, if `--settings` may set anything."""
+        return None if self.setting_names is None else self.family or self.name.partition("_")[0]
+
     def splits(self) -> Dict[str, str]:
         """The paths of the splits that can be scored: all that there are, except train."""
         return {split: path for split, path in self.data().items() if split != "train" and path}
