@@ -8,7 +8,8 @@ from scripts.measure.configs import call, library_value, listed, text, with_over
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.srl_scores import KEY, score
-from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite, f1_of_counts
+from scripts.measure.suite import ROOT, Method, Settings, Suite
+from seal.common.significance import Statistic, f1_of_counts
 
 METHODS = {
     "cross_entropy": "cross-entropy",
@@ -38,7 +39,7 @@ ARGUMENTS = {
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
     of_words=("word_dim", "hidden", "layers", "predicate_dim", "dropout", "vectors", "vector_words", "word_dropout"),
-    of_transformer=("max_length",),
+    of_transformer=("max_length", "frozen"),
 )
 
 
