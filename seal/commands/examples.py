@@ -105,7 +105,7 @@ class Findings:
 
     def count(self, source: str, gold: str, /, **counts: float) -> None:
         """Adds what an example adds to the scores."""
-        self.keys.append(f"{source.rpartition(':')[2]} {gold}")
+        self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
         self.counts.append(counts)
 
     def calibration(self, bins: int = 10) -> Tuple[List[Tuple[float, float, int]], float]:
