@@ -17,7 +17,7 @@ def notebook(*sources):
 
 
 def test_cells_share_their_names_and_commands_know_them(tmp_path):
-    made = notebook("import os\nname = 'a b'\nprint(1)", f"!echo {{name}}; echo lost >&2; cd {tmp_path}; pwd\n", "x = 1")
+    made = notebook("name = 'a b'\nprint(1)", f"!echo {{name}}; echo lost >&2; cd {tmp_path}; pwd\n", "x = 1")
     run(made)
     texts = [[output["text"] for output in cell["outputs"]] for cell in made["cells"]]
     assert texts == [[["1\n"]], [["a b\n", f"{tmp_path}\n"]], []]
