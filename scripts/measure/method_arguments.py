@@ -8,7 +8,7 @@ from typing import Dict, Tuple
 DRAWS = ("num_samples", "energy_weight", "share_encoder")
 SHARED: Dict[str, Tuple[str, ...]] = {
     "margin": ("energy_weight", "cost", "share_encoder"),
-    "nce": (*DRAWS, "straight_through", "through_draws"),
+    "nce": (*DRAWS, "straight_through"),
     "ranking": (*DRAWS, "straight_through"),
     "regression_discrete": DRAWS,
     "spen_end_to_end": (

@@ -30,9 +30,11 @@ CALLS = {
     "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy(), {})",
 }
 # The arguments that `--settings` may give to a method, and to the encoder.
+_NCE = (*SHARED["nce"], "through_draws")
 ARGUMENTS = {
     **SHARED,
-    "nce_crf": SHARED["nce"],
+    "nce": _NCE,
+    "nce_crf": _NCE,
     "seal_cross_entropy": SHARED["seal"],
     "structured_tuning": ("weight", "roles"),
 }
