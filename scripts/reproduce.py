@@ -139,7 +139,7 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
     if not 0 < arguments.fraction <= 1:
         raise UserError(f"--fraction must be above 0 and at most 1, not {arguments.fraction}.")
     overrides = configs.parse_overrides(arguments.overrides)
-    more = configs.parse_settings(arguments.settings, suites[0].family)
+    more = configs.parse_settings(arguments.settings, suites[0].library)
     for suite in suites:
         check(suite, arguments, overrides, more)
     refuse_idle_settings(suites, arguments, more)
@@ -212,6 +212,8 @@ def check(
         raise UserError(f"--settings: the suite {title} takes none; see --overrides.")
     for method in methods_of(suite, arguments) if more else ():
         known = suite.setting_names(method)
+        if not known and configs.settings_of(method, more):
+            raise UserError(f"--settings: {method} takes none; name the other methods with --methods.")
         for name, _ in configs.settings_of(method, more):
             if name not in known:
                 raise UserError(
@@ -234,7 +236,7 @@ def refuse_idle_settings(suites: List[Suite], arguments: argparse.Namespace, mor
 
     writers = [{method: writer(suite, method) for method in methods_of(suite, arguments)} for suite in suites]
     trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
-    refuse_idle(more, writers, f"is trained here ({trained})", suites[0].family)
+    refuse_idle(more, writers, f"is trained here ({trained})", suites[0].library)
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:

@@ -151,10 +151,10 @@ python scripts/reproduce.py --suite multilabel --methods cross_entropy,nce --see
 ```
 
 What the arguments of an `experiment` can set, with the defaults. The names are the same in a config
-(`method=srl.method.nce(energy_weight=3)`, `training={ task_net_lr: 0.002 }`), in a search by `scripts/tune.py` and in
-`scripts/reproduce.py --settings`. Of feature vectors, `multilabel.method_for.<data set>` has others in place of the
-defaults: those of the papers. `seal components` lists what the keys of a finished config can name, which
-`--overrides` changes.
+(`method=srl.method.nce(energy_weight=3)`, `training={ task_net_lr: 0.002 }`) and in `scripts/reproduce.py --settings`,
+where `energies` is a whole (`energies=srl.energies(hidden_dim=100)`). Of feature vectors,
+`multilabel.method_for.<data set>` has others in place of the defaults: those of the papers. `seal components` lists
+what the keys of a finished config can name, which `--overrides` and [a search](running.md#searching-settings) change.
 
 This page is made by `python scripts/settings_table.py`."""
 

@@ -1,304 +1,255 @@
-"""Search hyper-parameters of a multi-label method on the validation data, with Optuna."""
+"""Search settings of any config on its validation data, with Optuna."""
 
 import argparse
-import io
 import json
 import logging
-import math
-import os
+import shlex
 import sys
-import tempfile
-import time
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure import search_spaces, trials  # noqa: E402
+from scripts.measure import trials  # noqa: E402
 from scripts.measure.command import at_least_one, check_file, exit_status, make_folder  # noqa: E402
-from scripts.measure.configs import parse_settings  # noqa: E402
-from scripts.measure.idle_settings import refuse_idle  # noqa: E402
-from scripts.measure.search_spaces import SPACES  # noqa: E402
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, UserError  # noqa: E402
-from scripts.measure.suites import multilabel  # noqa: E402
-from scripts.measure.trials import best_trial, finished  # noqa: E402
+from scripts.measure.configs import parse_overrides  # noqa: E402
+from scripts.measure.search_space import Space, as_json, read_space  # noqa: E402
+from scripts.measure.suite import UserError  # noqa: E402
 
-EPOCHS = 60
 # A trial's own seed is a thousand times the search's and the trial's number, and below 2**32.
 MOST_SEED = 4_000_000
+SHOWN = 5
 EPILOG = """\
-The first trial has the config's own settings, the next ones have its energy weight or one of its learning
-rates three times larger or smaller. The others are chosen by TPE. A trial whose validation score is below
-the median of earlier ones at the same epoch is cut short (pruned), as is one that diverges. The test data is
-never read. What may be chosen, and why: scripts/measure/search_spaces.py.
+SPACE.json has a list of values or a range for each dotted key that may change, as in --overrides:
 
-The storage is a SQLite file that keeps every trial; a table of them lies beside it, as .csv. The same command
-continues a search that was stopped in any way, and adds trials if --trials is larger. Several processes with
-the same command share the search, and each may add one trial more than asked for. A trial whose process was
-killed is repeated after a minute without a sign of life, which may also add a trial. The search does not end
-before its first trials have ended.
+  {"trainer.task_net.optimizer.lr": {"low": 1e-4, "high": 1e-2, "log": true},
+   "model.sampler.num_samples": {"low": 10, "high": 50, "step": 10},
+   "model.task_loss.energy_weight": [0.01, 0.1, 1]}
+
+A range whose ends are whole numbers has whole numbers. Before anything is trained, the config is built with the
+first values of all keys, with the last ones and, of lists, with those between; what cannot be built is refused.
+
+The first trial is the config itself, where the space holds its settings; the next four are drawn at random, and the
+others chosen by TPE. A trial is worth the best validation score of its run. One whose score is below the median of
+earlier ones at the same epoch is cut short (pruned), once a third of the epochs is over, and so is one that diverges.
+Test data are never read.
+
+The storage keeps every trial. The same command continues a search that was stopped in any way, and adds trials if
+--trials is larger. Several processes with the same command share the search, on several machines if --storage is the
+URL of a database; each may add one trial more than asked for. A trial whose process was killed is repeated.
 
 example:
-  python scripts/tune.py --dataset bibtex --method nce --metric f1_tuned --timeout 36000
-  python scripts/tune.py --dataset bibtex --method nce --settings task_net_steps=1,loss_net_steps=1
+  python scripts/tune.py training_configs/srl_nce.jsonnet --search training_configs/search/srl_nce.json --trials 20
 """
 
 
 def parser() -> argparse.ArgumentParser:
     style = argparse.RawDescriptionHelpFormatter
     result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
-    add, sets = result.add_argument, list(multilabel.library())
-    add("--dataset", required=True, choices=sets, metavar="NAME", help=", ".join(sets))
-    add("--method", required=True, choices=list(SPACES), metavar="NAME", help=", ".join(SPACES))
+    add = result.add_argument
+    add("config", metavar="CONFIG", help="as `train` takes it")
+    add("--search", required=True, type=Path, metavar="SPACE.json", help="what may change")
     add("--trials", type=int, default=30, help="how many the storage has when the search ends (default: %(default)s)")
     add(
-        "--epochs",
-        type=int,
-        help=f"the most of a trial, which patience may end earlier (default: {EPOCHS} and those of the phases before "
-        "the last one, or those of the search in the storage)",
-    )
-    add(
         "--metric",
-        choices=["f1", "f1_tuned"],
-        default="f1",
-        help="example F1 at 0.5, or at the threshold tuned on the validation data; it chooses the settings "
-        "and, in training, the epoch (default: %(default)s)",
+        help="a validation score that settings and epochs are chosen by, as f1_tuned; --metric=-loss for "
+        "one that is to be low (default: the config's trainer.validation_metric)",
     )
+    add("-o", "--overrides", default="{}", help="JSON, dotted config keys and their values in every trial")
     add(
-        "--settings",
-        default="",
-        help="NAME=VALUE of hyper-parameters that no trial changes, separated by commas; values are jsonnet",
+        "--storage",
+        metavar="URL",
+        help="a file of SQLite, or the URL of a database (default: results/tune/CONFIG_SPACE.db)",
     )
-    add("--storage", type=Path, help="(default: results/tune/DATASET_METHOD.db, or _f1_tuned.db)")
     add("--timeout", type=float, help="seconds after which no new trial begins")
-    add("--seed", type=int, help="of the search and of all its trainings (default: the config's)")
-    add("--threads", type=int, default=1, help="of a training (default: %(default)s)")
+    add("--seed", type=int, default=1, help="of what the search draws (default: %(default)s)")
+    add("--include-package", action="append", default=[], help="a package of yours to import, as for `train`")
     add("--verbose", action="store_true", help="show what AllenNLP and Optuna log")
-    result.set_defaults(held=())  # `check` fills it.
     return result
 
 
+class Search:
+    """
+    What the arguments ask for.
+
+    # Raises
+
+    `UserError` for a mistake that is found without building the config.
+    """
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        check(arguments)
+        self.space: Space = read_space(arguments.search)
+        self.held = parse_overrides(arguments.overrides)
+        for key in self.held:
+            if key in self.space:
+                raise UserError(f"--overrides: '{key}' is in {arguments.search}, too; take it out of one of them.")
+        own = trials.load(arguments.config, self.held).as_dict(quiet=True)["trainer"].get("validation_metric", "-loss")
+        metric = own if arguments.metric is None else arguments.metric
+        if not isinstance(metric, str):
+            raise UserError("--metric: name one, since the config's trainer.validation_metric has several.")
+        metric = metric if metric[:1] in ("+", "-") else f"+{metric}"
+        self.metric, self.maximize = metric[1:], metric[0] == "+"
+        if metric != own:
+            self.held["trainer.validation_metric"] = metric
+        self.config: Dict[str, Any] = trials.load(arguments.config, self.held).as_dict(quiet=True)
+        self.trainings = trials.Trainings(arguments.config, self.metric, arguments.verbose)
+        self.name = f"{Path(arguments.config).stem}_{arguments.search.stem}"
+        self.url = storage_url(arguments.storage or f"results/tune/{self.name}.db")
+
+    def own(self) -> Dict[str, Any]:
+        """The config's own settings, those that the space holds."""
+        return {key: value for key, value in self._found() if self.space[key].holds(value)}
+
+    def _found(self) -> List[Tuple[str, Any]]:
+        found = []
+        for key in self.space:
+            with suppress(KeyError):
+                found.append((key, trials.at(self.config, key)))
+        return found
+
+    def check(self) -> None:
+        """Builds the config with the ends of the space, so that a wrong key or value is found before a training."""
+        ends = {key: values.ends() for key, values in self.space.items()}
+        for number in range(max(map(len, ends.values()))):
+            chosen = {key: values[min(number, len(values) - 1)] for key, values in ends.items()}
+            self.trainings.check({**self.held, **chosen})
+
+    def open(self) -> Any:
+        """
+        The study, with the config itself as its first trial.
+
+        # Raises
+
+        `UserError` if it cannot be opened, or the config cannot be built with what it is to try.
+        """
+        about = {"config": self.config, "space": as_json(self.space), "metric": self.metric}
+        warmup = (self.config["trainer"].get("num_epochs") or 0) // 3
+        study = trials.open_study(self.url, self.name, about, self.maximize, warmup)
+        if not study.get_trials(deepcopy=False):
+            self.check()
+            own = self.own()
+            if len(own) == len(self.space):
+                first = {key: self.space[key].parameter(value) for key, value in own.items()}
+                study.enqueue_trial(first, user_attrs={"own": True}, skip_if_exists=True)
+            else:
+                outside = ", ".join(key for key in self.space if key not in own)
+                print(f"the config itself is not tried, as the space does not hold its {outside}", file=sys.stderr)
+        return study
+
+
 def check(arguments: argparse.Namespace) -> None:
-    """Refuses what cannot be searched; `arguments.held` becomes the parsed `--settings`."""
-    known = multilabel.setting_names(arguments.dataset, arguments.method)
-    arguments.held = tuple(parse_settings(arguments.settings).items())
-    for name, _ in arguments.held:
-        if name not in known:
-            raise UserError(f"--settings: no setting '{name}'; there are {', '.join(known)}.")
-    refuse_idle_settings(arguments)
-    if arguments.storage is not None and arguments.storage.suffix in (".csv", ".lock"):
-        raise UserError(
-            f"--storage: '{arguments.storage}' has the ending of a file that is written beside it; take another, "
-            "such as .db."
-        )
-    at_least_one(arguments, "trials", "epochs", "threads")
-    if arguments.seed is not None and not 0 <= arguments.seed <= MOST_SEED:
+    """
+    Checks what the arguments say by themselves, and loads what a config may name.
+
+    # Raises
+
+    `UserError` for a mistake.
+    """
+    at_least_one(arguments, "trials")
+    if not 0 <= arguments.seed <= MOST_SEED:
         raise UserError(f"--seed must be a number from 0 to {MOST_SEED}, not {arguments.seed}.")
     if arguments.timeout is not None and arguments.timeout <= 0:
         raise UserError(f"--timeout must be above 0, not {arguments.timeout:g}.")
-    earlier = search_spaces.earlier_epochs(arguments.dataset, arguments.method, arguments.held)
-    if arguments.epochs is None:
-        arguments.epochs = earlier + EPOCHS
-    if arguments.epochs <= earlier:
-        raise UserError(f"--epochs must be above {earlier}: {arguments.method} has those before its last phase.")
-    for path in map(multilabel.data(arguments.dataset).get, ("train", "valid")):
-        if not (ROOT / path).exists():
-            raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
+    if not Path(arguments.config).is_file():
+        raise UserError(f"there is no config {arguments.config}.")
     try:
         import optuna  # noqa: F401
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is not installed; requirements-measure.txt has it.") from error
-    check_file("storage", storage_path(arguments))
-    make_folder("storage", storage_path(arguments).parent)
+    from allennlp.common.util import import_module_and_submodules
+
+    for package in ("seal", *arguments.include_package):
+        try:
+            import_module_and_submodules(package)
+        except ModuleNotFoundError as error:
+            raise UserError(f"--include-package: there is no module {error.name}.") from error
 
 
-def refuse_idle_settings(arguments: argparse.Namespace) -> None:
-    def write(held: Dict[str, str]) -> str:
-        settings = Settings(LIBRARY_FOLDER.as_posix(), seed=1, epochs=1, fraction=1.0, more=tuple(held.items()))
-        return multilabel.experiment(arguments.dataset, arguments.method, settings)
-
-    refuse_idle(dict(arguments.held), [{arguments.method: write}], f"'{arguments.method}' trains")
-
-
-def storage_path(arguments: argparse.Namespace) -> Path:
-    suffix = "" if arguments.metric == "f1" else f"_{arguments.metric}"
-    default = ROOT / "results" / "tune" / f"{arguments.dataset}_{arguments.method}{suffix}.db"
-    return (arguments.storage or default).absolute()
+def storage_url(given: str) -> str:
+    """The URL of `--storage`, which may be the path of a file of SQLite."""
+    if "://" in given and not given.startswith(trials.SQLITE):
+        return given
+    path = Path(given.removeprefix(trials.SQLITE)).absolute()
+    check_file("storage", path)
+    make_folder("storage", path.parent)
+    return f"{trials.SQLITE}{path}"
 
 
-class Tuning:
-    """Trains a trial, in this process and a temporary folder, through AllenNLP's `train_model`."""
+def run_trials(search: Search, study: Any, arguments: argparse.Namespace) -> None:
+    """Runs trials until the storage has as many as wanted, or until the time-out."""
+    import optuna
+    from seal.training import NonFiniteLoss
 
-    def __init__(self, arguments: argparse.Namespace, show: Callable[[Any, int], None]) -> None:
-        import seal  # noqa: F401
-        from allennlp.training import TrainerCallback
-
-        self._arguments, self._show = arguments, show
-        own = search_spaces.all_settings(arguments.dataset, arguments.method)["seed"]
-        self.seed = own if arguments.seed is None else arguments.seed
-        # The function that the callback below calls is the last one here: a config is text and cannot hold a function.
-        tell: List[Any] = []
-        self._tell = tell
-
-        @TrainerCallback.register("tell_tuning", exist_ok=True)
-        class TellTuning(TrainerCallback):
-            def on_epoch(self, trainer: Any, metrics: Dict[str, Any], epoch: int, **_: Any) -> None:
-                tell[-1](epoch, metrics)
-
-    def train(self, trial: Any, settings: Dict[str, Any]) -> float:
-        """
-        Trains with these settings; returns the best validation score of the last phase.
-
-        # Raises
-
-        `TrialPruned` if the trial is pruned, or if its loss is no longer finite; `UserError` if the config is invalid.
-        """
-        import optuna
-        from allennlp.commands.train import train_model
-        from allennlp.common import Params
-        from allennlp.common.checks import ConfigurationError
-        from seal.training import NonFiniteLoss
-
-        def tell(epoch: int, metrics: Dict[str, Any]) -> None:
-            self._show(trial, epoch)
-            trial.set_user_attr("epochs", epoch + 1)
-            # Scores count from the last phase on: earlier phases train another net than the one that predicts.
-            if epoch >= first:
-                scores.append(metrics[f"validation_{self._arguments.metric}"])
-                trial.report(scores[-1], epoch - first)
-                if trial.should_prune():
-                    raise optuna.TrialPruned()
-
-        scores: List[float] = []
-        first = search_spaces.earlier_epochs(self._arguments.dataset, self._arguments.method, self._arguments.held)
-        trial.set_user_attr("settings", settings)
-        trial.set_user_attr("epochs", 0)
-        # Data paths of configs are relative to the repository.
-        with tempfile.TemporaryDirectory(prefix="tune-") as folder, chdir(ROOT), quiet(self._arguments.verbose):
-            path = Path(folder, "config.jsonnet")
-            path.write_text(self._config(settings, path.parent), encoding="utf-8")
-            params = Params.from_file(path)
-            params["trainer"]["validation_metric"] = f"+{self._arguments.metric}"
-            params["trainer"]["callbacks"] = [*params["trainer"]["callbacks"], "tell_tuning"]
-            self._tell.append(tell)
-            try:
-                train_model(params, os.path.join(folder, "model"))
-            except NonFiniteLoss as error:
-                trial.set_user_attr("end", "diverged")
-                raise optuna.TrialPruned() from error
-            except ConfigurationError as error:
-                raise UserError(f"a trial cannot be trained: {' '.join(str(error).split())}") from error
-            finally:
-                self._tell.pop()
-        return max(scores)
-
-    def _config(self, settings: Dict[str, Any], folder: Path) -> str:
-        library = os.path.relpath(LIBRARY_FOLDER, folder)
-        more = (*self._arguments.held, *((name, json.dumps(value)) for name, value in settings.items()))
-        chosen = Settings(library, self.seed, self._arguments.epochs, fraction=1.0, more=more)
-        return multilabel.experiment(self._arguments.dataset, self._arguments.method, chosen)
-
-
-@contextmanager
-def quiet(verbose: bool) -> Iterator[None]:
-    """Hides what is written to stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
-    from allennlp.common.tqdm import logger as bars
-
-    root, hook = logging.getLogger(), sys.excepthook
-    handlers, level, handlers_of_bars = list(root.handlers), root.level, list(bars.handlers)
-    out, err = (sys.stdout, sys.stderr) if verbose else (io.StringIO(), io.StringIO())
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            yield
-    finally:
-        for handler in set(root.handlers) - set(handlers):
-            handler.close()
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        # Progress bars would go on writing to the log of the trial, whose folder is gone.
-        bars.handlers[:] = handlers_of_bars
-        sys.excepthook = hook
-
-
-def search(arguments: argparse.Namespace, study: Any) -> None:
-    """Runs trials until the storage has as many as wanted, the first ones among them, or until the time-out."""
-    wanted, before = arguments.trials, len(finished(study))
-    end = math.inf if arguments.timeout is None else time.monotonic() + arguments.timeout
-    first = search_spaces.first_trials(arguments.dataset, arguments.method, arguments.held)[:wanted]
-
-    def is_complete() -> bool:
-        return trials.is_complete(study, first, wanted, end)
-
-    if is_complete():
+    wanted = arguments.trials
+    if len(trials.finished(study)) >= wanted:
         return
-    import torch
-    from optuna.samplers import TPESampler
-
-    torch.set_num_threads(arguments.threads)
-    space = search_spaces.search_space(arguments.dataset, arguments.method, arguments.held)
-    bar = tqdm(total=wanted, initial=before, desc="trials", unit="trial", dynamic_ncols=True)
-
-    def show(trial: Any, epoch: int) -> None:
-        best = best_trial(study)
-        told = "" if best is None else f", best {best.value:.2f}"
-        bar.set_postfix_str(f"trial {trial.number}, epoch {epoch + 1}/{arguments.epochs}{told}")
-
-    tuning = Tuning(arguments, show)
+    bar = tqdm(total=wanted, initial=len(trials.finished(study)), desc="trials", unit="trial", dynamic_ncols=True)
 
     def objective(trial: Any) -> float:
+        def tell(epoch: int, score: float) -> None:
+            best = trials.ranked(study)[:1]
+            shown = f", best {best[0].value:.2f}" if best else ""
+            bar.set_postfix_str(f"trial {trial.number}, epoch {epoch + 1}: {score:.2f}{shown}")
+            trial.report(score, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned()
+
         # Each trial has a seed of its own: else processes that share or continue the search would draw the same values.
-        trial.study.sampler = TPESampler(seed=1000 * tuning.seed + trial.number)
+        seed = 1000 * arguments.seed + trial.number
+        trial.study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=trials.FIRST_TRIALS)
+        settings = {key: values.suggest(trial, key) for key, values in search.space.items()}
+        trial.set_user_attr("settings", settings)
         try:
-            return tuning.train(trial, {name: values.suggest(trial, name) for name, values in space.items()})
+            return search.trainings.train({**search.held, **settings}, tell)
+        except NonFiniteLoss as error:
+            raise optuna.TrialPruned() from error
         except KeyboardInterrupt:
-            study.enqueue_trial(trial.params)  # It is repeated before any new trial.
+            # It is repeated before any new trial.
+            study.enqueue_trial(trial.params, user_attrs={"own": trial.user_attrs.get("own", False)})
             raise
 
     def after(study: Any, _: Any) -> None:
-        bar.update(min(len(finished(study)), wanted) - bar.n)
-        trials.write_csv(study, storage_path(arguments).with_suffix(".csv"))
-        if is_complete():
+        ended = len(trials.finished(study))
+        bar.update(min(ended, wanted) - bar.n)
+        if ended >= wanted:
             study.stop()
 
     with bar:
         study.optimize(objective, timeout=arguments.timeout, callbacks=[after])
 
 
-def report(arguments: argparse.Namespace, study: Any) -> None:
-    path = storage_path(arguments).with_suffix(".csv")
-    table, best = trials.write_csv(study, path), best_trial(study)
-    if best is None:
-        print(f"No trial is complete; those that were pruned are in {path}.")
+def report(search: Search, study: Any, arguments: argparse.Namespace) -> None:
+    ended, ranked = trials.finished(study), trials.ranked(study)
+    print(f"{len(ended)} trials in {search.url}, of which {len(ended) - len(ranked)} were pruned.")
+    if not ranked:
+        print("None has ended by itself, so there is no best one.")
         return
-    print(table.head(5).to_string(index=False, float_format="{:.4g}".format))
-    own = [trial for trial in finished(study) if trial.user_attrs["settings"] == study.user_attrs["first trial"]]
-    which = f"trial {own[0].number}'s" if own else "not among them"
-    print(f"\nAll trials: {path}. The config's own settings are {which}. The best:\n")
-    chosen = {**best.user_attrs["settings"], **({} if arguments.seed is None else {"seed": arguments.seed})}
-    line = trials.line_to_paste(
-        arguments.dataset, arguments.method, chosen, arguments.metric, arguments.held
-    )
-    print(line)
+    for trial in ranked[:SHOWN]:
+        own = ", the config itself" if trial.user_attrs.get("own") else ""
+        settings = json.dumps(trial.user_attrs["settings"])
+        print(f"trial {trial.number}{own}: {search.metric} {trial.value:.2f}, {settings}")
+    overrides = json.dumps({**search.held, **ranked[0].user_attrs["settings"]})
+    packages = "".join(f" --include-package {package}" for package in arguments.include_package)
+    print(f"\nThe overrides of the best, and how to train it:\n\n{overrides}\n")
+    config, folder = shlex.quote(arguments.config), shlex.quote(f"runs/{search.name}")
+    print(f"seal train {config} -s {folder}{packages} -o {shlex.quote(overrides)}")
 
 
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = parser().parse_args(argv)
 
     def tune() -> None:
-        defaults = ("epochs",) if arguments.epochs is None else ()
-        check(arguments)
+        search = Search(arguments)
         import optuna
 
         optuna.logging.set_verbosity(logging.INFO if arguments.verbose else logging.ERROR)
-        about = {name: getattr(arguments, name) for name in ("dataset", "method", "metric", "epochs", "seed")}
-        about["settings"] = dict(arguments.held)
-        study = trials.open_study(storage_path(arguments), about, arguments.trials, defaults)
-        arguments.epochs = study.user_attrs["epochs"]
-        search(arguments, study)
-        report(arguments, study)
+        study = search.open()
+        run_trials(search, study, arguments)
+        report(search, study, arguments)
 
     return exit_status(tune, stopped="stopped; the same command goes on from here")
 

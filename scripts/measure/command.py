@@ -1,6 +1,7 @@
 """What the scripts for the command line share: how they end, and how they report a mistake."""
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -20,13 +21,20 @@ class Terminated(KeyboardInterrupt):
 
 
 def _terminate(*_: Any) -> None:
+    # A second signal must not end the waiting for threads: the interpreter would go down under one that scores.
+    signal.signal(signal.SIGTERM, _end_at_once)
     raise Terminated()
+
+
+def _end_at_once(*_: Any) -> None:
+    os._exit(128 + signal.SIGTERM)
 
 
 def exit_status(run: Callable[[], Optional[int]], stopped: str = "stopped") -> int:
     """
     Calls `run` and returns the exit status: what `run` returned, or 0 for `None`; 2 after a `UserError`, whose sentence
-    is printed; 130 after Control-C and 143 after SIGTERM, which print `stopped`.
+    is printed; 130 after Control-C and 143 after SIGTERM, which print `stopped`. A second SIGTERM ends it
+    at once.
     """
     previous = signal.signal(signal.SIGTERM, _terminate)
     try:

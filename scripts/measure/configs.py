@@ -10,8 +10,9 @@ import _jsonnet
 from scripts.measure.suite import LIBRARY_FOLDER, Settings, UserError
 
 
-#: The library of each family of suites; the configs import it under the family's name.
+#: The library of each family of suites, and of those of roles; the configs import it under that name.
 LIBRARIES = {
+    "srl": "srl.libsonnet",
     "tagging": "tagging.libsonnet",
     "citations": "citation_tagging.libsonnet",
     "text": "text.libsonnet",

@@ -14,5 +14,6 @@ SHARED: Dict[str, Tuple[str, ...]] = {
     "spen_end_to_end": (
         "num_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
     ),
+    "seal": ("structure", "folds"),
     "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping", "last_layer"),
 }

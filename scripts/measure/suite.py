@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import numpy
 import pandas
+
+from seal.common.significance import Statistic
 
 ROOT = Path(__file__).resolve().parents[2]
 """
@@ -72,37 +73,6 @@ def grouped_methods(
         for group, members in groups.items()
         for name, title in members.items()
     }
-
-
-Totals = Dict[str, numpy.ndarray]
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """A score that is a function of sums over examples. `value` maps the sums of the columns, elementwise, to it."""
-
-    columns: Tuple[str, ...]
-    value: Callable[[Totals], numpy.ndarray]
-
-
-def mean_f1(name: str) -> Statistic:
-    """The mean over examples, in percent, of the F1 in the column `name`; the column `rows` counts examples."""
-    return Statistic((name, "rows"), lambda sums: 100 * sums[name] / numpy.maximum(sums["rows"], 1))
-
-
-def f1_of_counts(suffix: str = "") -> Statistic:
-    """F1, in percent, of the counts `correct` and `predicted`, both with `suffix`, and `gold`; 0 where all are 0."""
-    correct, predicted = f"correct{suffix}", f"predicted{suffix}"
-    return Statistic(
-        (correct, predicted, "gold"),
-        lambda sums: 200 * sums[correct] / numpy.maximum(sums[predicted] + sums["gold"], 1),
-    )
-
-
-#: The share, in percent, of tokens in the column `tokens` that the column `right` counts.
-ACCURACY = Statistic(("right", "tokens"), lambda sums: 100 * sums["right"] / sums["tokens"])
-#: The share, in percent, of sentences in the column `sentence` that the column `exact` counts.
-EXACT = Statistic(("exact", "sentence"), lambda sums: 100 * sums["exact"] / sums["sentence"])
 
 
 @dataclass
@@ -175,6 +145,11 @@ class Suite:
     takes_fraction: bool = True
     setting_names: Optional[Callable[[str], List[str]]] = None
     family: Optional[str] = None
+
+    @property
+    def library(self) -> Optional[str]:
+        """The name that configs import the suite's library by, if `--settings` may set anything."""
+        return None if self.setting_names is None else self.family or self.name.partition("_")[0]
 
     def splits(self) -> Dict[str, str]:
         """The paths of the splits that can be scored: all that there are, except train."""

@@ -1,103 +1,85 @@
-"""The trials of a hyper-parameter search: the file that keeps them, which of them count, and their table."""
+"""The trials of a search of settings: the study that keeps them, which of them count, and how they are trained."""
 
+import io
 import json
-import time
+import logging
+import os
+import sys
+import tempfile
 import warnings
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from scripts.measure.files import locked, replacing
-from scripts.measure.grid import is_tuned
-from scripts.measure.search_spaces import GRID, Held, first_trials
+from scripts.measure.command import mistakes_of_the_library
+from scripts.measure.files import locked
 from scripts.measure.suite import UserError
 
 #: Seconds between signs of life of a running trial, and of silence after which it counts as killed.
 HEARTBEAT, SILENCE = 10, 60
-#: No trial is pruned before so many are complete, nor before this epoch (of the last phase).
-WARMUP_TRIALS, WARMUP_EPOCHS = 5, 5
+#: No trial is pruned before so many are complete; so many are drawn at random.
+FIRST_TRIALS = 5
+SQLITE = "sqlite:///"
+#: Reports the score of an epoch of a trial.
+Tell = Callable[[int, float], None]
 
 
-def open_study(path: Path, about: Dict[str, Any], trials: int, defaults: Sequence[str] = ()) -> Any:
+def open_study(url: str, name: str, about: Dict[str, Any], maximize: bool, warmup_epochs: int) -> Any:
     """
-    The search in the SQLite file, which begins here if the file has none. Of the `first_trials`, at most `trials` are
-    queued, without those that the file has already.
+    The study of this name in the storage, which begins here if there is none.
 
     # Parameters
 
+    url : `str`
+        Of a database, as SQLAlchemy takes it.
     about : `Dict[str, Any]`
-        What the search is about: data set, method and so on.
-    defaults : `Sequence[str]`, optional (default = `()`)
-        Names in `about` that the user left to their defaults: the file's value replaces them, if it has one.
+        What the search is about, all of JSON.
+    warmup_epochs : `int`
+        No trial is pruned in so many first epochs.
 
     # Raises
 
-    `UserError` if the file holds a search that is about something else.
+    `UserError` if the storage cannot be opened, or has a study of this name that is about something else.
     """
     import optuna
+    from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
-    held = tuple(about.get("settings", {}).items())
-    first = first_trials(about["dataset"], about["method"], held)
-    about = {**about, "first trial": first[0]}
-    # Processes that start together must not all create the tables, or the first trials.
-    with warnings.catch_warnings(), locked(path.with_suffix(".lock")):
+    # Processes that start together must not all create the tables of a file.
+    alone = locked(Path(url[len(SQLITE) :]).with_suffix(".lock")) if url.startswith(SQLITE) else nullcontext()
+    with warnings.catch_warnings(), alone:
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         try:
-            storage = optuna.storages.RDBStorage(
-                f"sqlite:///{path}",
-                engine_kwargs={"connect_args": {"timeout": 100}},
-                heartbeat_interval=HEARTBEAT,
-                grace_period=SILENCE,
-                # A trial is repeated once only, since it may be the trial that kills the process.
-                heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=1),
-            )
-        except SQLAlchemyError as error:
-            raise UserError(f"--storage: {path} is not a search that Optuna can open.") from error
+            kept = storage(url)
+        except (SQLAlchemyError, StorageInternalError, ImportError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"--storage: {url} is no storage that Optuna can open ({reason}).") from error
         study = optuna.create_study(
-            study_name="tune",
-            storage=storage,
-            direction="maximize",
+            study_name=name,
+            storage=kept,
+            direction="maximize" if maximize else "minimize",
             load_if_exists=True,
-            pruner=optuna.pruners.MedianPruner(WARMUP_TRIALS, WARMUP_EPOCHS),
+            pruner=optuna.pruners.MedianPruner(FIRST_TRIALS, warmup_epochs),
         )
-        before = study.user_attrs
-        about = {**about, **{name: before[name] for name in defaults if name in before}}
-        for name, value in about.items():
-            if before.get(name, value) != value:
-                raise UserError(
-                    f"--storage: {path} is of a search with another {name} ({before[name]}, not {value}): take "
-                    "another file."
-                )
-        for name, value in about.items():
-            study.set_user_attr(name, value)
-        for settings in first[:trials]:
-            study.enqueue_trial(settings, skip_if_exists=True)
+        for key, value in about.items():
+            if study.user_attrs.get(key, value) != value:
+                raise UserError(f"--storage: {url} has a search '{name}' with another {key}; take another storage.")
+            study.set_user_attr(key, value)
     return study
 
 
-def is_complete(study: Any, first: List[Dict[str, Any]], trials: int, until: float) -> bool:
-    """
-    Whether `trials` trials have ended and none of the `first` ones is waiting. If another process is still running one
-    of the first trials, this waits as long as it takes to find that the process was killed and to queue the trial
-    again, but not beyond `until` (a time of `time.monotonic`).
-    """
+def storage(url: str) -> Any:
+    """The storage of Optuna, in which running trials give signs of life."""
     import optuna
 
-    if len(finished(study)) < trials:
-        return False
-    until = min(until, time.monotonic() + SILENCE + 2 * HEARTBEAT)
-    while _has_first(study, first, "RUNNING") and time.monotonic() < until:
-        time.sleep(1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Optuna calls it experimental.
-            optuna.storages.fail_stale_trials(study)
-    return not _has_first(study, first, "WAITING")
-
-
-def _has_first(study: Any, first: List[Dict[str, Any]], state: str) -> bool:
-    """Whether a trial in this state has the settings of a `first` one, which a repeated trial keeps."""
-    trials = study.get_trials(deepcopy=False)
-    return any(trial.state.name == state and trial.system_attrs.get("fixed_params") in first for trial in trials)
+    return optuna.storages.RDBStorage(
+        url,
+        engine_kwargs={"connect_args": {"timeout": 100}} if url.startswith(SQLITE) else None,
+        heartbeat_interval=HEARTBEAT,
+        grace_period=SILENCE,
+        # A trial is repeated once only, since it may be the trial that kills the process.
+        heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=1),
+    )
 
 
 def finished(study: Any) -> List[Any]:
@@ -105,37 +87,155 @@ def finished(study: Any) -> List[Any]:
     return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
-def best_trial(study: Any) -> Optional[Any]:
+def ranked(study: Any) -> List[Any]:
+    """The trials that were not pruned, the best first."""
     complete = [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
-    return max(complete, key=lambda trial: trial.value, default=None)
+    return sorted(complete, key=lambda trial: trial.value, reverse=study.direction.name == "MAXIMIZE")
 
 
-def write_csv(study: Any, path: Path) -> Any:
-    """Writes and returns a table with a row for each trial that counts: complete ones first, and the best first."""
-    import pandas
+def load(config: str, overrides: Dict[str, Any]) -> Any:
+    """
+    The config with the overrides and without test data.
 
-    metric = study.user_attrs["metric"]
-    rows = []
-    for trial in finished(study):
-        facts = trial.user_attrs
-        row = {"trial": trial.number, "end": facts.get("end", trial.state.name.lower())}
-        # For a pruned trial, this is the best score up to then.
-        row[metric] = max(trial.intermediate_values.values(), default=0.0)
-        row["epochs"], row["seconds"] = facts["epochs"], round(trial.duration.total_seconds(), 1)
-        rows.append({**row, **facts["settings"]})
-    rows.sort(key=lambda row: (row["end"] != "complete", -row[metric]))
-    table = pandas.DataFrame(rows)
-    with replacing(path) as draft:
-        table.to_csv(draft, index=False)
-    return table
+    # Raises
+
+    `UserError` if it has a mistake, or cannot be searched.
+    """
+    from allennlp.common import Params
+
+    with mistakes_of_the_library():
+        params = Params.from_file(config, params_overrides=json.dumps(overrides))
+    for key in ("test_data_path", "evaluate_on_test"):
+        params.params.pop(key, None)
+    if params.params.get("distributed") is not None:
+        raise UserError("'distributed' is not for a search: start the command in several processes instead.")
+    if not isinstance(params.params.get("trainer"), dict):
+        raise UserError(f"{config} has no 'trainer', so that nothing can be trained.")
+    if not params.params.get("validation_data_path"):
+        raise UserError(f"{config} has no 'validation_data_path', so that no trial can be judged.")
+    return params
 
 
-def line_to_paste(
-    dataset: str, method: str, settings: Dict[str, Any], metric: str = "f1", held: Held = ()
-) -> str:
-    values = {**dict(held), **{name: json.dumps(value) for name, value in settings.items()}}
-    tuned = is_tuned(values)
-    values.pop("tuned", None)
-    line = " ".join(GRID.call(dataset, method, values, tuned).split()).replace("( ", "(").replace(", )", ")")
-    # The metric of the search also chooses the epoch, so the config has to name it.
-    return line if metric == "f1" else f"{line} + {{ trainer+: {{ validation_metric: '+{metric}' }} }}"
+class Trainings:
+    """
+    Trains a config in this process and a temporary folder, through AllenNLP's `train_model`.
+
+    # Parameters
+
+    config : `str`
+        Its path.
+    metric : `str`
+        The name of the score of an epoch, which `trainer.validation_metric` has, too.
+    verbose : `bool`
+        Whether what AllenNLP logs is shown.
+    """
+
+    def __init__(self, config: str, metric: str, verbose: bool) -> None:
+        from allennlp.training import TrainerCallback
+
+        self._config, self._metric, self._verbose = config, metric, verbose
+        # The function that the callback below calls is the last one here: a config is text and cannot hold a function.
+        tell: List[Any] = []
+        self._tell = tell
+
+        @TrainerCallback.register("tell_search", exist_ok=True)
+        class TellSearch(TrainerCallback):
+            def on_epoch(self, trainer: Any, metrics: Dict[str, Any], epoch: int, **_: Any) -> None:
+                tell[-1](trainer, epoch, metrics)
+
+    def check(self, overrides: Dict[str, Any]) -> None:
+        """
+        Builds what would be trained.
+
+        # Raises
+
+        `UserError` if it cannot be built.
+        """
+        self._run(load(self._config, overrides), overrides, dry_run=True)
+
+    def train(self, overrides: Dict[str, Any], tell: Tell) -> float:
+        """
+        The best score of the run, as its `metrics.json` has it. `tell` is called with the epochs of the last phase,
+        counted from 0: earlier phases train another net than the one that predicts.
+
+        # Raises
+
+        `NonFiniteLoss` if the training diverges; `UserError` if the config is refused; what `tell` raises.
+        """
+        params = load(self._config, overrides)
+        first = start_of_last_phase(params.params["trainer"])
+        params.params["trainer"]["callbacks"] = [*(params.params["trainer"].get("callbacks") or ()), "tell_search"]
+
+        def told(trainer: Any, epoch: int, metrics: Dict[str, Any]) -> None:
+            # Folds of the data, and a student, are trained by trainers of their own.
+            if Path(trainer._serialization_dir).name == _RUN and epoch >= first:
+                tell(epoch - first, metrics[f"validation_{self._metric}"])
+
+        self._tell.append(told)
+        try:
+            metrics = self._run(params, overrides)
+        finally:
+            self._tell.pop()
+        return metrics[f"best_validation_{self._metric}"]
+
+    def _run(self, params: Any, overrides: Dict[str, Any], dry_run: bool = False) -> Dict[str, Any]:
+        from allennlp.commands.train import train_model
+        from seal.training import NonFiniteLoss
+
+        with tempfile.TemporaryDirectory(prefix="tune-") as folder, quiet(self._verbose):
+            try:
+                with mistakes_of_the_library():
+                    train_model(params, os.path.join(folder, _RUN), dry_run=dry_run)
+            except UserError as error:
+                if isinstance(error.__cause__, NonFiniteLoss):
+                    raise error.__cause__ from None
+                raise UserError(f"with {json.dumps(overrides)} the config cannot be trained: {error}") from error
+            if dry_run:
+                return {}
+            return json.loads(Path(folder, _RUN, "metrics.json").read_text(encoding="utf-8"))
+
+
+_RUN = "run"
+
+
+def start_of_last_phase(trainer: Dict[str, Any]) -> int:
+    """The first epoch of the last phase that the trainer's settings have."""
+    from allennlp.common import Params
+    from seal.training.phases import Phase, Phases
+
+    given = trainer.get("phases") or [{}]
+    with mistakes_of_the_library():
+        phases = [Phase.from_params(Params(dict(phase))) for phase in given]
+        return Phases(phases, trainer["num_epochs"]).start(len(phases) - 1)
+
+
+@contextmanager
+def quiet(verbose: bool) -> Iterator[None]:
+    """Hides what is written to stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
+    from allennlp.common.tqdm import logger as bars
+
+    root, hook = logging.getLogger(), sys.excepthook
+    handlers, level, handlers_of_bars = list(root.handlers), root.level, list(bars.handlers)
+    out, err = (sys.stdout, sys.stderr) if verbose else (io.StringIO(), io.StringIO())
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            yield
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            handler.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        # Progress bars would go on writing to the log of the trial, whose folder is gone.
+        bars.handlers[:] = handlers_of_bars
+        sys.excepthook = hook
+
+
+def at(config: Dict[str, Any], key: str) -> Optional[Any]:
+    """What a config has at a dotted key; `KeyError` if it has nothing there."""
+    found: Any = config
+    for part in key.split("."):
+        try:
+            found = found[int(part)] if isinstance(found, list) else found[part]
+        except (TypeError, ValueError, IndexError) as error:
+            raise KeyError(key) from error
+    return found

@@ -13,8 +13,10 @@ from allennlp.data import Batch, Instance
 from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 
+from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
+from seal.metrics.srl_score import frame_counts
 from seal.models import MultilabelModel, SegmentationModel, SrlModel, TaggingModel
 from seal.models.seal_model import SealModel
 from seal.two_player.task_state import TaskState
@@ -82,6 +84,12 @@ class Findings:
         Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
     pictures : `List[Picture]`
         Of masks: the images with the least overlap of gold and prediction, that one first.
+    statistics : `Dict[str, Statistic]`
+        The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
+    counts : `List[Dict[str, float]]`
+        What each example adds to the scores.
+    keys : `List[str]`
+        What tells whether another run has the same examples: the line and gold of each.
     """
 
     def __init__(self) -> None:
@@ -91,6 +99,14 @@ class Findings:
         self.hits: List[numpy.ndarray] = []
         self.f1_at: Dict[float, float] = {}
         self.pictures: List[Picture] = []
+        self.statistics: Dict[str, Statistic] = {}
+        self.counts: List[Dict[str, float]] = []
+        self.keys: List[str] = []
+
+    def count(self, source: str, gold: str, /, **counts: float) -> None:
+        """Adds what an example adds to the scores."""
+        self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
+        self.counts.append(counts)
 
     def calibration(self, bins: int = 10) -> Tuple[List[Tuple[float, float, int]], float]:
         """
@@ -160,6 +176,10 @@ class _Examiner:
     def __init__(self, model: SealModel) -> None:
         self._model = model
         self.found = Findings()
+        self.found.statistics = self.statistics()
+
+    def statistics(self) -> Dict[str, Statistic]:
+        raise NotImplementedError
 
     def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
         raise NotImplementedError
@@ -184,6 +204,11 @@ class _Examiner:
 
 class _TagExaminer(_Examiner):
     """Of tag sequences: the whole is a hit or not; spans, or words where there are none, are confused."""
+
+    def statistics(self) -> Dict[str, Statistic]:
+        if isinstance(self._model, SrlModel):
+            return {"f1": f1_of_counts(), "ucr": mean_of("duplicate", "sentence"), "exact_match": EXACT}
+        return {**({"f1": f1_of_counts()} if self._has_spans else {}), "accuracy": ACCURACY, "exact_match": EXACT}
 
     def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
         model = self._model
@@ -212,6 +237,20 @@ class _TagExaminer(_Examiner):
                 numbers = {}  # No output of the model stands for this gold.
             texts = (self._shown(words, tags) for tags in (gold, ours))
             self.found.examples.append(Example(source, "", *texts, right=hit, **numbers))
+            self.found.count(source, " ".join(gold), **self._counts(gold, ours))
+
+    def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> Dict[str, float]:
+        if isinstance(self._model, SrlModel):
+            frame = frame_counts(ours, gold)
+            counts = {name: sum(getattr(frame, name).values()) for name in ("correct", "predicted", "gold")}
+            exact = counts["correct"] == counts["predicted"] == counts["gold"]
+            return {**counts, "duplicate": frame.duplicates > 0, "exact": exact, "sentence": 1}
+        right = sum(one == other for one, other in zip(ours, gold))
+        counts = {"right": right, "tokens": len(gold), "exact": list(ours) == list(gold), "sentence": 1}
+        if self._has_spans:
+            found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(gold))
+            counts.update(correct=len(found & wanted), predicted=len(found), gold=len(wanted))
+        return counts
 
     @property
     def _has_spans(self) -> bool:
@@ -233,6 +272,9 @@ class _TagExaminer(_Examiner):
 class _LabelExaminer(_Examiner):
     """Of label sets: each label is a decision; labels are missed, or predicted without being gold."""
 
+    def statistics(self) -> Dict[str, Statistic]:
+        return {"f1": mean_f1("f1"), "micro_f1": f1_of_counts(), "subset_accuracy": mean_of("exact", "rows")}
+
     def __init__(self, model: SealModel) -> None:
         super().__init__(model)
         self._rows: List[Tuple[numpy.ndarray, numpy.ndarray]] = []
@@ -250,6 +292,17 @@ class _LabelExaminer(_Examiner):
             text = " ".join(token.text for token in instance["tokens"]) if "tokens" in instance.fields else ""
             source = instance["metadata"].metadata["source"]
             self.found.examples.append(Example(source, text, *texts, right=bool((wanted == found).all()), **row))
+            correct, sizes = int((wanted & found).sum()), (int(wanted.sum()), int(found.sum()))
+            self.found.count(
+                source,
+                ", ".join(sorted(names[label] for label in numpy.flatnonzero(wanted))),
+                f1=2 * correct / sum(sizes) if sum(sizes) else 1.0,  # As MultilabelScore.
+                correct=correct,
+                gold=sizes[0],
+                predicted=sizes[1],
+                exact=bool((wanted == found).all()),
+                rows=1,
+            )
 
     def finish(self) -> None:
         if not self._rows:
@@ -268,6 +321,9 @@ class _LabelExaminer(_Examiner):
 class _MaskExaminer(_Examiner):
     """Of masks: each pixel is a decision."""
 
+    def statistics(self) -> Dict[str, Statistic]:
+        return {"mean_iou": mean_of("iou", "images")}
+
     def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
         if "mask" not in batch:
             raise ConfigurationError(_NO_GOLD)
@@ -281,6 +337,7 @@ class _MaskExaminer(_Examiner):
             source = instance["metadata"].metadata["source"] if "metadata" in instance.fields else ""
             image = as_pixels(instance["image"].tensor).numpy() / 255
             self.found.pictures.append(Picture(source, image, wanted, found, iou))
+            self.found.count(source, str(wanted.sum()), iou=iou / 100, images=1)
         self.found.pictures = sorted(self.found.pictures, key=lambda picture: picture.iou)[:_PICTURES]
 
 

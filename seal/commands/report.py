@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Dict, List, Optional
 
+import numpy
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
@@ -15,6 +16,7 @@ from seal.commands.report_page import NONE, Report, as_html, escaped, table, wri
 from seal.commands.run_figures import as_svg, curves, masks, trust
 from seal.commands.runs import Run, names_of, read_run
 from seal.common.setting_checks import check_range
+from seal.common.significance import paired_bootstrap
 
 _ENDINGS = (".html", ".md")
 _LONGEST = 300
@@ -24,10 +26,10 @@ _LONGEST = 300
 class ReportCommand(Subcommand):
     """
     Writes one page about a run, or about several side by side: the curves of both players, energies and gradient norms
-    over epochs; the scores, also by label or role; how far the probabilities can be trusted; what is confused with
-    what, and the examples with the largest loss; the settings and the difference between runs; commit, versions and
-    machine. The page is an HTML file that needs no other file and no network, or a Markdown file (a model card) with
-    its figures beside it as SVG files.
+    over epochs; the scores, also by label or role; whether runs differ by more than chance; how far the probabilities
+    can be trusted; what is confused with what, and the examples with the largest loss; the settings and the difference
+    between runs; commit, versions and machine. The page is an HTML file that needs no other file and no network, or a
+    Markdown file (a model card) with its figures beside it as SVG files.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -75,6 +77,8 @@ def report_from_args(args: argparse.Namespace) -> str:
     if found:
         caption = _CALIBRATION
         report.add_figure("Can the probabilities be trusted?", caption, address(trust(found), "trust"))
+    if len(runs) > 1 and args.examples:
+        _add_significance(report, runs, found)
     for number, (name, findings) in enumerate(found.items()):
         start = "" if len(runs) == 1 else f"{escaped(name)}: "
         if findings.pictures:
@@ -108,6 +112,34 @@ def card(folder: str) -> str:
     return report.text()
 
 
+def _add_significance(report: Report, runs: List[Run], found: Dict[str, Findings]) -> None:
+    """Whether each run differs from the first one by more than chance."""
+    first, rows, why_not = runs[0].name, [], []
+    for run in runs[1:]:
+        one, other = found.get(first), found.get(run.name)
+        if one is None or other is None:
+            why_not.append(f"{run.name} is not compared with {first}: no examples of one of them were looked at.")
+        elif one.keys != other.keys or one.statistics.keys() != other.statistics.keys():
+            why_not.append(
+                f"{run.name} is not compared with {first}: their data differ; --data names a file for both."
+            )
+        elif one.keys:
+            for name, statistic in one.statistics.items():
+                tables = [[[row[key] for key in statistic.columns] for row in side.counts] for side in (one, other)]
+                values = [float(statistic.of(numpy.sum(table, axis=0))) for table in tables]
+                difference, p_value = paired_bootstrap(*map(numpy.array, tables), statistic)
+                rows.append([name, f"{run.name} – {first}", *reversed(values), difference, f"{p_value:.4f}"])
+    report.add("## Is the difference more than chance?")
+    if rows:
+        header = ["score", "runs", "the one", "the other", "difference", "p"]
+        report.add(f"{_CHANCE} {len(found[first].keys)} examples.", table(header, rows))
+    report.add(*map(escaped, why_not))
+
+
+_CHANCE = (
+    "A small p (below 0.05, say) tells that other examples would hardly turn the difference round. It says nothing of "
+    "other seeds, for which several runs of each are needed (scripts/reproduce.py). Paired bootstrap over"
+)
 _CALIBRATION = (
     "Of decisions with a probability of 0.8, eight of ten should be right: on the grey line. A decision is a whole tag "
     "sequence, or one label or pixel; the error is the mean distance from the line (ECE)."

@@ -35,6 +35,10 @@ class TagPaths:
     gold : `torch.Tensor`, `(batch, tokens)`, optional
     keys : `List[str]`, optional
         What each instance is about: the predicate of a frame.
+
+    # Raises
+
+    `ConfigurationError` if the shapes do not go together.
     """
 
     tags: torch.Tensor
@@ -42,6 +46,19 @@ class TagPaths:
     mask: torch.Tensor
     gold: Optional[torch.Tensor] = None
     keys: List[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.tags.dim() != 3:
+            raise ConfigurationError(f"tags: (batch, candidates, tokens) is needed, not {tuple(self.tags.shape)}.")
+        batch, candidates, tokens = self.tags.shape
+        for name, wanted in {"log_prob": (batch, candidates), "mask": (batch, tokens), "gold": (batch, tokens)}.items():
+            found = getattr(self, name)
+            if found is not None and tuple(found.shape) != wanted:
+                raise ConfigurationError(
+                    f"{name}: {wanted} is needed for tags of {tuple(self.tags.shape)}, not {tuple(found.shape)}."
+                )
+        if len(self.keys) not in (0, batch):
+            raise ConfigurationError(f"keys: one for each of the {batch} instances is needed, found {len(self.keys)}.")
 
     def competing(self, scheme: TagScheme, own: bool = False) -> CompetingTags:
         tags = self.tags.long()

@@ -8,6 +8,7 @@ from seal.common.module_modes import constant, without_dropout
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
+from seal.registry import ConfigurationError
 from seal.samplers import Sampler, SamplingProblem
 from seal.two_player.loss_terms import LossTerms
 from seal.two_player.task_state import TaskState, check_gold
@@ -138,7 +139,19 @@ class Objectives(torch.nn.Module):
         # Returns
 
         `torch.Tensor`, `(batch, samples)`, with a graph into relaxed outputs only
+
+        # Raises
+
+        `ConfigurationError` if the outputs have another shape.
         """
+        batch, *output = state.logits.shape
+        discrete = output[:-1] if state.gold is None else list(state.gold.shape[1:])
+        if outputs.dim() < 3 or len(outputs) != batch or list(outputs.shape[2:]) not in (output, discrete):
+            wanted = ", ".join(map(str, discrete or output))
+            raise ConfigurationError(
+                f"outputs: ({batch}, candidates, {wanted}) is needed, not {tuple(outputs.shape)}; a single candidate "
+                "needs its axis, too."
+            )
         if len(outputs) == 0:
             return state.logits.new_zeros(outputs.shape[:2])
         with constant(self.loss_net):

@@ -2,6 +2,7 @@ import argparse
 import json
 import re
 import tarfile
+from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -9,6 +10,8 @@ from allennlp.models.archival import load_archive
 
 from seal.commands import ReportCommand
 from tests.training.runs import DATA
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ def test_a_page_of_two_runs(both, tmp_path, report):
         "Curves",
         "Scores on validation data",
         "Can the probabilities be trusted?",
+        "Is the difference more than chance?",
         "nce: What is confused",
         "nce: Examples with the largest loss",
         *["nce: Where the energy errs"] * ("nce: Where the energy errs" in text),
@@ -54,6 +58,40 @@ def test_a_page_of_two_runs(both, tmp_path, report):
     assert "model.energy_loss.type" in text and text.count("<svg") == 2
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert f"{page}: 2 runs, 2 figures" in told
+
+
+def test_whether_runs_differ_by_more_than_chance(both, tmp_path, report):
+    report(*both, "--out", tmp_path / "a.md")
+    text = (tmp_path / "a.md").read_text(encoding="utf-8")
+    scores = [json.loads((run / "metrics.json").read_text()) for run in both]
+    rows = re.findall(r"^\| (\S+) \| cross_entropy – nce \| (.*) \|$", text, re.MULTILINE)
+    assert [name for name, _ in rows] == ["f1", "ucr", "exact_match"]
+    for name, row in rows:
+        one, other, difference, p_value = map(float, row.split(" | "))
+        wanted = [run[f"best_validation_{name}"] for run in reversed(scores)]
+        assert [one, other, difference] == pytest.approx([*wanted, wanted[0] - wanted[1]], abs=0.01)
+        assert 0 < p_value <= 1
+
+
+def test_why_runs_are_not_compared(both, tmp_path, report):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for name in ("metrics_epoch_0.json", "config.json"):
+        (folder / name).write_text((both[0] / name).read_text())
+    report(both[0], folder, "--out", tmp_path / "a.md")
+    told = "copy is not compared with nce: no examples of one of them were looked at."
+    assert told in (tmp_path / "a.md").read_text()
+    (folder / "model.tar.gz").symlink_to(both[0] / "model.tar.gz")
+    config = json.loads((folder / "config.json").read_text())
+    other = tmp_path / "half.gold_conll"
+    sentences = (ROOT / config["validation_data_path"]).read_text(encoding="utf-8").split("\n\n")
+    other.write_text("\n\n".join(sentences[:1] + sentences[2:]), encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps({**config, "validation_data_path": str(other)}))
+    report(both[0], folder, "--out", tmp_path / "a.md")
+    assert "copy is not compared with nce: their data differ" in (tmp_path / "a.md").read_text()
+    # The same model on the same data.
+    report(both[0], folder, "--out", tmp_path / "a.md", "--data", other)
+    assert re.search(r"^\| f1 \| copy – nce \| (\S+) \| \1 \| 0 \| 1.0000 \|$", (tmp_path / "a.md").read_text(), re.M)
 
 
 def test_a_markdown_page_has_its_figures_beside_it(both, tmp_path, report):

@@ -67,6 +67,14 @@ def test_the_energy_of_given_outputs(shared):
     assert relaxed.grad.abs().max() > 0 and all(p.grad is None for p in model.parameters())
 
 
+def test_outputs_of_another_shape_are_told():
+    model = seal_model()
+    state = model.task_state(**srl_batch())
+    for wrong in (state.gold, state.gold.unsqueeze(1)[:-1], state.gold.unsqueeze(1)[..., :-1], state.gold[:, :1]):
+        with pytest.raises(ConfigurationError, match=r"outputs: \(\d+, candidates, \d+\) is needed, not "):
+            model.energy(state, wrong)
+
+
 def test_the_energy_of_no_rows():
     model = seal_model()
     state = model.task_state(**srl_batch(FINDER_ROWS))

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
 from scripts.measure.command import exit_status
-from scripts.measure.suite import UserError
+from scripts.measure.suite import ROOT, UserError
 
 
 def _raise(error):
@@ -37,3 +39,33 @@ def test_exit_status(run, status, told, capsys):
 def test_other_errors_pass():
     with pytest.raises(KeyError):
         exit_status(lambda: {}["absent"])
+
+
+def test_a_second_sigterm_ends_it_while_a_thread_is_waited_for():
+    """As where `reproduce.py` waits for a run that is being scored."""
+    program = """
+import sys, threading, time
+sys.path.insert(0, ".")
+from scripts.measure.command import exit_status
+
+def run():
+    thread = threading.Thread(target=time.sleep, args=(600,))
+    thread.start()
+    try:
+        print("begun", flush=True)
+        time.sleep(600)
+    finally:
+        print("waiting", flush=True)
+        thread.join()
+
+sys.exit(exit_status(run))
+"""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=pipe, stderr=pipe)
+    try:
+        for told in (b"begun\n", b"waiting\n"):
+            assert process.stdout.readline() == told
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=120) == 143 and process.stderr.read() == b""
+    finally:
+        process.kill()

@@ -21,7 +21,9 @@ from scripts.measure import cells, configs, provenance, results, significance
 from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.runner import Runner, epoch_seconds, first_epochs
-from scripts.measure.suite import Method, Settings, Statistic, UserError, all_suites
+from scripts.measure.suites import srl
+from scripts.measure.suite import Method, Settings, UserError, all_suites
+from seal.common.significance import Statistic
 from tests.scripts.written_configs import ROOT, evaluated
 
 TINY = ["--suite", "srl_sample", "--seeds", "1", "--epochs", "3", "--fraction", "0.02"]
@@ -451,3 +453,33 @@ def test_the_tables_follow_each_run(monkeypatch):
     told = []
     assert reproduce.run_all(runs, 1, 1, lambda: told.append(None)) == {"b": "it broke"}
     assert len(told) == 2
+
+
+@pytest.mark.parametrize("method", srl.METHODS)
+def test_settings_of_roles_reach_the_config(method):
+    suite = SUITES["srl_sample"]
+    names = suite.setting_names(method)
+    assert {"energies", "task_net_lr", "hidden"} <= set(names) and not {"seed", "epochs", "fraction"} & set(names)
+
+    def config(**more):
+        settings = Settings("training_configs/lib", 1, 2, 1.0, more=tuple(more.items()))
+        return evaluated(suite.methods[method].write(settings), ROOT)
+
+    found = config(task_net_lr="0.5", hidden="7", **({"energy_weight": "9"} if "energy_weight" in names else {}))
+    assert found["trainer"]["task_net"]["optimizer"]["lr"] == 0.5
+    assert '"hidden_size": 7' in json.dumps(found)
+    assert ("energy_weight" in names) == ("nce" in method or method in ("margin", "ranking"))
+    assert "energy_weight" not in names or found["model"]["task_loss"]["energy_weight"] == 9
+    if method.startswith("seal"):
+        assert config(folds="2")["trainer"]["folds"] == 2
+
+
+def test_settings_of_roles_on_the_command_line(tmp_path, capsys):
+    start = ["--suite", "srl_sample", "--methods", "nce", "--seeds", "1", "--out", str(tmp_path)]
+    settings = "energies=srl.energies(hidden_dim=5),through_draws=true"
+    run, = reproduce.plan(reproduce.parser().parse_args([*start, "--settings", settings]))
+    assert "energies=srl.energies(hidden_dim=5)" in run.config and "through_draws=true" in run.config
+    told = {"lr=1": "srl_sample has no setting 'lr'", "max_length=3": "'max_length' is of a transformer"}
+    for given, sentence in told.items():
+        assert reproduce.main([*start, "--settings", given]) == 2
+        assert sentence in capsys.readouterr().err

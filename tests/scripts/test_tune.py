@@ -2,14 +2,13 @@
 
 import json
 import logging
-import os
 import re
+import shlex
 import sys
+import time
 from types import SimpleNamespace
 
-import pandas
 import pytest
-import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.tqdm import logger as progress
@@ -19,389 +18,289 @@ pytest.importorskip("optuna", reason="optuna is for measurements: it is in requi
 import optuna  # noqa: E402
 
 from scripts import tune  # noqa: E402
-from scripts.measure import search_spaces, trials  # noqa: E402
-from scripts.measure.configs import library_value  # noqa: E402
-from scripts.measure.search_spaces import SPACES, Choice, Range  # noqa: E402
+from scripts.measure import trials  # noqa: E402
+from scripts.measure.search_space import Choice, Range, read_space  # noqa: E402
 from scripts.measure.suite import ROOT  # noqa: E402
 from seal.dataset_readers.multilabel import MultilabelReader  # noqa: E402
-from tests.scripts.written_configs import evaluated  # noqa: E402
+from seal.training import NonFiniteLoss  # noqa: E402
 
-EVERYTHING = library_value(
-    "multilabel.libsonnet",
-    "local names = std.objectFields; "
-    "{ [d]: { [m]: lib.settings(d, m) for m in names(lib.method_for[d]) } for d in names(lib.data) }",
-)
+CONFIG = "training_configs/multilabel_cross_entropy.jsonnet"
+LR = "trainer.task_net.optimizer.lr"
+OWN = 0.002
+SPACE = {LR: {"low": 1e-4, "high": 0.1, "log": True}, "data_loader.batch_size": [100, 32]}
+FEW = {"trainer.num_epochs": 2, "data_loader.batch_size": 400}
+SPACES = sorted((ROOT / "training_configs" / "search").glob("*.json"))
 
 
 @pytest.fixture(autouse=True)
-def as_before(monkeypatch):
-    threads = torch.get_num_threads()
+def in_the_repository(monkeypatch):
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    yield
-    torch.set_num_threads(threads)
+    monkeypatch.chdir(ROOT)
 
 
-def arguments(*more, method="cross_entropy", epochs=1):
-    return tune.parser().parse_args(
-        ["--dataset", "sample", "--method", method, "--epochs", str(epochs), *map(str, more)]
-    )
-
-
-def command(folder, *more, method="cross_entropy", trials=2, epochs=1):
-    storage = folder / "a" / "search.db"
-    return tune.main(
-        ["--dataset", "sample", "--method", method, "--epochs", str(epochs), "--trials", str(trials)]
-        + ["--storage", str(storage), *map(str, more)]
-    )
-
-
-def pasted(line):
-    """The config that the printed line makes."""
-    path = (ROOT / "training_configs" / "lib" / "multilabel.libsonnet").as_posix()
-    return evaluated(f"local multilabel = import '{path}'; {line}")
-
-
-def last_line(capsys):
-    return capsys.readouterr().out.splitlines()[-1]
+def command(folder, *more, space=SPACE, number=2, config=CONFIG):
+    path = folder / "space.json"
+    path.write_text(space if isinstance(space, str) else json.dumps(space))
+    storage = ["--storage", str(folder / "a" / "search.db")]
+    return tune.main([str(config), "--search", str(path), "--trials", str(number), *storage, *map(str, more)])
 
 
 # Spaces.
 
 
-def test_every_method_has_a_space_of_its_own_settings():
-    # The task-net of `seal` is that of cross-entropy.
-    assert set(SPACES) == set(EVERYTHING["sample"]) - {"seal"}
-    for methods in EVERYTHING.values():
-        for method in SPACES:
-            assert set(SPACES[method]) <= set(methods[method])
+def test_what_a_space_may_choose(tmp_path):
+    path = tmp_path / "space.json"
+    path.write_text(
+        '{"a.b": {"low": 0, "high": 1.0}, "n": {"low": 20, "high": 100, "step": 20}, "c": [null, {"x": 1}]}'
+    )
+    space = read_space(path)
+    assert space == {"a.b": Range(0, 1.0), "n": Range(20, 100, step=20), "c": Choice((None, {"x": 1}))}
+    trial = optuna.trial.FixedTrial({"a.b": 0.123456, "n": 60, "c": '{"x": 1}'})
+    assert [values.suggest(trial, key) for key, values in space.items()] == [0.123, 60, {"x": 1}]
+    assert space["n"].holds(40) and not any(map(space["n"].holds, (30, 40.0, 120, None, True)))
+    assert space["a.b"].holds(1) and not space["a.b"].holds(1.1)
+    assert space["c"].holds({"x": 1}) and space["c"].parameter(None) == "null" and not space["c"].holds({"x": 2})
 
 
-@pytest.mark.parametrize("dataset, method", [("bibtex", "margin"), ("cal500", "regression_s"), ("sample", "nce")])
-def test_the_space_holds_the_configs_own_settings(dataset, method):
-    own, space = search_spaces.own_settings(dataset, method), search_spaces.search_space(dataset, method)
-    assert own.keys() == space.keys() and len(own) >= 6
-    # A net of one layer has no dropout.
-    assert ("dropout" in own) == (dataset != "sample")
-    for name, value in own.items():
-        assert may_be(space[name], value)
+@pytest.mark.parametrize("path", SPACES, ids=lambda path: path.stem)
+def test_the_spaces_here_hold_the_settings_of_their_configs(path):
+    config = trials.load(str(ROOT / "training_configs" / f"{path.stem}.jsonnet"), {}).as_dict(quiet=True)
+    for key, values in read_space(path).items():
+        assert values.holds(trials.at(config, key)), key
 
 
-def test_what_the_search_of_a_dvn_may_choose_reaches_its_config(tmp_path):
-    """Booleans, words and null are jsonnet in a trial's config and in the line to paste."""
-    chosen = {"inference_optimizer": "sgd", "search_path": True, "prediction_steps": None, "average_weights": 0.99}
-    assert all(value in search_spaces.SPACES["dvn"][name].values for name, value in chosen.items())
-    of = SimpleNamespace(dataset="sample", method="dvn", metric="f1", epochs=3, seed=None, held=())
-    path = tmp_path / "config.jsonnet"
-    path.write_text(tune.Tuning(of, None)._config(chosen, tmp_path), encoding="utf-8")
-    config = evaluated(path.read_text(encoding="utf-8"), tmp_path)
-    for found in (config, pasted(trials.line_to_paste("sample", "dvn", chosen, "f1", ()))):
-        search, *_ = found["model"]["sampler"]["samplers"]
-        assert (search["optimizer"], search["keep"]) == ("sgd", "trajectory")
-        assert found["model"]["inference"]["num_steps"] == search["num_steps"]
-        assert found["trainer"]["moving_average"]["decay"] == 0.99
-
-
-def may_be(values, value):
-    if isinstance(values, Choice):
-        return value in values.values
-    return values.low <= value <= values.high and not (values.step and (value - values.low) % values.step)
-
-
-def test_every_configs_own_values_may_be_chosen():
-    seen = set()
-    for dataset, methods in EVERYTHING.items():
-        for method, space in SPACES.items():
-            settings = methods[method]
-            for name, values in space.items():
-                # Null stands for the data set's own.
-                if settings[name] is not None:
-                    wide = values.with_value(settings[name])
-                    assert may_be(wide, settings[name]), (dataset, method, name)
-                    assert not isinstance(wide, Range) or not wide.step or may_be(wide, values.low)
-                    seen.add(may_be(values, settings[name]))
-    assert seen == {True, False}
-
-
-def test_dropout_that_the_settings_leave_open_is_the_data_sets():
-    assert search_spaces.own_settings("bibtex", "cross_entropy")["dropout"] == 0.4
-
-
-def test_the_first_trials_are_the_configs_own_settings_and_their_neighbours():
-    first = search_spaces.first_trials("bibtex", "margin", (("loss_net_lr", "1e-4"),))
-    own = first[0]
-    assert own == search_spaces.own_settings("bibtex", "margin", (("loss_net_lr", "1e-4"),))
-    # A third of the energy weight lies outside its range, since the config's own value is the lower end.
-    assert first[1:] == [
-        {**own, "energy_weight": pytest.approx(6e-4)},
-        {**own, "task_net_lr": pytest.approx(3e-3)},
-        {**own, "task_net_lr": pytest.approx(3.33e-4)},
-    ]
-
-
-def test_a_range_is_widened_and_rounds():
-    trial = optuna.trial.FixedTrial({"x": 0.123456, "n": 60})
-    assert Range(0.1, 1.0).with_value(2.0) == Range(0.1, 2.0)
-    assert Range(0.1, 1.0).suggest(trial, "x") == 0.123
-    assert Range(20, 100, step=20).suggest(trial, "n") == 60
-    assert Range(20, 100, step=20).with_value(60) == Range(20, 100, step=20)
-    assert Range(20, 100, step=20).with_value(30) == Range(20, 100, step=10)
-    assert Range(20, 100, step=20).with_value(5) == Range(5, 100, step=5)
-    assert Range(20, 100, step=20).with_value(120) == Range(20, 120, step=20)
-    assert Choice((1, 5, 10)).with_value(6) == Choice((1, 5, 6, 10))
-
-
-@pytest.mark.parametrize("method, epochs", [("nce", 0), ("static_margin", 30), ("static_nce", 50)])
-def test_epochs_before_the_last_phase(method, epochs):
-    assert search_spaces.earlier_epochs("sample", method) == epochs
-
-
-@pytest.mark.parametrize(
-    "settings, epochs",
-    [("task_net_epochs=5,loss_net_epochs=1", 6), ("loss_net_epochs=1", 21), ("loss_net_from='runs/x'", 0)],
-)
-def test_settings_that_are_held_may_change_the_phases(settings, epochs):
-    given = tune.parser().parse_args(["--dataset", "sample", "--method", "static_nce", "--settings", settings])
-    tune.check(given)
-    assert search_spaces.earlier_epochs("sample", "static_nce", given.held) == epochs
-    assert given.epochs == epochs + 60
+def test_there_is_a_space_of_each_task():
+    assert [path.stem for path in SPACES] == ["multilabel_nce", "srl_nce", "tagging_nce", "text_nce"]
 
 
 # A trial.
 
 
-class Trial:
-    """The part of an Optuna trial that a training uses."""
-
-    number = 0
-
-    def __init__(self, prune_at=None):
-        self.prune_at, self.reported, self.user_attrs = prune_at, {}, {}
-
-    def report(self, value, step):
-        self.reported[step] = value
-
-    def should_prune(self):
-        return self.prune_at in self.reported
-
-    def set_user_attr(self, name, value):
-        self.user_attrs[name] = value
+def trained(overrides, config=CONFIG):
+    told = {}
+    training = trials.Trainings(config, "f1", verbose=False)
+    return training.train({**FEW, **overrides}, told.__setitem__), told
 
 
-def trained(trial, settings, **options):
-    return tune.Tuning(arguments(**options), lambda trial, epoch: None).train(trial, settings)
-
-
-def test_a_trial_is_the_plain_training_of_its_config(tmp_path, monkeypatch, allennlp_logging):
-    settings = {"task_net_lr": 5e-3, "num_samples": 3, "batch_size": 100, "energy_weight": 0.5}
-    trial = Trial()
-    value = trained(trial, settings, method="nce", epochs=2)
-    config = pasted(search_spaces.GRID.call("sample", "nce", {**settings, "epochs": 2}))
-    monkeypatch.chdir(ROOT)
-    train_model(Params(config), str(tmp_path / "plain"))
+def test_a_trial_is_the_plain_training_of_its_config(tmp_path, allennlp_logging):
+    overrides = {LR: 5e-3, "model.sampler.num_samples": 3}
+    config = "training_configs/multilabel_nce.jsonnet"
+    value, told = trained(overrides, config)
+    train_model(Params.from_file(config, params_overrides=json.dumps({**FEW, **overrides})), str(tmp_path / "plain"))
     epochs = [json.loads((tmp_path / "plain" / f"metrics_epoch_{i}.json").read_text()) for i in range(2)]
-    assert trial.reported == {i: metrics["validation_f1"] for i, metrics in enumerate(epochs)}
-    assert value == epochs[-1]["best_validation_f1"] == max(trial.reported.values())
+    assert told == {i: metrics["validation_f1"] for i, metrics in enumerate(epochs)}
+    assert value == epochs[-1]["best_validation_f1"] == max(told.values())
 
 
 def test_a_pruned_trial_ends_at_once_and_leaves_nothing_behind(capfd):
     handlers, level, hook = list(logging.getLogger().handlers), logging.getLogger().level, sys.excepthook
     bars = list(progress.handlers)
-    trial = Trial(prune_at=0)
+    seen = []
+
+    def prune(epoch, score):
+        seen.append(epoch)
+        raise optuna.TrialPruned()
+
     with pytest.raises(optuna.TrialPruned):
-        trained(trial, {"batch_size": 400}, epochs=3)
-    assert list(trial.reported) == [0] and trial.user_attrs["epochs"] == 1
+        trials.Trainings(CONFIG, "f1", verbose=False).train(FEW, prune)
+    assert seen == [0]
     assert (logging.getLogger().handlers, logging.getLogger().level, sys.excepthook) == (handlers, level, hook)
     assert progress.handlers == bars
     assert capfd.readouterr() == ("", "")
 
 
-def test_only_the_last_phase_counts():
-    trial, given = Trial(), arguments("--settings", "loss_net_epochs=1", method="static_regression", epochs=3)
-    tune.check(given)
-    tune.Tuning(given, lambda trial, epoch: None).train(trial, {"batch_size": 400})
-    assert list(trial.reported) == [0, 1] and trial.user_attrs["epochs"] == 3
+def test_epochs_before_the_last_phase_and_of_folds_do_not_count():
+    phases = [{"epochs": 1, "train": "loss_net"}, {"train": "task_net"}]
+    overrides = {"trainer.num_epochs": 3, "trainer.phases": phases}
+    assert sorted(trained(overrides, "training_configs/multilabel_nce.jsonnet")[1]) == [0, 1]
+    seal = "training_configs/multilabel_seal.jsonnet"
+    assert sorted(trained({"trainer.num_epochs": 1, "trainer.folds": 2}, seal)[1]) == [0]
 
 
-def test_a_trial_that_diverges_is_pruned():
-    trial = Trial()
-    with pytest.raises(optuna.TrialPruned):
-        trained(trial, {"task_net_lr": 1e38})
-    assert trial.user_attrs["end"] == "diverged"
+def test_a_training_that_diverges():
+    with pytest.raises(NonFiniteLoss):
+        trained({LR: 1e38})
+
+
+def test_test_data_are_not_in_what_is_trained(tmp_path):
+    path = tmp_path / "config.json"
+    content = {"train_data_path": "a", "validation_data_path": "b", "test_data_path": "c", "evaluate_on_test": True}
+    path.write_text(json.dumps({**content, "trainer": {}}))
+    assert set(trials.load(str(path), {}).params) == {"train_data_path", "validation_data_path", "trainer"}
 
 
 # Searches.
 
 
-def test_a_search_and_its_next_trial(tmp_path, monkeypatch, capsys):
+def test_a_search_and_its_next_trial(tmp_path, monkeypatch, capsys, allennlp_logging):
     read, table = [], MultilabelReader.read_table
-    monkeypatch.setattr(
-        MultilabelReader, "read_table", lambda self, path: read.append(str(path)) or table(self, path)
-    )
-    assert command(tmp_path, "--metric", "f1_tuned", "--seed", 3) == 0
-    config = pasted(last_line(capsys))
+    monkeypatch.setattr(MultilabelReader, "read_table", lambda self, path: read.append(str(path)) or table(self, path))
+    options = ("--metric", "f1_tuned", "-o", '{"trainer.num_epochs": 1}')
+    assert command(tmp_path, *options) == 0
+    told = capsys.readouterr().out
     assert {path.rpartition("/")[2] for path in read} == {"train.arff", "valid.arff"}
-    trials = pandas.read_csv(tmp_path / "a" / "search.csv")
-    assert sorted(trials["trial"]) == [0, 1] and trials["f1_tuned"].is_monotonic_decreasing
-    best, first = trials.iloc[0], trials.set_index("trial").loc[0]
-    assert config["trainer"]["validation_metric"] == "+f1_tuned" and config["random_seed"] == 3
-    assert config["trainer"]["task_net"]["optimizer"]["lr"] == best["task_net_lr"]
-    own = EVERYTHING["sample"]["cross_entropy"]
-    assert (first["task_net_lr"], first["weight_decay"]) == (own["task_net_lr"], own["weight_decay"])
+    assert "2 trials in sqlite:///" in told and re.search("trial 0, the config itself: f1_tuned [0-9.]+, ", told)
 
-    assert command(tmp_path, "--metric", "f1_tuned", "--seed", 3, trials=3) == 0
-    more = pandas.read_csv(tmp_path / "a" / "search.csv")
-    assert sorted(more["trial"]) == [0, 1, 2]
-    pandas.testing.assert_frame_equal(more[more["trial"] < 2].reset_index(drop=True), trials)
+    # The last line trains the best trial, with the same score.
+    best = float(re.search(r"^trial .*: f1_tuned (\S+),", told, re.MULTILINE)[1])
+    _, _, config, _, _, option, overrides = shlex.split(told.splitlines()[-1])
+    assert option == "-o" and overrides in told.splitlines()
+    assert json.loads(overrides)["trainer.validation_metric"] == "+f1_tuned"
+    train_model(Params.from_file(config, params_overrides=overrides), str(tmp_path / "best"))
+    found = json.loads((tmp_path / "best" / "metrics.json").read_text())["best_validation_f1_tuned"]
+    assert f"{found:.2f}" == f"{best:.2f}"
 
-    assert command(tmp_path, "--metric", "f1_tuned", "--seed", 4) == 2
-    assert "of a search with another seed (3, not 4)" in capsys.readouterr().err
+    assert command(tmp_path, *options, number=3) == 0
+    assert "3 trials in" in capsys.readouterr().out
+    assert command(tmp_path, "-o", '{"trainer.num_epochs": 1}', number=3) == 2
+    assert "with another config; take another storage" in capsys.readouterr().err
 
 
 @pytest.fixture
 def untrained(monkeypatch):
     """Makes trials return at once; records their settings, and raises the planned errors."""
-    seen = SimpleNamespace(settings=[], errors={}, epochs=[])
+    seen = SimpleNamespace(settings=[], errors={})
 
-    def train(self, trial, settings):
+    def train(self, settings, tell):
         seen.settings.append(settings)
-        seen.epochs.append(self._arguments.epochs)
-        trial.set_user_attr("settings", settings)
-        trial.set_user_attr("epochs", 1)
         if len(seen.settings) - 1 in seen.errors:
             raise seen.errors[len(seen.settings) - 1]
-        value = 100 * settings["task_net_lr"]
-        trial.report(value, 0)
-        return value
+        tell(0, settings[LR])
+        return settings[LR]
 
-    monkeypatch.setattr(tune.Tuning, "train", train)
+    monkeypatch.setattr(trials.Trainings, "train", train)
+    monkeypatch.setattr(trials.Trainings, "check", lambda self, overrides: None)
     return seen
 
 
 def test_a_trial_that_is_interrupted_comes_again_and_a_pruned_one_counts(tmp_path, untrained, capsys):
-    untrained.errors = {2: KeyboardInterrupt(), 4: optuna.TrialPruned()}
-    assert command(tmp_path, trials=5) == 130
+    untrained.errors = {0: KeyboardInterrupt(), 2: KeyboardInterrupt(), 4: optuna.TrialPruned(), 5: NonFiniteLoss("x")}
+    assert command(tmp_path, number=5) == command(tmp_path, number=5) == 130
     assert "the same command goes on" in capsys.readouterr().err
-    assert command(tmp_path, trials=5) == 0
-    assert untrained.settings[3] == untrained.settings[2] and len(untrained.settings) == 6
-    assert len({json.dumps(settings) for settings in untrained.settings}) == 5
-    ends = pandas.read_csv(tmp_path / "a" / "search.csv")["end"].tolist()
-    assert ends == ["complete"] * 4 + ["pruned"]
+    assert command(tmp_path, number=5) == 0
+    assert untrained.settings[0] == untrained.settings[1] == {LR: OWN, "data_loader.batch_size": 32}
+    assert untrained.settings[3] == untrained.settings[2] and len(untrained.settings) == 7
+    told = capsys.readouterr().out
+    assert "5 trials in" in told and "2 were pruned" in told and "the config itself" in told
     # Nothing is left to do.
-    assert command(tmp_path, trials=5) == 0 and len(untrained.settings) == 6
+    assert command(tmp_path, number=5) == 0 and len(untrained.settings) == 7
 
 
-def test_a_search_begins_with_the_first_trials_once(tmp_path, untrained):
-    first = search_spaces.first_trials("sample", "cross_entropy")
-    assert command(tmp_path, trials=2) == command(tmp_path, trials=5) == 0
-    assert len(first) == 3 and untrained.settings[:3] == first
-    assert len(untrained.settings) == 5 and not any(settings in first for settings in untrained.settings[3:])
+def test_a_search_draws_the_same_again_and_other_values_by_another_seed(tmp_path, untrained):
+    for name, seed in (("one", 1), ("two", 1), ("three", 2)):
+        (tmp_path / name).mkdir()
+        assert command(tmp_path / name, "--seed", seed, number=7) == 0
+    one, two, three = untrained.settings[:7], untrained.settings[7:14], untrained.settings[14:]
+    assert one == two and one[0] == three[0] and not any(settings in one for settings in three[1:])
 
 
-def test_a_search_goes_on_with_its_epochs_unless_others_are_given(tmp_path, untrained, capsys):
-    search = ["--dataset", "sample", "--method", "static_margin", "--storage", str(tmp_path / "search.db")]
-    assert tune.main([*search, "--trials", "1", "--epochs", "60"]) == tune.main([*search, "--trials", "2"]) == 0
-    assert untrained.epochs == [60, 60]
-    assert tune.main([*search, "--epochs", "90"]) == 2
-    assert "of a search with another epochs (60, not 90)" in capsys.readouterr().err
+def test_a_score_that_is_to_be_low(tmp_path, untrained, capsys):
+    assert command(tmp_path, "--metric=-loss", number=6) == 0
+    told = capsys.readouterr().out
+    best = float(re.search(r"^trial .*: loss (\S+),", told, re.MULTILINE)[1])
+    assert f"{best:.2f}" == f"{min(settings[LR] for settings in untrained.settings):.2f}"
+    assert '"trainer.validation_metric": "-loss"' in told
+
+
+def test_a_config_outside_the_space_is_not_tried(tmp_path, untrained, capsys):
+    assert command(tmp_path, space={LR: [0.1, 0.2]}) == 0
+    assert f"the config itself is not tried, as the space does not hold its {LR}" in capsys.readouterr().err
+    assert OWN not in [settings[LR] for settings in untrained.settings]
 
 
 @pytest.mark.filterwarnings("ignore:Heartbeat of storage")
-@pytest.mark.parametrize("alive", [False, True])
-def test_a_search_does_not_end_without_the_trials_of_a_killed_process(alive, tmp_path, untrained, monkeypatch, capsys):
+def test_a_trial_whose_process_was_killed_is_repeated(tmp_path, untrained, monkeypatch, capsys):
     monkeypatch.setattr(trials, "HEARTBEAT", 1)
     monkeypatch.setattr(trials, "SILENCE", 2)
-    about = {"dataset": "sample", "method": "cross_entropy", "metric": "f1", "epochs": 1, "seed": None, "settings": {}}
-    (tmp_path / "a").mkdir()
-    study = trials.open_study(tmp_path / "a" / "search.db", about, trials=2)
-    first = search_spaces.first_trials("sample", "cross_entropy")
-    # Another process begins the first trial, and is killed at once or goes on for good.
+    assert command(tmp_path, number=1) == 0
+    study = optuna.load_study(study_name="multilabel_cross_entropy_space", storage=trials.storage(database(tmp_path)))
+    study.enqueue_trial({LR: 0.05, "data_loader.batch_size": "32"})
+    # Another process begins the trial, and is killed at once.
     with optuna.storages._heartbeat.get_heartbeat_thread(study.ask()._trial_id, study._storage):
-        assert not alive or command(tmp_path, trials=2) == 0
-    assert alive or command(tmp_path, trials=2) == 0
-    own = re.search(r"The config's own settings are (.*?)\. ", capsys.readouterr().out).group(1)
-    assert untrained.settings[0] == first[1]
-    if alive:
-        assert first[0] not in untrained.settings and own == "not among them"
-    else:
-        assert untrained.settings[-1] == first[0] and own == f"trial {len(untrained.settings)}'s"
+        pass
+    time.sleep(3)
+    assert command(tmp_path, number=3) == 0
+    assert {LR: 0.05, "data_loader.batch_size": 32} in untrained.settings[1:]
 
 
-def test_the_own_settings_are_tried_before_the_search_ends_when_they_were_interrupted(tmp_path, untrained):
-    untrained.errors = {0: KeyboardInterrupt()}
-    assert command(tmp_path, trials=2) == 130 and command(tmp_path, trials=2) == 0
-    first = search_spaces.first_trials("sample", "cross_entropy")
-    assert untrained.settings == [first[0], first[1], first[0]]
+def database(folder):
+    return f"{trials.SQLITE}{folder / 'a' / 'search.db'}"
 
 
 def test_where_every_trial_is_pruned(tmp_path, untrained, capsys):
     untrained.errors = {0: optuna.TrialPruned()}
-    assert command(tmp_path, trials=1) == 0
-    assert "No trial is complete" in capsys.readouterr().out
-
-
-def test_what_is_held_is_in_every_trial_and_in_none_of_the_choices(tmp_path, monkeypatch, capsys):
-    configs = []
-    monkeypatch.setattr(
-        tune.Tuning,
-        "train",
-        lambda self, trial, settings: (
-            trial.set_user_attr("settings", settings)
-            or trial.set_user_attr("epochs", 1)
-            or configs.append((settings, self._config(settings, ROOT)))
-            or 1.0
-        ),
-    )
-    held = ("--settings", "tuned=true,energy_weight=0.25,task_net_steps=1")
-    assert command(tmp_path, *held, method="nce", trials=3) == 0
-    for settings, config in configs:
-        assert not {"energy_weight", "task_net_steps"} & set(settings) and "loss_net_steps" in settings
-        made = evaluated(config, ROOT)
-        assert made["model"]["task_loss"]["energy_weight"] == 0.25 and made["trainer"]["task_net"]["steps"] == 1
-    assert pasted(last_line(capsys))["model"]["task_loss"]["energy_weight"] == 0.25
-    assert command(tmp_path, method="nce", trials=3) == 2
-    assert "of a search with another settings" in capsys.readouterr().err
+    assert command(tmp_path, number=1) == 0
+    assert "there is no best one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    "more, word",
+    "space, sentence",
     [
-        (["--settings", "energy=1"], "--settings: no setting 'energy'"),
-        (["--settings", "num_samples=tagging.whole"], "is not a jsonnet value (Unknown variable: tagging)"),
-        (["--settings", "loss_net_from='x'"], "'loss_net_from' changes nothing in what 'nce' trains"),
-        (["--method", "static_nce", "--settings", "loss_net_epochs='a'"], "epochs of a phase must be a whole number"),
-        (["--settings", "restarts=3"], "--settings: 'restarts' changes nothing in what 'nce' trains"),
-        (["--trials", "0"], "--trials"),
-        (["--timeout", "0"], "--timeout"),
-        (["--method", "static_nce", "--epochs", "50"], "--epochs must be above 50"),
-        (["--seed", "-1"], "--seed must be a number from 0 to 4000000, not -1"),
-        (["--seed", "4294968"], "--seed must be a number from 0 to 4000000, not 4294968"),
-        (["--storage", "README.md"], "--storage"),
-        (["--storage", "README.md/a.db"], "README.md is a file, not a folder"),
-        (["--storage", "."], "--storage: "),
-        (["--storage", "search.csv"], "--storage: 'search.csv' has the ending of a file that is written beside it"),
+        ("{", "space.json"),
+        ("[]", "must be an object of dotted config keys"),
+        ({}, "must be an object of dotted config keys"),
+        ({LR: 3}, f"--search: '{LR}' must be a list of values or a range such as"),
+        ({LR: {"low": 1}}, "must be a list of values or a range such as"),
+        ({LR: {"low": 1, "high": 2, "scale": "log"}}, "must be a list of values or a range such as"),
+        ({LR: {"low": 2, "high": 1}}, "low must be a number below high, not 2 and 1"),
+        ({LR: {"low": "1", "high": "2"}}, "low must be a number below high"),
+        ({LR: {"low": 0, "high": 1.0, "log": True}}, "only for a low above 0"),
+        ({LR: {"low": 0.1, "high": 1.0, "step": 2}}, "step must be a whole number of at least 1"),
+        ({LR: []}, "at least one value"),
+        ({LR: [1, 1]}, "has a value twice"),
+        # What only the classes know.
+        ({"trainer.task_net.optimizer.lrr": [0.1]}, "lrr"),
+        ({"trainer.num_epoch": [3]}, '"trainer.num_epoch" is unknown'),
+        ({"trainer.patience": [3, -1]}, "patience"),
+        ({"a.b": [3]}, "a.b"),
+        ({"trainer.moving_average": [None, {"type": "exponential", "decay": 1.5}]}, "decay"),
     ],
 )
-def test_mistakes_end_in_a_sentence(more, word, tmp_path, capsys, monkeypatch):
-    (tmp_path / "README.md").write_text("no data base " * 100)
-    monkeypatch.chdir(tmp_path)
-    assert tune.main(["--dataset", "sample", "--method", "nce", *more]) == 2
+def test_a_mistake_in_a_space_ends_in_a_sentence_at_once(space, sentence, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(trials.Trainings, "train", None)
+    assert command(tmp_path, space=space) == 2
     message = capsys.readouterr().err
-    assert message.startswith("error: ") and word in message and message.count("\n") == 1
+    assert message.startswith("error: ") and sentence in message and message.count("\n") == 1, message
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nothing can be made")
-def test_a_storage_that_cannot_be_made_ends_in_a_sentence(capsys):
-    assert tune.main(["--dataset", "sample", "--method", "nce", "--storage", "/proc/results/a.db"]) == 2
-    assert capsys.readouterr().err.startswith("error: --storage: /proc/results cannot be written to (")
+@pytest.mark.parametrize(
+    "more, sentence",
+    [
+        (["--trials", "0"], "--trials must be at least 1"),
+        (["--timeout", "0"], "--timeout must be above 0"),
+        (["--seed", "-1"], "--seed must be a number from 0 to 4000000, not -1"),
+        (["--storage", "README.md/a.db"], "README.md is a file, not a folder"),
+        (["--storage", "."], "--storage: "),
+        (["--storage", "nosuch://a/b"], "is no storage that Optuna can open"),
+        (["--include-package", "nosuch"], "there is no module nosuch"),
+        (["-o", "{"], "--overrides is not JSON"),
+        (["-o", f'{{"{LR}": 1}}'], f"--overrides: '{LR}' is in "),
+        (["-o", '{"distributed": {"cuda_devices": [-1, -1]}}'], "'distributed' is not for a search"),
+        (["-o", '{"validation_data_path": null}'], "no trial can be judged"),
+        (["-o", '{"trainer.validation_metric": ["+f1", "+f1_tuned"]}'], "--metric: name one"),
+        (["--search", "nosuch.json"], "--search: nosuch.json cannot be read"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(more, sentence, tmp_path, capsys, untrained):
+    assert command(tmp_path, *more) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and sentence in message and message.count("\n") == 1, message
 
 
-def test_missing_data_ends_in_a_sentence(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tune, "ROOT", tmp_path)
-    assert tune.main(["--dataset", "sample", "--method", "nce"]) == 2
-    assert "data/multilabel_sample/train.arff is missing" in capsys.readouterr().err
+def test_a_storage_that_is_another_file_ends_in_a_sentence(tmp_path, capsys, untrained):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "search.db").write_text("no data base " * 100)
+    assert command(tmp_path) == 2
+    message = capsys.readouterr().err
+    assert "is no storage that Optuna can open (" in message and message.count("\n") == 1
 
 
-def test_a_missing_optuna_ends_in_a_sentence(monkeypatch, capsys):
+def test_a_missing_config_ends_in_a_sentence(tmp_path, capsys):
+    assert command(tmp_path, config="nosuch.jsonnet") == 2
+    assert "there is no config nosuch.jsonnet" in capsys.readouterr().err
+
+
+def test_a_missing_optuna_ends_in_a_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert tune.main(["--dataset", "sample", "--method", "nce"]) == 2
+    assert command(tmp_path) == 2
     assert "requirements-measure.txt" in capsys.readouterr().err

@@ -9,10 +9,13 @@ import pytest
 from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
+from allennlp.training import TrainerCallback
 from transformers import PreTrainedModel
 
 import seal  # noqa: F401
+from seal.nets import Encoder
 from tests.tiny_bert import save_tiny_bert
+from tests.training import runs
 
 LIBRARIES = Path(__file__).parents[2] / "training_configs" / "lib"
 TAGS = ["O", "B-A", "B-V"]
@@ -146,3 +149,41 @@ def test_word_dropout(library):
         assert config["model"][net]["encoder"]["word_dropout"] == 0.25
     assert "word_dropout" not in evaluated(library, "{}", "nce()")["model"]["task_net"]["encoder"]
 
+
+
+@pytest.mark.parametrize("library", ["srl", "tagging", "text"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_settings_for_few_data(library, frozen, bert, tmp_path):
+    """The rate rises over a tenth of all updates and falls again, and a frozen encoder stays as it is."""
+    name = "small_data_frozen" if frozen else "small_data"
+    config = json.loads(
+        _jsonnet.evaluate_snippet(
+            "test",
+            f"""
+            local lib = import '{(LIBRARIES / library).as_posix()}.libsonnet';
+            lib.experiment(lib.data.sample, lib.encoder.transformer('{bert}', frozen={json.dumps(frozen)}),
+              lib.method.cross_entropy(), lib.training.default + lib.training.{name})""",
+        )
+    )
+    trainer = config["trainer"]
+    assert (trainer["num_epochs"], config["data_loader"]["batch_sampler"]["batch_size"]) == (20, 8)
+    player, settings = trainer["task_net"], config["model"]["task_net"]["encoder"]
+    assert ("parameter_groups" in player["optimizer"]) != frozen == ("train_parameters" in settings)
+    encoder = Encoder.from_params(Params(settings))
+    assert frozen == (not any(parameter.requires_grad for parameter in encoder.parameters()))
+
+    rates = []
+
+    class Follow(TrainerCallback):
+        def on_batch(self, trainer, *args, is_training, **kwargs):
+            if is_training:
+                rates.append(trainer.optimizer.players["task_net"].param_groups[0]["lr"])
+
+    schedule = {"trainer__task_net__learning_rate_scheduler": player["learning_rate_scheduler"]}
+    built = runs.config("cross_entropy", epochs=10, **schedule)
+    made = runs.build(built, tmp_path / "run")
+    made._callbacks.append(Follow(str(tmp_path)))
+    made.train()
+    top = rates.index(max(rates))
+    assert len(rates) >= 20 and abs(top - len(rates) / 10) <= 1
+    assert rates == sorted(rates[: top + 1]) + sorted(rates[top + 1 :], reverse=True) and rates[-1] < max(rates) / 10

@@ -25,8 +25,9 @@ local words_bilstm = import 'bilstm.libsonnet';
   ),
 
   // Any BERT- or RoBERTa-style model, by its name on the hub or as a local folder. `max_length` is the number of
-  // wordpieces that are read at once; it may not be larger than what the model takes.
-  transformer(model_name, max_length=512): {
+  // wordpieces that are read at once; it may not be larger than what the model takes. `frozen`: whether its weights are
+  // fixed.
+  transformer(model_name, max_length=512, frozen=false): {
     indexers: {
       tokens: {
         type: 'pretrained_transformer_mismatched',
@@ -40,6 +41,11 @@ local words_bilstm = import 'bilstm.libsonnet';
     vocabulary: {},
     // There is no vocabulary of words, only one of tags: with dev, a tag that only dev has is scored and not an error.
     vocabulary_from: ['train', 'validation'],
-    settings: { type: 'transformer', model_name: model_name, max_length: max_length },
+    settings: {
+      type: 'transformer',
+      model_name: model_name,
+      max_length: max_length,
+      [if frozen then 'train_parameters']: false,
+    },
   },
 }

@@ -24,6 +24,20 @@
     seed: 13,
   },
 
+  // For a few hundred labelled instances and a pretrained encoder; to be added to other settings. Small batches make more
+  // updates, and the rates rise over the first tenth of all updates, however many these are, and then fall to a
+  // thirty-second (Howard & Ruder 2018). With `small_data_frozen` the encoder, `transformer(NAME, frozen=true)`, does not
+  // change, and what is above it takes larger rates.
+  small_data: {
+    epochs: 20,
+    batch_size: 8,
+    task_net_lr: 5e-5,
+    loss_net_lr: 5e-5,
+    head_lr: 1e-3,
+    scheduler: { type: 'slanted_triangular', cut_frac: 0.1 },
+  },
+  small_data_frozen: self.small_data { task_net_lr: 2e-3, loss_net_lr: 2e-3, head_lr: null },
+
   // An experiment without its reader, which the task adds. The model's hidden field `trainer` has what a method sets in
   // the trainer.
   experiment(data, encoder, model, training, validation_metric): {

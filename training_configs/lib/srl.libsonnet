@@ -32,6 +32,9 @@ local sentences = import 'sentences.libsonnet';
       head_lr: 1e-3,
       scheduler: { type: 'linear_with_warmup', warmup_steps: 200 },
     },
+    // For few data: `training=srl.training.default + srl.training.small_data`.
+    small_data: sentences.small_data,
+    small_data_frozen: sentences.small_data_frozen,
     // SEAL, NeurIPS 2022; settings of its authors' code.
     conll2012: self.default {
       epochs: 20,

@@ -43,6 +43,9 @@ local sentences = import 'sentences.libsonnet';
       task_net_optimizer: adam,
       loss_net_optimizer: adam,
     },
+    // For few data: `training=tagging.training.default + tagging.training.small_data`.
+    small_data: sentences.small_data,
+    small_data_frozen: sentences.small_data_frozen,
     // For a pretrained transformer; to be added to other settings:
     // `training=tagging.training.wnut17 + tagging.training.transformer`.
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },

@@ -49,6 +49,6 @@ local encoders = import 'encoders.libsonnet';
   ),
 
   // Any transformer, by its name on the hub or as a local folder.
-  transformer(model_name, max_length=512):
-    encoders.transformer(model_name, max_length) { settings+: { marks_predicate: false } },
+  transformer(model_name, max_length=512, frozen=false):
+    encoders.transformer(model_name, max_length, frozen) { settings+: { marks_predicate: false } },
 }

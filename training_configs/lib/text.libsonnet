@@ -40,6 +40,9 @@ local encoders = import 'text_encoders.libsonnet';
       // Micro F1, which the papers report for texts; 'f1' is the mean over texts.
       metric: 'micro_f1',
     },
+    // For few data: `training=text.training.default + text.training.small_data`.
+    small_data: sentences.small_data,
+    small_data_frozen: sentences.small_data_frozen,
     // For a transformer whose adapters alone are trained; to be added to other settings, as the next one is.
     adapters: { task_net_lr: 1e-4, loss_net_lr: 1e-4 },
     // For an encoder whose weights start at random; to be added to other settings:

@@ -49,6 +49,6 @@ SUITES = [
         data=partial(data, "sample"),
         epochs=16,
         baseline="crf",
-        **COMMON,
+        **{**COMMON, "setting_names": None},
     )
 ]

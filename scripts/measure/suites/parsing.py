@@ -7,8 +7,9 @@ from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.parsing_scores import KEY, score
-from scripts.measure.suite import EXACT, Family, Settings, Suite, f1_of_counts, grouped_methods
+from scripts.measure.suite import Family, Settings, Suite, grouped_methods
 from scripts.measure.suites.tagging import ARGUMENTS as OF_TAGGING
+from seal.common.significance import EXACT, f1_of_counts
 
 # By the groups that are the headings of the tables.
 METHODS = {

@@ -4,9 +4,12 @@ import re
 from functools import partial
 from typing import Dict, List, Optional
 
-from scripts.measure.configs import call, library_value, text, with_overrides
+from scripts.measure.configs import call, library_value, listed, text, with_overrides
+from scripts.measure.encoder_choice import EncoderChoice
+from scripts.measure.method_arguments import SHARED
 from scripts.measure.srl_scores import KEY, score
-from scripts.measure.suite import ROOT, Method, Settings, Statistic, Suite, f1_of_counts
+from scripts.measure.suite import ROOT, Method, Settings, Suite
+from seal.common.significance import Statistic, f1_of_counts
 
 METHODS = {
     "cross_entropy": "cross-entropy",
@@ -21,11 +24,25 @@ METHODS = {
     "nce": "SEAL NCE",
     "nce_crf": "SEAL NCE over the CRF",
 }
-# Methods that are not a call of the library's function of the same name.
+# Methods that are not a call of the library's function of the same name, with a place for their arguments.
 CALLS = {
-    "nce_crf": "srl.method.crf(over=srl.method.nce())",
-    "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy())",
+    "nce_crf": "srl.method.crf(over=srl.method.nce({}))",
+    "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy(), {})",
 }
+# The arguments that `--settings` may give to a method, and to the encoder.
+_NCE = (*SHARED["nce"], "through_draws")
+ARGUMENTS = {
+    **SHARED,
+    "nce": _NCE,
+    "nce_crf": _NCE,
+    "seal_cross_entropy": SHARED["seal"],
+    "structured_tuning": ("weight", "roles"),
+}
+ENCODERS = EncoderChoice(
+    words="the BiLSTM",
+    of_words=("word_dim", "hidden", "layers", "predicate_dim", "dropout", "vectors", "vector_words", "word_dropout"),
+    of_transformer=("max_length", "frozen"),
+)
 
 
 def data(name: str) -> Dict[str, Optional[str]]:
@@ -48,20 +65,34 @@ def training(dataset: str, encoder: Optional[str] = None) -> str:
     return "sample" if dataset == "sample" or dataset == "ewt_halves" and encoder is None else "ewt"
 
 
+def setting_names(method: str) -> List[str]:
+    """What `--settings` may set: the seed, the epochs and the fraction have options of their own."""
+    if method == "srl_bert":
+        return []
+    training = library_value("srl.libsonnet", "std.objectFields(lib.training.default)")
+    return [
+        "energies",
+        *ARGUMENTS.get(method, ()),
+        *ENCODERS.names(),
+        *(name for name in training if name not in ("seed", "epochs", "fraction")),
+    ]
+
+
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, and those asked for."""
-    if settings.encoder is None:
-        encoder = "srl.encoder.bilstm()"
-    else:
-        encoder = f"srl.encoder.transformer({text(settings.encoder)})"
+    more = dict(settings.more)
+    of_method = listed("=", {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more})
+    energies = more.pop("energies", None)
+    encoder = ENCODERS.call("srl", "bilstm", settings, more)
+    of_training = {"epochs": settings.epochs, "fraction": repr(settings.fraction), "seed": settings.seed, **more}
     config = f"local srl = import {text(settings.library + '/srl.libsonnet')};\n\n" + call(
         "srl.experiment",
         {
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
-            "method": CALLS.get(method, f"srl.method.{method}()"),
-            "training": f"srl.training.{training(dataset, settings.encoder)} "
-            f"{{ epochs: {settings.epochs}, fraction: {settings.fraction!r}, seed: {settings.seed} }}",
+            "method": CALLS.get(method, f"srl.method.{method}({{}})").format(of_method).replace(", )", ")"),
+            "training": f"srl.training.{training(dataset, settings.encoder)} {{ {listed(': ', of_training)} }}",
+            **({} if energies is None else {"energies": energies}),
         },
     )
     if settings.fraction == 1:
@@ -141,6 +172,7 @@ COMMON = dict(
         "exact_match": Statistic(("exact", "frame"), lambda sums: 100 * sums["exact"] / sums["frame"]),
     },
     score=score,
+    setting_names=setting_names,
 )
 
 SUITES = [

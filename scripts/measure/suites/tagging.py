@@ -6,8 +6,9 @@ from typing import Any, Dict, List, Optional
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import ACCURACY, EXACT, Family, Settings, Suite, f1_of_counts, grouped_methods
+from scripts.measure.suite import Family, Settings, Suite, grouped_methods
 from scripts.measure.tagging_scores import KEY, score
+from seal.common.significance import ACCURACY, EXACT, f1_of_counts
 
 # By the groups that are the headings of the tables.
 METHODS = {
@@ -51,7 +52,7 @@ ENCODERS = EncoderChoice(
     of_words=(
         "vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout", "features", "characters"
     ),
-    of_transformer=("max_length",),
+    of_transformer=("max_length", "frozen"),
 )
 BILSTM = {"conll2003": "ner"}
 DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")

@@ -6,8 +6,9 @@ from typing import Any, Dict, List, Optional
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Suite, f1_of_counts, mean_f1
+from scripts.measure.suite import Family, Method, Settings, Suite
 from scripts.measure.text_scores import KEY, score
+from seal.common.significance import f1_of_counts, mean_f1
 
 METHODS = {
     "cross_entropy": "cross-entropy",

@@ -1,0 +1,97 @@
+"""Whether a difference between two systems is more than chance: a paired bootstrap over the examples of a split."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Callable, Dict, List, NamedTuple, Tuple
+
+import numpy
+
+RESAMPLES = 2000
+SEED = 0
+
+Totals = Dict[str, numpy.ndarray]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A score that is a function of sums over examples. `value` maps the sums of the columns, elementwise, to it."""
+
+    columns: Tuple[str, ...]
+    value: Callable[[Totals], numpy.ndarray]
+
+    def of(self, sums: numpy.ndarray) -> numpy.ndarray:
+        """The score of sums whose last axis has the columns in their order."""
+        return self.value({name: sums[..., index] for index, name in enumerate(self.columns)})
+
+
+def mean_of(name: str, number: str) -> Statistic:
+    """The mean over examples, in percent, of the column `name`; the column `number` counts examples."""
+    return Statistic((name, number), lambda sums: 100 * sums[name] / numpy.maximum(sums[number], 1))
+
+
+def mean_f1(name: str) -> Statistic:
+    """The mean over examples, in percent, of the F1 in the column `name`; the column `rows` counts examples."""
+    return mean_of(name, "rows")
+
+
+def f1_of_counts(suffix: str = "") -> Statistic:
+    """F1, in percent, of the counts `correct` and `predicted`, both with `suffix`, and `gold`; 0 where all are 0."""
+    correct, predicted = f"correct{suffix}", f"predicted{suffix}"
+    return Statistic(
+        (correct, predicted, "gold"),
+        lambda sums: 200 * sums[correct] / numpy.maximum(sums[predicted] + sums["gold"], 1),
+    )
+
+
+#: The share, in percent, of tokens in the column `tokens` that the column `right` counts.
+ACCURACY = mean_of("right", "tokens")
+#: The share, in percent, of sentences in the column `sentence` that the column `exact` counts.
+EXACT = mean_of("exact", "sentence")
+
+
+class Comparison(NamedTuple):
+    """The difference of a method's score from the baseline's, and how likely chance makes one as large."""
+
+    difference: float
+    p_value: float
+
+
+def paired_bootstrap(
+    baseline: numpy.ndarray,
+    method: numpy.ndarray,
+    statistic: Statistic,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Comparison:
+    """
+    Draws the examples anew, with replacement, the same draw for both. Two-sided: the share of draws in which
+    the difference is at least as far from the observed one as that is from 0 (Berg-Kirkpatrick et al., EMNLP
+    2012, there one-sided); the observed difference counts as one draw more, so that p is never 0.
+
+    # Parameters
+
+    baseline, method : `numpy.ndarray`, `(examples, columns)`
+        The statistic's columns of each example, the same examples in the same order.
+    """
+    first, second = numpy.asarray(baseline, float), numpy.asarray(method, float)
+    observed = float(statistic.of(second.sum(axis=0)) - statistic.of(first.sum(axis=0)))
+    both = numpy.concatenate([first, second], axis=1)
+    # One product for many draws at once.
+    sums = numpy.concatenate([counts @ both for counts in _draws(len(first), resamples, seed)])
+    columns = len(statistic.columns)
+    differences = statistic.of(sums[:, columns:]) - statistic.of(sums[:, :columns])
+    # The tolerance is for draws that are exactly as far away as the bound: rounding must not put them a little nearer.
+    extreme = numpy.abs(differences - observed) >= abs(observed) - 1e-9
+    return Comparison(observed, float((1 + extreme.sum()) / (1 + resamples)))
+
+
+@lru_cache(maxsize=2)
+def _draws(examples: int, resamples: int, seed: int) -> List[numpy.ndarray]:
+    """
+    How often each example is drawn, `(draws, examples)`; in parts of a small integer type, to bound the memory. Cached,
+    since drawing takes far longer than its use, and every method on a split is tested with the same draws.
+    """
+    generator = numpy.random.default_rng(seed)
+    even = numpy.full(examples, 1 / examples)
+    sizes = [min(250, resamples - start) for start in range(0, resamples, 250)]
+    return [generator.multinomial(examples, even, size=size).astype(numpy.uint16) for size in sizes]
