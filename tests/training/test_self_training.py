@@ -11,7 +11,7 @@ from allennlp.training import TrainerCallback
 from seal.common import length_groups
 from seal.models import SrlModel
 from seal.training import self_training
-from seal.training.self_training import TaughtInstances
+from seal.training.taught_instances import TaughtInstances
 from tests.training.runs import DATA, Killed, build, comparable, config, elsewhere, same, weights
 
 WORDS = ["the", "cook", "cut", "bread", "she", "boiled", "it", "twice"]

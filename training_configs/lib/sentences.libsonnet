@@ -1,4 +1,6 @@
 // What experiments on sentences share: settings of training, loaders, and a player's optimizer.
+local check = import 'check.libsonnet';
+
 {
   training: {
     epochs: 10,
@@ -83,10 +85,10 @@
         {},
       ],
     } + of_method + {
-      [if std.objectHas(of_method, 'self_training') then 'self_training']+:
-        if std.objectHas(data, 'unlabelled') then
-          { unlabelled: data.unlabelled, plain_text: std.get(data, 'plain_text', false) }
-        else error "data: 'unlabelled' is missing, the path of inputs that the method 'self_training' learns from",
+      [if std.objectHas(of_method, 'self_training') then 'self_training']+: {
+        unlabelled: check.unlabelled(data),
+        plain_text: std.get(data, 'plain_text', false),
+      },
     },
   },
 }
