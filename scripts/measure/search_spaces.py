@@ -144,6 +144,7 @@ SPACES: Dict[str, Space] = {
     "regression_s": {**_REGRESSION, "num_samples": NOISY_OUTPUTS},
     "nce": _NCE,
     "ranking": _NCE,
+    "partition": _NCE,
     "margin_no_ce": _no_cross_entropy(_MARGIN),
     "regression_no_ce": _no_cross_entropy(_REGRESSION),
     "nce_no_ce": _no_cross_entropy(_NCE),

@@ -1,6 +1,7 @@
 import copy
 import json
 import logging
+import math
 import os
 from typing import Any, Callable, Dict, List, Optional, Union
 
@@ -39,7 +40,7 @@ class SelfTraining(FromParams):
 
     # Parameters
 
-    unlabelled : `str`
+    unlabelled : `str`, optional (default = `None`)
         The path of the inputs, in a format of the task's data; it is read like the validation data. Gold in it is not
         used; of frames, the places of the predicates are. Inputs that the training data have are left out: those of
         the same words or, of feature vectors, the same numbers. Data are kept in memory.
@@ -53,22 +54,30 @@ class SelfTraining(FromParams):
     labelled_share : `float`, optional (default = `0.5`)
         The share of instances with gold in an epoch, in (0, 1), to which they are repeated where they are fewer. They
         come once at least.
+    distil : `bool`, optional (default = `False`)
+        Whether the student is to predict alone, at the cost of its net: the teacher says of the training data's inputs,
+        too, what their outputs are, and the student takes its place whatever the scores, without its structure. No
+        `unlabelled` inputs are needed then.
     """
 
     def __init__(
         self,
-        unlabelled: str,
+        unlabelled: Optional[str] = None,
         plain_text: bool = False,
         hard: bool = False,
         num_draws: int = 10,
         labelled_share: float = 0.5,
+        distil: bool = False,
     ) -> None:
+        if unlabelled is None and not distil:
+            raise ConfigurationError("trainer.self_training.unlabelled: name the inputs, or set distil to true.")
         check_range("trainer.self_training.num_draws", num_draws, least=1)
         check_range("trainer.self_training.labelled_share", labelled_share, above=0, below=1)
         self.unlabelled, self.plain_text = unlabelled, plain_text
         self.hard = hard
         self.num_draws = num_draws
         self.labelled_share = labelled_share
+        self.distil = distil
 
     def train(
         self,
@@ -130,9 +139,11 @@ class SelfTraining(FromParams):
         teacher_weights = copy.deepcopy(model.state_dict())
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
+            if self.distil:
+                model.structure.margin = math.inf  # No gain opens the gate.
             found.update(learn_structure(trainer, held_out))
         report = {"inputs": len(inputs), "teacher": taught["score"], "student": _score(trainer, found)}
-        report["kept"] = "student" if report["student"] > report["teacher"] else "teacher"
+        report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
         logger.info("Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept", report)
         if report["kept"] == "teacher":
             model.load_state_dict(teacher_weights)
@@ -146,14 +157,14 @@ class SelfTraining(FromParams):
 
     def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> Inputs:
         """
-        The inputs that the training data lack, indexed.
+        The inputs that the training data lack, indexed; and those of the training data, where these are taught.
 
         # Raises
 
         `ConfigurationError` if there is none, or a file is malformed.
         """
         kind = InputRows if isinstance(data_loader, TensorLoader) else InputInstances
-        inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text)
+        inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text, self.distil)
         if not len(inputs):
             raise ConfigurationError(
                 f"trainer.self_training.unlabelled: {self.unlabelled} has no input that the training data lack; give "

@@ -1,7 +1,7 @@
 import json
 import os
 from collections.abc import Sequence
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.common.tqdm import Tqdm
@@ -34,11 +34,23 @@ class InputInstances:
 
     @classmethod
     def read(
-        cls, model: SealModel, reader: DatasetReader, data_loader: DataLoader, path: str, plain_text: bool
+        cls,
+        model: SealModel,
+        reader: DatasetReader,
+        data_loader: DataLoader,
+        path: Optional[str],
+        plain_text: bool,
+        own: bool,
     ) -> "InputInstances":
-        """The instances of a file, or of its lines of text, whose words no instance of the training data has."""
-        known = {input_of(instance) for instance in _gold(data_loader)}
-        inputs = []
+        """
+        The instances of a file, or of its lines of text, whose words no instance of the training data has; with `own`
+        the instances of the training data, too.
+        """
+        gold = _gold(data_loader)
+        inputs = [instance for instance in gold if model.can_be_taught(instance)] if own else []
+        if path is None:
+            return cls(inputs)
+        known = {input_of(instance) for instance in gold}
         for instance in Tqdm.tqdm(reader.read_inputs(path, plain_text), desc="reading unlabelled"):
             if model.can_be_taught(instance) and input_of(instance) not in known:
                 instance.index_fields(model.vocab)

@@ -1,5 +1,5 @@
 import hashlib
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 import numpy
 import torch
@@ -17,35 +17,55 @@ _BATCH = 512
 
 class InputRows:
     """
-    Inputs for self-training that are rows of a table: feature vectors.
+    Inputs for self-training that are rows of tables: feature vectors.
 
     # Parameters
 
-    table : `TensorTable`
-        Features in the order of the model's vocabulary.
-    rows : `numpy.ndarray`
-        The numbers of the rows that are inputs.
+    parts : `List[Tuple[TensorTable, numpy.ndarray]]`
+        Tables with features in the order of the model's vocabulary, and of each the numbers of the rows that are
+        inputs.
     """
 
-    def __init__(self, table: TensorTable, rows: numpy.ndarray) -> None:
-        self.table, self.rows = table, rows
+    def __init__(self, parts: List[Tuple[TensorTable, numpy.ndarray]]) -> None:
+        self.parts = parts
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return sum(len(rows) for _, rows in self.parts)
 
     @classmethod
     def read(
-        cls, model: SealModel, reader: DatasetReader, data_loader: TensorLoader, path: str, plain_text: bool
+        cls,
+        model: SealModel,
+        reader: DatasetReader,
+        data_loader: TensorLoader,
+        path: Optional[str],
+        plain_text: bool,
+        own: bool,
     ) -> "InputRows":
-        """The rows of a file whose features no row of the training data has."""
+        """
+        The rows of a file whose features no row of the training data has; with `own` the rows of the training data,
+        too.
+        """
         if plain_text:
             raise ConfigurationError("trainer.self_training.plain_text: feature vectors are no text; leave it out.")
-        table = reader.read_inputs(path)
-        table.index_with(model.vocab)
         gold, gold_rows = data_loader.table_and_rows()
-        known = set(_digests(gold, gold_rows.numpy()))
-        new = [digest not in known for digest in _digests(table, numpy.arange(len(table)))]
-        return cls(table, numpy.flatnonzero(new))
+        parts = [(gold, gold_rows.numpy())] if own else []
+        if path is not None:
+            table = reader.read_inputs(path)
+            table.index_with(model.vocab)
+            known = set(_digests(gold, gold_rows.numpy()))
+            new = [digest not in known for digest in _digests(table, numpy.arange(len(table)))]
+            parts.append((table, numpy.flatnonzero(new)))
+        return cls(parts)
+
+    def features(self, places: numpy.ndarray) -> torch.Tensor:
+        """The features of the inputs at `places`, which rise: `(places, features)`."""
+        found, start = [], 0
+        for table, rows in self.parts:
+            inside = places[(places >= start) & (places < start + len(rows))] - start
+            found.append(table.batch(rows[inside])["features"])
+            start += len(rows)
+        return torch.cat(found)
 
     @staticmethod
     def num_gold(data_loader: TensorLoader) -> int:
@@ -59,8 +79,8 @@ class InputRows:
         """Batches of inputs with the places of these; the model is put in evaluation mode."""
         model.eval()
         device = next(model.parameters()).device
-        for places in Tqdm.tqdm(torch.arange(len(self.rows)).split(_BATCH), desc="teaching"):
-            yield places.tolist(), move_to_device(self.table.batch(self.rows[places.numpy()]), device)
+        for places in Tqdm.tqdm(torch.arange(len(self)).split(_BATCH), desc="teaching"):
+            yield places.tolist(), move_to_device({"features": self.features(places.numpy())}, device)
 
     def student_data(
         self, data_loader: TensorLoader, model: SealModel, repeats: int, outputs: List[torch.Tensor]
@@ -85,8 +105,8 @@ class TaughtTable(TensorTable):
     """
 
     def __init__(self, gold: TensorTable, gold_rows: numpy.ndarray, inputs: InputRows, outputs: torch.Tensor) -> None:
-        sources = [gold.source[row] for row in gold_rows] + [inputs.table.source[row] for row in inputs.rows]
-        super().__init__({}, gold.columns, sources)
+        parts = [(gold, gold_rows), *inputs.parts]
+        super().__init__({}, gold.columns, [table.source[row] for table, rows in parts for row in rows])
         self._gold, self._gold_rows, self._inputs, self._outputs = gold, gold_rows, inputs, outputs
         self._chosen = torch.zeros(len(outputs), dtype=torch.long)
 
@@ -97,8 +117,8 @@ class TaughtTable(TensorTable):
         """The given rows, those with gold first."""
         is_gold = rows < len(self._gold_rows)
         batch = self._gold.batch(self._gold_rows[rows[is_gold]])
-        places = rows[~is_gold] - len(self._gold_rows)
-        taught = self._inputs.table.batch(self._inputs.rows[places])
+        places = numpy.sort(rows[~is_gold]) - len(self._gold_rows)
+        taught = {"features": self._inputs.features(places)}
         places = torch.from_numpy(places)
         taught["labels"] = self._outputs[places, self._chosen[places]].float()
         return {name: torch.cat([values, taught[name]]) for name, values in batch.items()}

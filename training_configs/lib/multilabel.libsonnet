@@ -185,9 +185,8 @@ local callable(name, base, method=methods[name]) =
       [if s.average_weights != null then 'moving_average']: { type: 'exponential', decay: s.average_weights },
       [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,
     } + components.players(s, parts.model, patience=5) + of_method + {
-      [if std.objectHas(of_method, 'self_training') then 'self_training']+: {
-        unlabelled: check.unlabelled(d),
-      },
+      [if std.objectHas(of_method, 'self_training') then 'self_training']+:
+        check.unlabelled(d, of_method.self_training),
     },
   },
 }

@@ -85,10 +85,8 @@ local check = import 'check.libsonnet';
         {},
       ],
     } + of_method + {
-      [if std.objectHas(of_method, 'self_training') then 'self_training']+: {
-        unlabelled: check.unlabelled(data),
-        plain_text: std.get(data, 'plain_text', false),
-      },
+      [if std.objectHas(of_method, 'self_training') then 'self_training']+:
+        check.unlabelled(data, of_method.self_training),
     },
   },
 }

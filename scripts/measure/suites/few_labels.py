@@ -2,7 +2,8 @@
 Learning from a part of the labels (`--fraction`), with the inputs of the rest without theirs: roles, tags, labels of
 texts and of feature vectors. Training is counted in updates, 100 an epoch. A student has as many as its teacher, so
 that self-training has as many as the plain net with twice as many; with the three folds of a structure it has as many
-as that with five times as many.
+as that with five times as many. With all labels (`--fraction 1`) a student is distilled from what its teacher says of
+the training data.
 """
 
 from dataclasses import dataclass, replace
@@ -57,6 +58,7 @@ class Task:
             f"self_training_{plain}_hard": (f"self-training, {title}, hard", f"{of}.self_training({over}, hard=true)"),
             "self_training": ("self-training, SEAL", f"{of}.self_training()"),
             "self_training_hard": ("self-training, SEAL, hard", f"{of}.self_training(hard=true)"),
+            "distilled": ("SEAL, distilled: the net alone", f"{of}.distilled()"),
         }
 
     def experiment(self, name: str, settings: Settings) -> str:

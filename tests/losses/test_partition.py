@@ -1,0 +1,123 @@
+import math
+
+import pytest
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+
+from seal.energies import LabelInteractionEnergy, LocalEnergy, LogPartitionEnergy
+from seal.losses import PartitionLoss
+from seal.nets import LossNet
+from seal.output_spaces import Candidates
+from tests.label_sets import all_sets, label_set
+
+LABELS = 3
+SPACE = label_set(LABELS)
+EVERY = all_sets(LABELS)
+
+
+def all_outputs(rows, counts=None):
+    """Every label set once, under a uniform distribution; or as often as counts say, under that of the counts."""
+    outputs = EVERY.expand(rows, -1, -1)
+    counts = torch.ones(2**LABELS).double() if counts is None else torch.tensor(counts).double()
+    noise = (counts / counts.sum()).log().expand(rows, -1)
+    return Candidates(outputs, noise, torch.zeros(rows).double(), counts.log().expand(rows, -1))
+
+
+def loss_of(gold_energy, energy, counts=None, **settings):
+    candidates = all_outputs(len(energy), counts)
+    return PartitionLoss(**settings)(gold_energy, energy, candidates, torch.zeros(len(energy), LABELS), SPACE)
+
+
+@pytest.mark.parametrize("counts", [None, [5, 1, 2, 1, 3, 1, 1, 2]])
+def test_with_the_exact_log_partition_it_is_the_likelihood(counts):
+    torch.manual_seed(0)
+    energy = torch.randn(4, 2**LABELS, dtype=torch.double, requires_grad=True)
+    gold = torch.tensor([0, 3, 7, 2])
+    exact = energy.gather(1, gold.unsqueeze(1)).squeeze(1) + (-energy).logsumexp(dim=1)
+    tau = (-energy).logsumexp(dim=1, keepdim=True).detach().requires_grad_()
+    whole = energy + tau
+    found = loss_of(whole.gather(1, gold.unsqueeze(1)).squeeze(1), whole, counts)
+    torch.testing.assert_close(found, exact)
+    by_energy, by_tau = torch.autograd.grad(found.sum(), [energy, tau], retain_graph=True)
+    torch.testing.assert_close(by_energy, torch.autograd.grad(exact.sum(), energy)[0])
+    torch.testing.assert_close(by_tau, torch.zeros_like(by_tau))
+    # Elsewhere it is more, by exp(d) - d - 1 where tau is d too low.
+    for d in (-1.0, 0.5):
+        whole = energy.detach() + tau.detach() - d
+        above = loss_of(whole.gather(1, gold.unsqueeze(1)).squeeze(1), whole, counts) - exact
+        torch.testing.assert_close(above, torch.full_like(above, math.exp(d) - d - 1))
+
+
+def test_far_above_the_noise_it_goes_on_as_a_tangent():
+    energy = torch.tensor([[-9.0] + [50.0] * 7], dtype=torch.double, requires_grad=True)
+    # u = 9 + log 8; the others add nothing.
+    value = loss_of(torch.zeros(1), energy, limit=2.0)
+    assert value.item() == pytest.approx(math.exp(2) * (1 + 9 + math.log(8) - 2) / 8 - 1)
+    assert torch.autograd.grad(value.sum(), energy)[0][0, 0].item() == pytest.approx(-math.exp(2) / 8)
+    with pytest.raises(ConfigurationError, match="energy_loss.limit"):
+        PartitionLoss(limit=-1.0)
+
+
+def test_fillers_are_silent():
+    energy = torch.randn(1, 4, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+    noise, log_count = torch.full((1, 4), -1.0).double(), torch.tensor([[0.0, 0.0, -math.inf, -math.inf]])
+    outputs, gold = EVERY[:4].unsqueeze(0), torch.zeros(1, LABELS)
+    filled = PartitionLoss()(energy[:, 0], energy, Candidates(outputs, noise, noise[:, 0], log_count), gold, SPACE)
+    two = Candidates(outputs[:, :2], noise[:, :2], noise[:, 0])
+    torch.testing.assert_close(filled, PartitionLoss()(energy[:, 0], energy[:, :2], two, gold, SPACE))
+
+
+def nets(input_dim=2):
+    terms = [Lazy(LocalEnergy), Lazy(LabelInteractionEnergy, constructor_extras={"hidden_dim": 4})]
+    torch.manual_seed(1)
+    others = LossNet(terms, SPACE, input_dim).double()
+    for parameter in others.parameters():
+        torch.nn.init.normal_(parameter)
+    return others, LossNet([Lazy(LogPartitionEnergy)], SPACE, input_dim).double()
+
+
+def test_the_learned_term_becomes_the_log_partition():
+    others, partition = nets()
+    hidden = torch.randn(5, 2, generator=torch.Generator().manual_seed(2)).double()
+    energy = others(others.encode({}, hidden), EVERY.expand(5, -1, -1)).detach()
+    exact = (-energy).logsumexp(dim=1)
+    start = partition(partition.encode({}, hidden), EVERY[:1].expand(5, -1, -1))
+    torch.testing.assert_close(start, torch.full_like(start, LABELS * math.log(2)))
+    optimizer = torch.optim.Adam(partition.parameters(), lr=0.02)
+    for _ in range(1500):
+        whole = energy + partition(partition.encode({}, hidden), EVERY.expand(5, -1, -1))
+        loss = loss_of(whole[:, 0], whole).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    learned = partition(partition.encode({}, hidden), EVERY[:1].expand(5, -1, -1)).squeeze(1).detach()
+    assert (learned - exact).abs().max() < 0.05 and (start.squeeze(1) - exact).abs().max() > 0.5
+
+
+def test_learned_from_draws_the_energy_is_the_log_probability():
+    """Both nets at once, of a distribution that independent labels cannot be, from draws of independent labels."""
+    generator = torch.Generator().manual_seed(3)
+    truth = torch.tensor([0.3, 0.02, 0.02, 0.2, 0.02, 0.2, 0.2, 0.04]).double()
+    others, partition = nets(input_dim=1)
+    optimizer = torch.optim.Adam([*others.parameters(), *partition.parameters()], lr=0.02)
+    hidden, logits, loss = torch.ones(64, 1).double(), torch.zeros(64, LABELS).double(), PartitionLoss()
+
+    def energy(outputs, rows):
+        pair = (others, partition)
+        return sum(net(net.encode({}, hidden[:rows]), outputs) for net in pair)
+
+    for step in range(800):
+        for group in optimizer.param_groups:
+            group["lr"] = 0.02 * (1 - step / 800)
+        gold = EVERY[torch.multinomial(truth, 64, replacement=True, generator=generator)]
+        drawn = torch.rand(64, 8, LABELS, generator=generator).lt(0.5).double()
+        noise = SPACE.log_prob(logits, drawn)
+        energies = energy(torch.cat([gold.unsqueeze(1), drawn], dim=1), 64)
+        value = loss(energies[:, 0], energies[:, 1:], Candidates(drawn, noise, noise[:, 0]), gold, SPACE).mean()
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+    found = (-energy(EVERY.unsqueeze(0), 1)[0]).exp().detach()
+    assert abs(float(found.sum()) - 1) < 0.1
+    assert (found - truth).abs().max() < 0.05
