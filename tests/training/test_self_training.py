@@ -84,6 +84,21 @@ def test_the_better_one_is_kept(tmp_path, unlabelled, monkeypatch, better):
         assert metrics["best_validation_f1"] == pytest.approx(kept_f1["best_validation_f1"])
 
 
+@pytest.mark.parametrize("more, inputs", [(False, 5), (True, 11)])
+def test_a_distilled_net_learns_from_the_inputs_of_the_training_data(tmp_path, unlabelled, monkeypatch, more, inputs):
+    scores = iter([2.0, 1.0])
+    monkeypatch.setattr(self_training, "_score", lambda trainer, metrics: next(scores))
+    run = settings(unlabelled, epochs=2)
+    run["trainer"]["self_training"] = {"distil": True, **({"unlabelled": unlabelled} if more else {})}
+    trainer = build(run, tmp_path / "run")
+    trainer.train()
+    report = json.loads((tmp_path / "run" / "self_training.json").read_text())
+    # It is kept, though the teacher is better.
+    assert report == {"inputs": inputs, "teacher": 2.0, "student": 1.0, "kept": "student"}
+    student = torch.load(tmp_path / "run" / "student" / "best.th")
+    assert same(weights(trainer.model), student) and same(torch.load(tmp_path / "run" / "best.th"), student)
+
+
 def test_draws_are_made_anew_in_each_pass(tmp_path, unlabelled):
     model = build(settings(unlabelled), tmp_path).model
     labelled = list(build(settings(unlabelled), tmp_path / "other").data_loader.iter_instances())
