@@ -221,6 +221,10 @@ def check_self_training(
 
 
 def _score(trainer: GradientDescentTrainer, metrics: Dict[str, Any]) -> float:
-    """By `trainer.validation_metric`: high is good."""
+    """
+    By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5; with a structure, its
+    decision counts, `f1_structured`.
+    """
     found = {name[len(_BEST) :]: value for name, value in metrics.items() if name.startswith(_BEST)}
+    found = {name: found.get(f"{name}_structured", value) for name, value in found.items()}
     return trainer._metric_tracker.combined_score(found)

@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
+from allennlp.training.metric_tracker import MetricTracker
 
 from seal.common import length_groups
 from seal.models import SrlModel
@@ -82,6 +84,13 @@ def test_the_better_one_is_kept(tmp_path, unlabelled, monkeypatch, better):
     kept_f1 = json.loads((tmp_path / "run" / "student" / f"metrics_epoch_{metrics['best_epoch']}.json").read_text())
     if better == "student":
         assert metrics["best_validation_f1"] == pytest.approx(kept_f1["best_validation_f1"])
+
+
+def test_what_is_compared_is_what_is_predicted():
+    trainer = SimpleNamespace(_metric_tracker=MetricTracker("+f1"))
+    metrics = {"best_validation_f1": 60.0, "best_validation_loss": 1.0, "training_f1": 99.0}
+    assert self_training._score(trainer, metrics) == 60
+    assert self_training._score(trainer, {**metrics, "best_validation_f1_structured": 70.0}) == 70
 
 
 @pytest.mark.parametrize("more, inputs", [(False, 5), (True, 11)])
