@@ -104,15 +104,7 @@ class MultilabelReader(DatasetReader):
 
         `ConfigurationError` at everything that is wrong in the files, with file and line; or if no row has a label.
         """
-        data = read_multilabel(_files(path), **self._settings, statistics=self.training_statistics())
-        if self.standardize:
-            data = replace(data, features=self.standardized(_dense(data), data.feature_names))
-            rows, columns = numpy.nonzero(~numpy.isfinite(data.features))
-            if len(rows):
-                raise ConfigurationError(
-                    f"{data.source[rows[0]]}: the value of {short(data.feature_names[columns[0]])} is too large to be "
-                    "standardized, for single precision; correct it, or scale the attribute."
-                )
+        data = self._read_data(path)
         sizes = numpy.diff(data.labels.indptr)
         if not len(sizes) or sizes.max() == 0:
             raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
@@ -134,6 +126,19 @@ class MultilabelReader(DatasetReader):
                 data.label_names[unseen[0]],
             )
         return data if self._root is None else _with_root(data, self._root)
+
+    def _read_data(self, path: Union[str, Sequence[str]]) -> MultilabelData:
+        """The data of a path, whatever its labels, with standardized features where they are asked for."""
+        data = read_multilabel(_files(path), **self._settings, statistics=self.training_statistics())
+        if self.standardize:
+            data = replace(data, features=self.standardized(_dense(data), data.feature_names))
+            rows, columns = numpy.nonzero(~numpy.isfinite(data.features))
+            if len(rows):
+                raise ConfigurationError(
+                    f"{data.source[rows[0]]}: the value of {short(data.feature_names[columns[0]])} is too large to be "
+                    "standardized, for single precision; correct it, or scale the attribute."
+                )
+        return data
 
     def training_statistics(self) -> Optional[MultilabelData]:
         """The split `statistics_from`, read once; `None` where none is named."""
@@ -163,6 +168,17 @@ class MultilabelReader(DatasetReader):
         return TensorTable(
             {"features": data.features, "labels": data.labels}, _columns(data), data.source
         )
+
+    def read_inputs(self, path: Union[str, Sequence[str]]) -> TensorTable:
+        """
+        The features alone, for self-training: the labels of a row are not used, and may all be 0.
+
+        # Raises
+
+        `ConfigurationError` at everything that is wrong in the files.
+        """
+        data = self._read_data(path)
+        return TensorTable({"features": data.features}, {"features": _columns(data)["features"]}, data.source)
 
     def _read(self, path: Union[str, Sequence[str]]) -> Iterable[Instance]:
         data = self.load(path)

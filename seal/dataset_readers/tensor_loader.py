@@ -1,5 +1,6 @@
 import copy
-from typing import Any, Iterator, Optional
+import itertools
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -30,11 +31,14 @@ class TensorLoader(DataLoader):
         Whether each epoch has a new random order.
     drop_last : `bool`, optional (default = `False`)
         Whether to leave out a last batch that is smaller than the others.
+    batches_per_epoch : `int`, optional (default = `None`)
+        An epoch has so many batches: of as many passes over the rows as they take, of which the last may be a part.
+        `None`: all of one pass.
     cuda_device : `int` or `torch.device`, optional
 
     # Raises
 
-    `ConfigurationError` if the reader gives no tables, or the batch size is not at least 1.
+    `ConfigurationError` if the reader gives no tables, or the batch size or the number of batches is not at least 1.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class TensorLoader(DataLoader):
         batch_size: int = 32,
         shuffle: bool = False,
         drop_last: bool = False,
+        batches_per_epoch: Optional[int] = None,
         cuda_device: Optional[int] = None,
     ) -> None:
         if not hasattr(reader, "read_table"):
@@ -52,6 +57,10 @@ class TensorLoader(DataLoader):
                 f"{type(reader).__name__} is not one: leave the type out."
             )
         check_range("data_loader.batch_size", batch_size, least=1)
+        check_range("data_loader.batches_per_epoch", batches_per_epoch, least=1)
+        #: As in AllenNLP's loaders.
+        self.reader = reader
+        self.batches_per_epoch = batches_per_epoch
         self._table: TensorTable = reader.read_table(data_path)
         self._max_instances: Optional[int] = reader.max_instances
         self._batch_size = batch_size
@@ -72,6 +81,16 @@ class TensorLoader(DataLoader):
         some._only = self._all_rows()[places]
         return some
 
+    def with_table(self, table: TensorTable) -> "TensorLoader":
+        """A loader of all rows of another table, with the same settings."""
+        other = copy.copy(self)
+        other._table, other._max_instances, other._only = table, None, None
+        return other
+
+    def table_and_rows(self) -> Tuple[TensorTable, torch.Tensor]:
+        """The table, and the numbers of the rows of it that the loader has, of all workers."""
+        return self._table, self._all_rows()
+
     def check_for_scores(self) -> None:
         """Raises a `ConfigurationError` where each pass has other data, so that scores of them would be chance."""
         self._table.check_for_scores()
@@ -84,21 +103,33 @@ class TensorLoader(DataLoader):
         return rows[dist.get_rank() :: dist.get_world_size()] if is_distributed() else rows
 
     def __len__(self) -> int:
+        return self._batches_of_pass() if self.batches_per_epoch is None else self.batches_per_epoch
+
+    def _batches_of_pass(self) -> int:
         batches, rest = divmod(len(self._rows()), self._batch_size)
         return batches + (rest > 0 and not self._drop_last)
 
     def __iter__(self) -> Iterator[TensorDict]:
         if not torch.is_grad_enabled():  # As in validation and in `allennlp evaluate`.
             self.check_for_scores()
+        size = self._batches_of_pass()
+        passes = 1 if self.batches_per_epoch is None else -(-self.batches_per_epoch // max(size, 1))
+        # All random numbers are drawn before the first batch: a run that was killed and is recovered skips batches,
+        # without the draws that nets with dropout had made in between.
+        drawn = [self._drawn_pass() for _ in range(passes)]
+        batches = ((table, part) for table, rows in drawn for part in rows.split(self._batch_size)[:size])
+        for table, part in itertools.islice(batches, len(self)):
+            batch = table.batch(part.numpy())
+            yield batch if self._device is None else move_to_device(batch, self._device)
+
+    def _drawn_pass(self) -> Tuple[TensorTable, torch.Tensor]:
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]
         # A copy: several passes may run at once, and each keeps the random numbers that it draws.
         table = copy.copy(self._table)
         table.start_pass()
-        for part in rows.split(self._batch_size)[: len(self)]:
-            batch = table.batch(part.numpy())
-            yield batch if self._device is None else move_to_device(batch, self._device)
+        return table, rows
 
     def iter_instances(self) -> Iterator[Instance]:
         """An instance for each row, without its values; from the first a vocabulary counts the columns' names."""

@@ -8,6 +8,7 @@ from seal.energies.constraints import ConstraintsEnergy
 from seal.energies.label_interaction import LabelInteractionEnergy
 from seal.energies.linear_chain import LinearChainEnergy
 from seal.energies.local import LocalEnergy
+from seal.energies.log_partition import LogPartitionEnergy
 from seal.energies.mask_convolution import MaskConvolutionEnergy
 from seal.energies.self_attention import SelfAttentionEnergy
 from seal.registry import from_allennlp_room

@@ -9,6 +9,7 @@ from seal.losses.every_step import EveryStepLoss
 from seal.losses.gold_energy import GoldEnergyLoss
 from seal.losses.inference_network import InferenceNetworkLoss
 from seal.losses.margin import MarginLoss
+from seal.losses.partition import PartitionLoss
 from seal.losses.perceptron import PerceptronLoss
 from seal.losses.ranking import NceRankingLoss, RankingLoss
 from seal.losses.regression import RegressionLoss

@@ -12,6 +12,7 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
+from seal.models.teaching import drawn_labels, without_gold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
@@ -50,7 +51,7 @@ class MultilabelModel(SealModel):
 
     default_predictor = "seal_multilabel"
     structure_kind = LabelSetStructure
-
+    can_teach = True
     gold_key = "labels"
 
     def __init__(
@@ -260,6 +261,9 @@ class MultilabelModel(SealModel):
             for name in ("logits", "gold")
         ]
         return self.structure.fit(*tensors)
+
+    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        return drawn_labels(self, self.task_state(**without_gold(batch)).logits, draws)
 
     def _tuned_thresholds(
         self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor

@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.models.multilabel import MultilabelModel
-from seal.models.teaching import drawn_labels, with_labels, without_gold
+from seal.models.teaching import with_labels
 from seal.nets.encoders.text_transformer import TextTransformer
 from seal.two_player.task_state import TaskState
 
@@ -24,7 +24,6 @@ class TextMultilabelModel(MultilabelModel):
     """
 
     default_predictor = "seal_text_multilabel"
-    can_teach = True
 
     def task_state(  # type: ignore[override]
         self,
@@ -78,9 +77,6 @@ class TextMultilabelModel(MultilabelModel):
         As `MultilabelModel`, with a row for each text.
         """
         return self._output(self.task_state(tokens, labels, metadata), labels, metadata)
-
-    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
-        return drawn_labels(self, self.task_state(**without_gold(batch)).logits, draws)
 
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
         return with_labels(instance, output, self.output_space)

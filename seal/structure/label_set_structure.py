@@ -9,7 +9,7 @@ from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.gate import gate
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, index_of, known_sets
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
@@ -76,11 +76,14 @@ class LabelSetStructure(Structure):
         self.num_likely = num_likely
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
+        # Made when it is first needed, since it takes long where many sets are known.
+        self._index: SetIndex | None = None
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
         for name in ("sets", "counts"):
             if prefix + name in state_dict:
                 self._buffers[name] = state_dict[prefix + name].to(self._buffers[name]).clone()
+                self._index = None
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     # Learning.
@@ -147,7 +150,7 @@ class LabelSetStructure(Structure):
 
     def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
         """Whether gold competes: `(rows,)`."""
-        reached = index_of(self.sets, gold) >= 0
+        reached = self.set_index().of(gold) >= 0
         if self.num_likely:
             size = self._chunk()
             parts = zip(logits.split(size), gold.split(size))
@@ -157,6 +160,7 @@ class LabelSetStructure(Structure):
 
     def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
         self.sets, self.counts = known_sets(gold, self.most_sets)
+        self._index = None
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(logits) > most:
             kept = torch.randperm(len(logits), generator=torch.Generator().manual_seed(0))[:most]
@@ -169,14 +173,20 @@ class LabelSetStructure(Structure):
         return self.learn(training, training[0], validation, say, penalties)
 
     def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
-        index, size = index_of(self.sets, gold), self._chunk()
+        index, size = self.set_index().of(gold), self._chunk()
         return [
             CompetingLabelSets(part, self.sets, self.counts, indices, own, self._likely(part, sets))
             for part, indices, sets in zip(logits.split(size), index.split(size), gold.split(size))
         ]
 
     def _likely(self, logits: torch.Tensor, gold: torch.Tensor | None = None) -> LikelySets | None:
-        return LikelySets(logits, self.num_likely, self.sets, gold) if self.num_likely else None
+        return LikelySets(logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
+
+    def set_index(self) -> SetIndex:
+        """The index of the known sets."""
+        if self._index is None:
+            self._index = SetIndex(self.sets)
+        return self._index
 
     def _chunk(self) -> int:
         # A likely set is one of an instance's own, with all its labels; a known one is a number.

@@ -130,18 +130,18 @@ class LikelySets:
 
     logits : `torch.Tensor`, `(batch, labels)`
     k : `int`
-    sets : `torch.Tensor`, `(known, labels)`
-        The known ones.
+    known : `SetIndex`
+        That of the known ones.
     gold : `torch.Tensor`, `(batch, labels)`, optional
         0 or 1.
     """
 
     unseen = True
 
-    def __init__(self, logits: torch.Tensor, k: int, sets: torch.Tensor, gold: torch.Tensor | None = None) -> None:
+    def __init__(self, logits: torch.Tensor, k: int, known: "SetIndex", gold: torch.Tensor | None = None) -> None:
         found = k_best_sets(logits, k)
-        self.logits, self.sets = logits, found.to(sets)
-        self._known = index_of(sets, found.flatten(0, 1)).unflatten(0, found.shape[:2])
+        self.logits, self.sets = logits, found.to(logits)
+        self._known = known.of(found.flatten(0, 1)).unflatten(0, found.shape[:2])
         self._is_gold = None if gold is None else (found == gold.bool().unsqueeze(1)).all(dim=2)
         self.log_prob = self.product(logits) - F.softplus(logits).sum(dim=1, keepdim=True)
 
@@ -200,8 +200,24 @@ def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, to
     return sets[order].float(), counts[order].float()
 
 
+class SetIndex:
+    """
+    Finds label sets among known ones.
+
+    # Parameters
+
+    sets : `torch.Tensor`, `(sets, labels)`
+    """
+
+    def __init__(self, sets: torch.Tensor) -> None:
+        self._places = {row.tobytes(): i for i, row in enumerate(sets.bool().cpu().numpy())}
+
+    def of(self, gold: torch.Tensor) -> torch.Tensor:
+        """The place among the known sets of each row of `gold (rows, labels)`, -1 where it is not there: `(rows,)`."""
+        found = [self._places.get(row.tobytes(), -1) for row in gold.bool().cpu().numpy()]
+        return torch.tensor(found, dtype=torch.long, device=gold.device)
+
+
 def index_of(sets: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-    """The index in `sets (sets, labels)` of each row of `gold (rows, labels)`, -1 where it is not there: `(rows,)`."""
-    index = {row.tobytes(): i for i, row in enumerate(sets.bool().cpu().numpy())}
-    found = [index.get(row.tobytes(), -1) for row in gold.bool().cpu().numpy()]
-    return torch.tensor(found, dtype=torch.long, device=gold.device)
+    """As `SetIndex.of`, once."""
+    return SetIndex(sets).of(gold)

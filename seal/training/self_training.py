@@ -1,37 +1,30 @@
 import copy
 import json
 import logging
+import math
 import os
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Union
 
 import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.tqdm import Tqdm
-from allennlp.data import Batch, DataLoader, DatasetReader, Instance, TensorDict
-from allennlp.nn.util import move_to_device
+from allennlp.data import DataLoader, DatasetReader
 from allennlp.training import GradientDescentTrainer
 
-from seal.common.length_groups import length_groups, size_of
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
 from seal.common.whole_files import replacing
+from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.models import SealModel
-from seal.training.held_out import (
-    HeldOut,
-    MakeTrainer,
-    input_of,
-    instances_of,
-    learn_structure,
-    save_best,
-    with_instances,
-)
+from seal.training.held_out import HeldOut, MakeTrainer, learn_structure, save_best
+from seal.training.taught_instances import InputInstances
+from seal.training.taught_rows import InputRows
 
 logger = logging.getLogger(__name__)
 
-_BATCH = 64
+Inputs = Union[InputInstances, InputRows]
 # How the names of metrics of the best epoch begin.
 _BEST = "best_validation_"
 
@@ -48,10 +41,10 @@ class SelfTraining(FromParams):
 
     # Parameters
 
-    unlabelled : `str`
+    unlabelled : `str`, optional (default = `None`)
         The path of the inputs, in a format of the task's data; it is read like the validation data. Gold in it is not
-        used; of frames, the places of the predicates are. Inputs that the training data have are left out. Data are
-        kept in memory.
+        used; of frames, the places of the predicates are. Inputs that the training data have are left out: those of
+        the same words or, of feature vectors, the same numbers. Data are kept in memory.
     plain_text : `bool`, optional (default = `False`)
         Whether each line of `unlabelled` is an input: a text or, for tags and roles, a sentence with spaces between its
         words, of which the teacher finds the predicates.
@@ -62,22 +55,30 @@ class SelfTraining(FromParams):
     labelled_share : `float`, optional (default = `0.5`)
         The share of instances with gold in an epoch, in (0, 1), to which they are repeated where they are fewer. They
         come once at least.
+    distil : `bool`, optional (default = `False`)
+        Whether the student is to predict alone, at the cost of its net: the teacher says of the training data's inputs,
+        too, what their outputs are, and the student takes its place whatever the scores, without its structure. No
+        `unlabelled` inputs are needed then.
     """
 
     def __init__(
         self,
-        unlabelled: str,
+        unlabelled: Optional[str] = None,
         plain_text: bool = False,
         hard: bool = False,
         num_draws: int = 10,
         labelled_share: float = 0.5,
+        distil: bool = False,
     ) -> None:
+        if unlabelled is None and not distil:
+            raise ConfigurationError("trainer.self_training.unlabelled: name the inputs, or set distil to true.")
         check_range("trainer.self_training.num_draws", num_draws, least=1)
         check_range("trainer.self_training.labelled_share", labelled_share, above=0, below=1)
         self.unlabelled, self.plain_text = unlabelled, plain_text
         self.hard = hard
         self.num_draws = num_draws
         self.labelled_share = labelled_share
+        self.distil = distil
 
     def of_run(
         self,
@@ -106,7 +107,7 @@ class SelfTraining(FromParams):
         trainer: GradientDescentTrainer,
         metrics: Dict[str, Any],
         student: SealModel,
-        inputs: List[Instance],
+        inputs: Inputs,
         make_trainer: MakeTrainer,
         data_loader: DataLoader,
         held_out: Optional[HeldOut],
@@ -123,7 +124,7 @@ class SelfTraining(FromParams):
             Those of the teacher, by their names in `metrics.json`.
         student : `SealModel`
             As it starts.
-        inputs : `List[Instance]`
+        inputs : `Inputs`
             What `read` has returned.
         make_trainer : `MakeTrainer`
         data_loader : `DataLoader`
@@ -141,29 +142,31 @@ class SelfTraining(FromParams):
         model, run = trainer.model, trainer._serialization_dir
         folder = os.path.join(run, "student")
         os.makedirs(folder, exist_ok=True)
-        gold = _gold(data_loader)
-        inputs = _with_answers(os.path.join(folder, "answers.json"), model, inputs)
-        if not inputs:
+        inputs = inputs.answered(os.path.join(folder, "answers.json"), model)
+        if not len(inputs):
             logger.warning("No student is trained: the teacher finds no predicate in %s.", self.unlabelled)
             set_random_state(before)
             return {}
         taught = self._taught(os.path.join(folder, "taught.pt"), model, inputs, lambda: _score(trainer, metrics))
 
+        gold = inputs.num_gold(data_loader)
         wanted = self.labelled_share / (1 - self.labelled_share) * len(inputs)
-        repeats = max(1, round(wanted / len(gold)))
+        repeats = max(1, round(wanted / gold))
         logger.info(
             "A student is trained: %d instances with gold (%d times in an epoch) and %d that the teacher labels",
-            len(gold), repeats, len(inputs),
+            gold, repeats, len(inputs),
         )
-        loader = with_instances(data_loader, TaughtInstances(model, gold * repeats, inputs, taught["outputs"]))
+        loader = inputs.student_data(data_loader, model, repeats, taught["outputs"])
         student.structure = None
         found = make_trainer(student, folder, loader).train()
         teacher_weights = copy.deepcopy(model.state_dict())
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
+            if self.distil:
+                model.structure.margin = math.inf  # No gain opens the gate.
             found.update(learn_structure(trainer, held_out))
         report = {"inputs": len(inputs), "teacher": taught["score"], "student": _score(trainer, found)}
-        report["kept"] = "student" if report["student"] > report["teacher"] else "teacher"
+        report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
         logger.info("Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept", report)
         if report["kept"] == "teacher":
             model.load_state_dict(teacher_weights)
@@ -175,21 +178,17 @@ class SelfTraining(FromParams):
         set_random_state(before)
         return {name: value for name, value in found.items() if name.startswith(_BEST)}
 
-    def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> List[Instance]:
+    def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> Inputs:
         """
-        The inputs that the training data lack, indexed.
+        The inputs that the training data lack, indexed; and those of the training data, where these are taught.
 
         # Raises
 
         `ConfigurationError` if there is none, or a file is malformed.
         """
-        known = {input_of(instance) for instance in _gold(data_loader)}
-        inputs = []
-        for instance in Tqdm.tqdm(reader.read_inputs(self.unlabelled, self.plain_text), desc="reading unlabelled"):
-            if model.can_be_taught(instance) and input_of(instance) not in known:
-                instance.index_fields(model.vocab)
-                inputs.append(instance)
-        if not inputs:
+        kind = InputRows if isinstance(data_loader, TensorLoader) else InputInstances
+        inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text, self.distil)
+        if not len(inputs):
             raise ConfigurationError(
                 f"trainer.self_training.unlabelled: {self.unlabelled} has no input that the training data lack; give "
                 "another, or leave self_training out."
@@ -198,13 +197,13 @@ class SelfTraining(FromParams):
 
     @torch.no_grad()
     def _taught(
-        self, path: str, model: SealModel, inputs: List[Instance], score: Callable[[], float]
+        self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]
     ) -> Dict[str, Any]:
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score`, kept in a file."""
         if os.path.exists(path):
             return torch.load(path)
         outputs: List[Optional[torch.Tensor]] = [None] * len(inputs)
-        for places, batch in _batches(model, inputs, "teaching"):
+        for places, batch in inputs.batches(model):
             drawn = model.teach(batch, None if self.hard else self.num_draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
@@ -212,44 +211,6 @@ class SelfTraining(FromParams):
         with replacing(path) as draft:
             torch.save(taught, draft)
         return taught
-
-
-class TaughtInstances(Sequence):
-    """
-    Instances with gold, and inputs whose outputs are the teacher's. Each pass over them draws for each input one of its
-    outputs anew.
-
-    # Parameters
-
-    model : `SealModel`
-        Makes instances of inputs and outputs.
-    gold : `List[Instance]`
-    inputs : `List[Instance]`
-    outputs : `List[torch.Tensor]`
-        For each input `(draws, *output)`.
-    """
-
-    def __init__(
-        self, model: SealModel, gold: List[Instance], inputs: List[Instance], outputs: List[torch.Tensor]
-    ) -> None:
-        self._model, self._gold, self._inputs, self._outputs = model, gold, inputs, outputs
-
-    def __len__(self) -> int:
-        return len(self._gold) + len(self._inputs)
-
-    def __getitem__(self, place: int) -> Instance:
-        if place < len(self._gold):
-            return self._gold[place]
-        return self._taught(place - len(self._gold), 0)
-
-    def __iter__(self) -> Iterator[Instance]:
-        yield from self._gold
-        chosen = torch.rand(len(self._inputs)).tolist()
-        for place, (share, outputs) in enumerate(zip(chosen, self._outputs)):
-            yield self._taught(place, int(share * len(outputs)))
-
-    def _taught(self, place: int, draw: int) -> Instance:
-        return self._model.taught(self._inputs[place], self._outputs[place][draw].long())
 
 
 def check_self_training(
@@ -262,7 +223,7 @@ def check_self_training(
     """
     if not model.can_teach:
         raise ConfigurationError(
-            f"trainer.self_training: {type(model).__name__} cannot teach; tags, roles and labels of texts can be "
+            f"trainer.self_training: {type(model).__name__} cannot teach; tags, roles and sets of labels can be "
             "taught."
         )
     if model.task_net is None:
@@ -273,46 +234,20 @@ def check_self_training(
         )
     if distributed:
         raise ConfigurationError("trainer.self_training: not in distributed runs; leave 'distributed' out.")
-    _gold(data_loader)
-
-
-def _batches(model: SealModel, inputs: List[Instance], doing: str) -> Iterator[Tuple[List[int], TensorDict]]:
-    """Batches of inputs of about one length, with the places of these; the model is put in evaluation mode."""
-    model.eval()
-    device = next(model.parameters()).device
-    sizes = [size_of([token.text for token in instance["tokens"]]) for instance in inputs]
-    for places in Tqdm.tqdm(list(length_groups(sizes, _BATCH)), desc=doing):
-        batch = Batch([inputs[place] for place in places]).as_tensor_dict()
-        yield places, move_to_device(batch, device)
-
-
-def _with_answers(path: str, model: SealModel, inputs: List[Instance]) -> List[Instance]:
-    """The inputs, with those that the teacher's answers make in the place of questions; answers are kept in a file."""
-    questions = [instance for instance in inputs if model.asks(instance)]
-    if not questions:
-        return inputs
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            answers = json.load(file)
-    else:
-        answers = [[] for _ in questions]
-        for places, batch in _batches(model, questions, "asking the teacher"):
-            for place, found in zip(places, model.answers(batch)):
-                answers[place] = found
-        with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
-            json.dump(answers, file)
-    made = [model.answered(question, answer) for question, found in zip(questions, answers) for answer in found]
-    return [instance for instance in inputs if not model.asks(instance)] + made
-
-
-def _gold(data_loader: DataLoader) -> List[Instance]:
-    return instances_of(
-        data_loader,
-        "trainer.self_training: the training data are kept in memory; leave data_loader.max_instances_in_memory out.",
-    )
+    if isinstance(data_loader, TensorLoader):
+        return
+    if isinstance(data_loader.reader, MultilabelReader):
+        raise ConfigurationError(
+            "trainer.self_training: feature vectors are taught as a table; set data_loader.type to 'tensors'."
+        )
+    InputInstances.num_gold(data_loader)  # Raises where instances are not in memory.
 
 
 def _score(trainer: GradientDescentTrainer, metrics: Dict[str, Any]) -> float:
-    """By `trainer.validation_metric`: high is good."""
+    """
+    By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5; with a structure, its
+    decision counts, `f1_structured`.
+    """
     found = {name[len(_BEST) :]: value for name, value in metrics.items() if name.startswith(_BEST)}
+    found = {name: found.get(f"{name}_structured", value) for name, value in found.items()}
     return trainer._metric_tracker.combined_score(found)

@@ -61,6 +61,26 @@ def test_a_new_order_each_epoch_from_torchs_generator():
     assert first_column(loader) == first
 
 
+def test_an_epoch_of_so_many_batches():
+    few = TensorLoader(Reader(5), "f", batch_size=2, batches_per_epoch=2)
+    assert first_column(few) == [[0, 2], [4, 6]] and len(few) == 2
+    many = TensorLoader(Reader(5), "f", batch_size=2, batches_per_epoch=7)
+    assert first_column(many) == [[0, 2], [4, 6], [8]] * 2 + [[0, 2]] and len(many) == 7
+    shuffled = TensorLoader(Reader(50), "f", batch_size=8, shuffle=True, batches_per_epoch=14)
+    torch.manual_seed(0)
+    epoch = first_column(shuffled)
+    passes = [sum(part, []) for part in (epoch[:7], epoch[7:])]
+    assert passes[0] != passes[1] and all(sorted(rows) == [2 * i for i in range(50)] for rows in passes)
+    # All random numbers are drawn at the start, so that a run which skips batches goes on as it would have.
+    torch.manual_seed(0)
+    batches = iter(shuffled)
+    next(batches)
+    torch.rand(1000)
+    assert [batch["x"][:, 0].tolist() for batch in batches] == epoch[1:]
+    with pytest.raises(ConfigurationError, match="data_loader.batches_per_epoch"):
+        TensorLoader(Reader(3), "f", batches_per_epoch=0)
+
+
 class Counted(TensorTable):
     """Rows that hold the number of their pass."""
 

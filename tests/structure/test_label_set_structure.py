@@ -3,6 +3,7 @@ import torch
 
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
+from seal.structure.label_sets import SetIndex
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
 
@@ -72,14 +73,30 @@ def test_the_decisions_against_enumeration(num_likely):
         torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], every[row])))
 
 
-def test_it_is_loaded_whatever_sets_it_was_made_of():
-    structure, other = LabelSetStructure(5), LabelSetStructure(5)
+@pytest.mark.parametrize("num_likely", [0, 6])
+def test_it_is_loaded_whatever_sets_it_was_made_of(num_likely):
+    structure, other = LabelSetStructure(5, num_likely=num_likely), LabelSetStructure(5, num_likely=num_likely)
     structure.fit(*rows())
+    other.fit(*rows(30, seed=3))
     other.load_state_dict(structure.state_dict())
     logits, _ = rows(seed=2)
     assert other.chosen == structure.chosen
     for name in LABEL_SET_SCORES:
         assert torch.equal(other.decide(logits, name), structure.decide(logits, name))
+
+
+def test_the_index_of_the_known_sets_is_made_once(monkeypatch):
+    structure, made = LabelSetStructure(5, num_likely=6), []
+    structure.fit(*rows())
+    original = SetIndex.__init__
+    monkeypatch.setattr(SetIndex, "__init__", lambda self, sets: made.append(1) or original(self, sets))
+    for seed in range(3):
+        structure.decide(rows(20, seed=seed)[0])
+    assert made == []
+    structure.load_state_dict(structure.state_dict())
+    for seed in range(3):
+        structure.decide(rows(20, seed=seed)[0])
+    assert made == [1]
 
 
 def test_no_rows():

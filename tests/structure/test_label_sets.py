@@ -3,7 +3,7 @@ from torch.nn import functional as F
 
 from seal.structure.energies import LabelScores, SetCount
 from seal.structure.joint_score import JointScore
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, index_of, known_sets
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, index_of, known_sets
 
 GOLD = torch.tensor([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1]])
 
@@ -57,7 +57,7 @@ def test_likely_sets_compete_beside_known_ones():
     torch.manual_seed(0)
     logits, (sets, counts) = torch.randn(len(GOLD), 3), known_sets(GOLD)
     plain = CompetingLabelSets(logits, sets, counts)
-    both = CompetingLabelSets(logits, sets, counts, likely=LikelySets(logits, 8, sets))
+    both = CompetingLabelSets(logits, sets, counts, likely=LikelySets(logits, 8, SetIndex(sets)))
     index = torch.arange(len(sets) + 8).expand(len(GOLD), -1)
     outputs, scores = both.outputs(index), torch.cat([part.log_prob for part in both.parts()], dim=1)
     wanted = -F.binary_cross_entropy_with_logits(logits.unsqueeze(1).expand_as(outputs), outputs, reduction="none")
@@ -76,14 +76,15 @@ def test_gold_among_likely_sets():
     torch.manual_seed(0)
     logits, (sets, counts) = torch.randn(len(GOLD), 3), known_sets(GOLD)
     # The set of row 3 occurs there alone: to itself it is not known, and may be likely.
-    likely = LikelySets(logits, 8, sets, GOLD)
+    likely = LikelySets(logits, 8, SetIndex(sets), GOLD)
     own = CompetingLabelSets(logits, sets, counts, index_of(sets, GOLD), own=True, likely=likely)
     assert torch.equal(own.outputs(own.gold.unsqueeze(1)).squeeze(1), GOLD.float())
     assert (own.gold >= len(sets)).tolist() == [False, False, False, True, False, False]
     new = torch.tensor([[1, 1, 1]] * len(GOLD))
-    others = CompetingLabelSets(logits, sets, counts, index_of(sets, new), likely=LikelySets(logits, 8, sets, new))
+    known = SetIndex(sets)
+    others = CompetingLabelSets(logits, sets, counts, known.of(new), likely=LikelySets(logits, 8, known, new))
     assert torch.equal(others.outputs(others.gold.unsqueeze(1)).squeeze(1), new.float())
-    few = CompetingLabelSets(logits, sets, counts, index_of(sets, new), likely=LikelySets(logits, 1, sets, new))
+    few = CompetingLabelSets(logits, sets, counts, known.of(new), likely=LikelySets(logits, 1, known, new))
     assert torch.equal(few.gold >= 0, (logits >= 0).all(dim=1))
     joint = JointScore([SetCount(3), LabelScores(3)])
     for parameter in joint.parameters():

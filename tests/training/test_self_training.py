@@ -2,16 +2,18 @@
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
+from allennlp.training.metric_tracker import MetricTracker
 
 from seal.common import length_groups
 from seal.models import SrlModel
 from seal.training import self_training
-from seal.training.self_training import TaughtInstances
+from seal.training.taught_instances import TaughtInstances
 from tests.training.runs import DATA, Killed, build, comparable, config, elsewhere, same, weights
 
 WORDS = ["the", "cook", "cut", "bread", "she", "boiled", "it", "twice"]
@@ -82,6 +84,28 @@ def test_the_better_one_is_kept(tmp_path, unlabelled, monkeypatch, better):
     kept_f1 = json.loads((tmp_path / "run" / "student" / f"metrics_epoch_{metrics['best_epoch']}.json").read_text())
     if better == "student":
         assert metrics["best_validation_f1"] == pytest.approx(kept_f1["best_validation_f1"])
+
+
+def test_what_is_compared_is_what_is_predicted():
+    trainer = SimpleNamespace(_metric_tracker=MetricTracker("+f1"))
+    metrics = {"best_validation_f1": 60.0, "best_validation_loss": 1.0, "training_f1": 99.0}
+    assert self_training._score(trainer, metrics) == 60
+    assert self_training._score(trainer, {**metrics, "best_validation_f1_structured": 70.0}) == 70
+
+
+@pytest.mark.parametrize("more, inputs", [(False, 5), (True, 11)])
+def test_a_distilled_net_learns_from_the_inputs_of_the_training_data(tmp_path, unlabelled, monkeypatch, more, inputs):
+    scores = iter([2.0, 1.0])
+    monkeypatch.setattr(self_training, "_score", lambda trainer, metrics: next(scores))
+    run = settings(unlabelled, epochs=2)
+    run["trainer"]["self_training"] = {"distil": True, **({"unlabelled": unlabelled} if more else {})}
+    trainer = build(run, tmp_path / "run")
+    trainer.train()
+    report = json.loads((tmp_path / "run" / "self_training.json").read_text())
+    # It is kept, though the teacher is better.
+    assert report == {"inputs": inputs, "teacher": 2.0, "student": 1.0, "kept": "student"}
+    student = torch.load(tmp_path / "run" / "student" / "best.th")
+    assert same(weights(trainer.model), student) and same(torch.load(tmp_path / "run" / "best.th"), student)
 
 
 def test_draws_are_made_anew_in_each_pass(tmp_path, unlabelled):

@@ -129,3 +129,35 @@ def test_the_settings_are_those_of_the_papers(dataset):
         assert trainer["loss_net"]["optimizer"]["lr"] == loss_net_lr, method
         assert trainer["task_net"]["optimizer"]["lr"] == task_net_lr, method
         assert model["sampler"].get("num_samples") == num_samples, method
+
+
+def evaluated(data, method, training="{}"):
+    call = f"lib.experiment(data=lib.data.sample {data}, method=lib.method.{method}, training={training})"
+    return library_value("multilabel.libsonnet", call)
+
+
+def test_self_training():
+    config = evaluated("{ unlabelled: 'raw.arff' }", "self_training(hard=true)", "{ batches_per_epoch: 7 }")
+    assert config["trainer"]["self_training"] == {"unlabelled": "raw.arff", "hard": True, "labelled_share": 0.5}
+    assert config["trainer"]["folds"] == 3 and config["model"]["structure"] == {"type": "label_sets"}
+    assert config["data_loader"]["batches_per_epoch"] == 7
+    alone = evaluated("{ unlabelled: 'raw.arff' }", "self_training(over='cross_entropy')")
+    assert "structure" not in alone["model"] and "folds" not in alone["trainer"]
+    assert "batches_per_epoch" not in alone["data_loader"]
+    assert "self_training" not in evaluated("{ unlabelled: 'raw.arff' }", "seal()")["trainer"]
+    distilled = evaluated("{}", "distilled()")
+    assert distilled["trainer"]["self_training"] == {"distil": True, "labelled_share": 0.5}
+    for data, over, message in (
+        ("{}", "seal", "data: 'unlabelled' is missing, the path of inputs"),
+        ("{ unlabelled: 'raw.arff' }", "sael", "no method sael; choose from: "),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            evaluated(data, f"self_training(over='{over}')")
+
+
+def test_a_learned_partition_function_is_a_term_of_the_energy():
+    nce, partition = (evaluated("", f"{method}()") for method in ("nce", "partition"))
+    assert partition["model"].pop("energy_loss") == {"type": "partition"}
+    assert partition["model"]["loss_net"]["energies"].pop() == "log_partition"
+    del nce["model"]["energy_loss"]
+    assert partition == nce

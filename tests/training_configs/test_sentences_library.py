@@ -129,11 +129,16 @@ def test_self_training(library):
     }
     assert config["trainer"]["folds"] == 3 and "structure" in config["model"]
     alone = evaluated(library, "{ unlabelled: 'raw.txt' }", "self_training(over=lib.method.cross_entropy())")
-    assert "structure" not in alone["model"] and alone["trainer"]["self_training"]["plain_text"] is False
+    assert "structure" not in alone["model"] and "plain_text" not in alone["trainer"]["self_training"]
     # A path that no method reads changes nothing.
     assert "self_training" not in evaluated(library, "{ unlabelled: 'raw.txt' }", "seal()")["trainer"]
     with pytest.raises(RuntimeError, match="data: 'unlabelled' is missing, the path of inputs"):
         evaluated(library, "{}", "self_training()")
+    distilled = evaluated(library, "{}", "distilled()")
+    assert distilled["trainer"]["self_training"] == {"distil": True, "labelled_share": 0.5}
+    assert "structure" in distilled["model"]
+    more = evaluated(library, "{ unlabelled: 'raw.txt' }", "distilled()")
+    assert more["trainer"]["self_training"]["unlabelled"] == "raw.txt"
 
 
 def test_batches_that_make_an_epoch():

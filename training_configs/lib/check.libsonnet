@@ -41,6 +41,13 @@ local changes(build, all, name, other) =
     if std.length(missing) == 0 then self.known('data', given, like)
     else error "data: '%s' is missing; needed are %s" % [missing[0], listed(needed)],
 
+  // What self-training takes of the data: the path of inputs without gold, which distillation can do without.
+  unlabelled(given, settings):
+    if std.objectHas(given, 'unlabelled') then
+      { unlabelled: given.unlabelled, [if std.objectHas(given, 'plain_text') then 'plain_text']: given.plain_text }
+    else if std.get(settings, 'distil', false) then {}
+    else error "data: 'unlabelled' is missing, the path of inputs that the method 'self_training' learns from",
+
   // The settings of training that the libraries themselves calculate with.
   training(given, like):
     assert self.known('training', given, like);

@@ -41,6 +41,9 @@ local callable(name, base, method=methods[name]) =
     loss_net_from=unset,
     task_net_from=unset,
     folds=unset,
+    over=unset,
+    hard=unset,
+    labelled_share=unset,
   ) {
     local settings = {
       energy_weight: energy_weight,
@@ -61,6 +64,9 @@ local callable(name, base, method=methods[name]) =
       loss_net_from: loss_net_from,
       task_net_from: task_net_from,
       folds: folds,
+      over: over,
+      hard: hard,
+      labelled_share: labelled_share,
     },
     name:: name,
     base:: base,
@@ -137,7 +143,7 @@ local callable(name, base, method=methods[name]) =
     energies=null,
   ):
     local d = check.validation('valid', data);
-    assert check.data(d, $.data.sample, needed=['train', 'valid', 'reader']);
+    assert check.data(d, $.data.sample { unlabelled: '' }, needed=['train', 'valid', 'reader']);
     assert check.encoder(encoder);
     assert check.called(method);
     assert check.of_training(training, $.arguments);
@@ -154,6 +160,7 @@ local callable(name, base, method=methods[name]) =
       { encoder: network, bias: false },
       { encoder: network, energies: if energies == null then $.energies(s.patterns) else energies },
     ),
+    local of_method = std.get(parts, 'trainer', {}),
     random_seed: s.seed,
     numpy_seed: s.seed,
     pytorch_seed: s.seed,
@@ -162,7 +169,12 @@ local callable(name, base, method=methods[name]) =
     validation_data_path: d.valid,
     datasets_for_vocab_creation: ['train'],
     model: { type: 'seal_multilabel', output_space: { type: 'label_set' } } + parts.model,
-    data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },
+    data_loader: {
+      type: 'tensors',
+      batch_size: s.batch_size,
+      shuffle: true,
+      [if s.batches_per_epoch != null then 'batches_per_epoch']: s.batches_per_epoch,
+    },
     validation_data_loader: { type: 'tensors', batch_size: 512 },
     trainer: {
       type: 'alternating',
@@ -172,6 +184,9 @@ local callable(name, base, method=methods[name]) =
       callbacks: ['tune_thresholds'],
       [if s.average_weights != null then 'moving_average']: { type: 'exponential', decay: s.average_weights },
       [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,
-    } + components.players(s, parts.model, patience=5) + std.get(parts, 'trainer', {}),
+    } + components.players(s, parts.model, patience=5) + of_method + {
+      [if std.objectHas(of_method, 'self_training') then 'self_training']+:
+        check.unlabelled(d, of_method.self_training),
+    },
   },
 }

@@ -1,6 +1,7 @@
 // How a net is trained, by name. A method is a function of the settings (`multilabel_settings`) and the two nets. It
 // returns parts of a config: `model` and, where the method needs them, the trainer's `phases` or other fields of the
 // `trainer`.
+local choose = import 'choose.libsonnet';
 local components = import 'components.libsonnet';
 local descent = components.descent;
 
@@ -24,6 +25,7 @@ local energy_loss = {
   regression: { type: 'regression' },
   nce: { type: 'nce_ranking' },
   ranking: { type: 'ranking' },
+  partition: { type: 'partition' },
 };
 
 local energy_only_loss(s, loss) =
@@ -127,6 +129,16 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
     model: { task_net: task_net, structure: { type: 'label_sets' } },
     trainer: { folds: s.folds },
   },
+  // Learns from inputs without gold, too: those of `data.unlabelled`. What the method `over` has trained says what
+  // their labels are, and a second net learns from these and from gold.
+  self_training: function(s, task_net, loss_net)
+    choose($, s.over, 'method')(s, task_net, loss_net)
+    + { trainer+: { self_training: { hard: s.hard, labelled_share: s.labelled_share } } },
+  // A net that predicts alone what `seal` predicts with its structure: it learns from gold and from draws of that
+  // distribution over whole label sets, on the training data's inputs and those of `data.unlabelled`, if there are any.
+  distilled: function(s, task_net, loss_net)
+    $.seal(s, task_net, loss_net)
+    + { trainer+: { self_training: { distil: true, labelled_share: s.labelled_share } } },
 
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has
   // trained: its authors pretrain it so, and the learning rates of SEAL's authors are too low for an untrained net.
@@ -158,6 +170,9 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   nce: dynamic('nce', draws),
   // SEAL, ICLR 2022 submission, Eq. 10.
   ranking: dynamic('ranking', draws),
+  // Maximum likelihood with a learned partition function (Sander et al. 2025).
+  partition: function(s, task_net, loss_net)
+    dynamic('partition', draws)(s, task_net, loss_net { energies+: ['log_partition'] }),
 
   // Bi-level training (implicit-training paper): the loss-net's gradient includes its effect on the task-net.
   implicit_ssvm: implicit('ssvm', output),

@@ -52,6 +52,13 @@ local default = {
   task_net_from: null,
   // Of seal: the number of nets whose scores of what they have not seen its energy is learned on.
   folds: 3,
+  // Of self_training: the method whose model teaches, whether it teaches predictions in place of draws, and the share
+  // of gold in an epoch.
+  over: 'seal',
+  hard: false,
+  labelled_share: 0.5,
+  // The number of batches that make an epoch; null: one pass over the data.
+  batches_per_epoch: null,
   grad_norm: 10.0,
   seed: 13,
 };

@@ -1,4 +1,6 @@
 // What experiments on sentences share: settings of training, loaders, and a player's optimizer.
+local check = import 'check.libsonnet';
+
 {
   training: {
     epochs: 10,
@@ -24,10 +26,10 @@
     seed: 13,
   },
 
-  // For a few hundred labelled instances and a pretrained encoder; to be added to other settings. Small batches make more
-  // updates, and the rates rise over the first tenth of all updates, however many these are, and then fall to a
-  // thirty-second (Howard & Ruder 2018). With `small_data_frozen` the encoder, `transformer(NAME, frozen=true)`, does not
-  // change, and what is above it takes larger rates.
+  // For a few hundred labelled instances and a pretrained encoder; to be added to other settings. Small batches make
+  // more updates, and the rates rise over the first tenth of all updates, however many these are, and then fall to a
+  // thirty-second (Howard & Ruder 2018). With `small_data_frozen` the encoder, `transformer(NAME, frozen=true)`, does
+  // not change, and what is above it takes larger rates.
   small_data: {
     epochs: 20,
     batch_size: 8,
@@ -98,9 +100,7 @@
       ],
     } + of_method + {
       [if std.objectHas(of_method, 'self_training') then 'self_training']+:
-        if std.objectHas(data, 'unlabelled') then
-          { unlabelled: data.unlabelled, plain_text: std.get(data, 'plain_text', false) }
-        else error "data: 'unlabelled' is missing, the path of inputs that the method 'self_training' learns from",
+        check.unlabelled(data, of_method.self_training),
     },
   },
 }

@@ -1,54 +1,135 @@
 """
-Semantic role labelling from a part of the sample's labels (`--fraction`), with the sentences of the rest as inputs
-without gold. Training is counted in updates, 100 an epoch, and a fourth of the words is dropped in all methods.
+Learning from a part of the labels (`--fraction`), with the inputs of the rest without theirs: roles, tags, labels of
+texts and of feature vectors. Training is counted in updates, 100 an epoch. A student has as many as its teacher, so
+that self-training has as many as the plain net with twice as many; with the three folds of a structure it has as many
+as that with five times as many. With all labels (`--fraction 1`) a student is distilled from what its teacher says of
+the training data.
 """
 
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Dict, Optional, Tuple
 
-from scripts.measure.configs import call, text, with_overrides
+from scripts.measure.configs import call, listed, text, with_overrides
 from scripts.measure.suite import Method, Settings, Suite
+from scripts.measure.suites import multilabel, tagging
+from scripts.measure.suites import text as texts
 from scripts.measure.suites.srl import COMMON, data, labels
 
-METHODS = {
-    "cross_entropy": ("cross-entropy", "srl.method.cross_entropy()"),
-    "crf": ("CRF", "srl.method.crf()"),
-    "crf_twice": ("CRF, twice the updates", "srl.method.crf()"),
-    "seal": ("SEAL: structure on the CRF", "srl.method.seal()"),
-    "self_training_crf": ("self-training, CRF", "srl.method.self_training(over=srl.method.crf())"),
-    "self_training_crf_hard": (
-        "self-training, CRF, hard", "srl.method.self_training(over=srl.method.crf(), hard=true)"
-    ),
-    "self_training": ("self-training, SEAL", "srl.method.self_training()"),
-    "self_training_hard": ("self-training, SEAL, hard", "srl.method.self_training(hard=true)"),
-}
+#: The methods that have more updates than the others: how their names end, and how many times.
+TIMES = {"_twice": 2, "_five_times": 5}
 
 
-def experiment(name: str, settings: Settings) -> str:
-    """A student has as many updates as its teacher, so that self-training has as many as the CRF with twice as many."""
-    epochs = settings.epochs * (2 if name == "crf_twice" else 1)
-    config = f"local srl = import {text(settings.library + '/srl.libsonnet')};\n\n" + call(
-        "srl.experiment",
-        {
-            "data": "srl.data.sample { unlabelled: srl.data.sample.train }",
-            "encoder": "srl.encoder.bilstm(word_dropout=0.25)",
-            "method": METHODS[name][1],
-            "training": f"srl.training.sample {{ epochs: {epochs}, batches_per_epoch: 100, "
-            f"fraction: {settings.fraction!r}, seed: {settings.seed} }}",
-        },
-    )
-    # A part of the sentences may lack labels of dev or test.
-    return with_overrides(config, {"vocabulary.tokens_to_add": {"srl_tags": labels("sample")}})
+@dataclass(frozen=True)
+class Task:
+    """
+    # Parameters
+
+    library, dataset : `str`
+        As in `training_configs/lib`.
+    plain, title : `str`
+        The method below the structure, and its title.
+    encoder : `str`
+    training : `Dict[str, object]`
+        Settings beside the number of updates; jsonnet values.
+    size : `int`, optional
+        The number of training instances; `None` where the library has a `fraction`.
+    """
+
+    library: str
+    dataset: str
+    plain: str
+    title: str
+    encoder: str
+    training: Dict[str, object]
+    size: Optional[int] = None
+
+    def methods(self) -> Dict[str, Tuple[str, str]]:
+        """Titles and calls, by name."""
+        of, plain, title = f"{self.library}.method", self.plain, self.title
+        # Of feature vectors methods are named.
+        over = f"over='{plain}'" if self.library == "multilabel" else f"over={of}.{plain}()"
+        return {
+            plain: (title, f"{of}.{plain}()"),
+            f"{plain}_twice": (f"{title}, twice the updates", f"{of}.{plain}()"),
+            f"{plain}_five_times": (f"{title}, five times the updates", f"{of}.{plain}()"),
+            "seal": (f"SEAL: structure on {title}", f"{of}.seal()"),
+            f"self_training_{plain}": (f"self-training, {title}", f"{of}.self_training({over})"),
+            f"self_training_{plain}_hard": (f"self-training, {title}, hard", f"{of}.self_training({over}, hard=true)"),
+            "self_training": ("self-training, SEAL", f"{of}.self_training()"),
+            "self_training_hard": ("self-training, SEAL, hard", f"{of}.self_training(hard=true)"),
+            "distilled": ("SEAL, distilled: the net alone", f"{of}.distilled()"),
+        }
+
+    def experiment(self, name: str, settings: Settings) -> str:
+        library, path = self.library, f"{self.library}.data.{self.dataset}"
+        times = next((number for end, number in TIMES.items() if name.endswith(end)), 1)
+        training = {
+            "epochs": settings.epochs * times, "batches_per_epoch": 100, "seed": settings.seed, **self.training
+        }
+        if self.size is None:
+            training["fraction"] = repr(settings.fraction)
+        base = "" if library == "multilabel" else f"{library}.training.{self.dataset} "
+        config = f"local {library} = import {text(f'{settings.library}/{library}.libsonnet')};\n\n" + call(
+            f"{library}.experiment",
+            {
+                "data": f"{path} {{ unlabelled: {path}.train }}",
+                "encoder": self.encoder,
+                "method": self.methods()[name][1],
+                "training": f"{base}{{ {listed(': ', training)} }}",
+            },
+        )
+        if self.size is None:
+            # A part of the sentences may lack labels of dev or test.
+            return with_overrides(config, {"vocabulary.tokens_to_add": {"srl_tags": labels(self.dataset)}})
+        # The first ones; the validation data stay whole.
+        return (
+            f"{config.rstrip()} + {{\n"
+            f"  dataset_reader+: {{ max_instances: {round(settings.fraction * self.size)} }},\n"
+            "  validation_dataset_reader: super.dataset_reader,\n}\n"
+        )
+
+    def suite(self, name: str, title: str, base: Suite, epochs: int) -> Suite:
+        """That of the whole data, with the methods of few labels."""
+        methods = self.methods()
+        return replace(
+            base,
+            name=name,
+            title=title,
+            methods={method: Method(methods[method][0], partial(self.experiment, method)) for method in methods},
+            epochs=epochs,
+            baseline=self.plain,
+            default_splits=None,
+            takes_encoder=False,
+            takes_fraction=True,
+            setting_names=None,
+            family=None,
+        )
 
 
+CRF, INDEPENDENT = ("crf", "CRF"), ("cross_entropy", "cross-entropy")
+ROLES = Task("srl", "sample", *CRF, "srl.encoder.bilstm(word_dropout=0.25)", {})
+TAGS = Task("tagging", "twitter_pos", *CRF, "tagging.encoder.bilstm(word_dropout=0.25)", {"patience": "null"}, 1000)
+TEXTS = Task("text", "sample", *INDEPENDENT, "text.encoder.cnn()", {}, 500)
+# Each with the network that the library has for the data set, and the learning rate that cross-entropy has there.
+SETS = Task(
+    "multilabel",
+    "sample",
+    *INDEPENDENT,
+    "multilabel.encoder.mlp(hidden_dim=200, num_layers=1)",
+    {"patience": "null", "task_net_lr": 0.002},
+    800,
+)
+BIBTEX = Task(
+    "multilabel", "bibtex", *INDEPENDENT, "multilabel.encoder.mlp()", {"patience": "null", "task_net_lr": 0.005}, 4433
+)
+ROLES_BASE = Suite("", "sample", "", {}, partial(data, "sample"), 16, **COMMON)
 SUITES = [
-    Suite(
-        name="few_labels",
-        dataset="sample",
-        title="semantic role labelling from few labels, made-up sample, BiLSTM",
-        methods={name: Method(title, partial(experiment, name)) for name, (title, _) in METHODS.items()},
-        data=partial(data, "sample"),
-        epochs=16,
-        baseline="crf",
-        **{**COMMON, "setting_names": None},
-    )
+    ROLES.suite("few_labels", "semantic role labelling from few labels, made-up sample, BiLSTM", ROLES_BASE, 16),
+    TAGS.suite("few_labels_tags", "tags of tweets from few labels, BiLSTM", tagging.suite("twitter_pos"), 8),
+    TEXTS.suite(
+        "few_labels_texts", "labels of texts from few labels, made-up sample, convolution", texts.suite("sample"), 16
+    ),
+    SETS.suite("few_labels_sets", "label sets from few labels, made-up sample", multilabel.suite("sample"), 16),
+    BIBTEX.suite("few_labels_bibtex", "label sets from few labels, bibtex", multilabel.suite("bibtex"), 16),
 ]

@@ -29,6 +29,7 @@ METHODS = {
         "regression_discrete": "regression, discrete draws",
         "nce": "NCE",
         "ranking": "ranking",
+        "partition": "learned partition function",
     },
     "Implicit gradients": {
         "alternating_ssvm": "SSVM, no implicit term",

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seal.structure.energies import LabelPairs, LabelScores, SetCount, SetSize
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, known_sets
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
 
 GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
 
@@ -66,7 +66,7 @@ def test_likely_sets_have_the_energy_of_known_ones(kind):
     torch.manual_seed(0)
     logits, energy = torch.randn(3, 4), filled(kind(4))
     sets, counts = known_sets(GOLD)
-    likely = LikelySets(logits, 5, sets)
+    likely = LikelySets(logits, 5, SetIndex(sets))
     found = energy(likely).expand(3, 5)
     for row in range(3):
         # As if the instance's likely sets were the known ones, once each.

@@ -1,0 +1,32 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.energies import LogPartitionEnergy
+from tests.label_sets import label_set
+from tests.spine import tag_sequence
+
+
+def test_it_reads_the_input_alone():
+    torch.manual_seed(0)
+    energy = LogPartitionEnergy(2, label_set(3), hidden_dim=4).double()
+    hidden = torch.randn(5, 2).double()
+    with torch.no_grad():
+        outputs = torch.rand(5, 6, 3).double()
+        found = energy(energy.condition(hidden), outputs)
+        assert torch.equal(found, torch.full((5, 6), 3 * math.log(2), dtype=torch.double))
+        energy.weights.weight.fill_(0.5)
+        energy.weights.bias.fill_(-0.1)
+        found = energy(energy.condition(hidden), outputs)
+        inner = torch.nn.functional.softplus(energy.hidden(hidden))
+        wanted = 3 * math.log(2) * (1 - 0.1 + 0.5 * inner.sum(dim=1))
+    torch.testing.assert_close(found, wanted.unsqueeze(1).expand(5, 6))
+
+
+def test_settings_that_cannot_work():
+    with pytest.raises(ConfigurationError, match="'log_partition' is an energy of label sets"):
+        LogPartitionEnergy(2, tag_sequence(2))
+    with pytest.raises(ConfigurationError, match="hidden_dim of 'log_partition'"):
+        LogPartitionEnergy(2, label_set(3), hidden_dim=0)
