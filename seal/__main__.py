@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from seal.late_imports import late
 
-#: What AllenNLP imports for parts that most commands do not use: more than half of the time until they start.
+#: What AllenNLP imports for parts that most commands do not use: half of the time that the imports took.
 LATE = (
     "nltk",
     "scipy.stats",
