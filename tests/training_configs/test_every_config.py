@@ -16,6 +16,7 @@ import torch
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import TrainModel, train_model
 from allennlp.common import Params
+from allennlp.common.util import prepare_environment
 from allennlp.data import DatasetReader
 from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
@@ -255,11 +256,10 @@ def cases(is_kind):
 @pytest.mark.parametrize("config", [path for path in CONFIGS if path not in QUICK], ids=name)
 def test_a_config_makes_its_parts(config, prepared, tmp_path):
     """What is slow to train: reader, model and trainer, up to the first step."""
-    params = prepared(config)
+    params = Params(prepared(config))
     players = {"task_net", "loss_net"} & params["trainer"].keys()
-    made = TrainModel.from_params(
-        Params(params), serialization_dir=str(tmp_path), local_rank=0, batch_weight_key=""
-    )
+    prepare_environment(params)
+    made = TrainModel.from_params(params, serialization_dir=str(tmp_path), local_rank=0)
     assert set(made.trainer.optimizer.players) == players
     assert ("loss_net" in players) == has_loss_net(config) == (made.model.loss_net is not None)
 
