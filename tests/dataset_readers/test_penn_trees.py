@@ -188,7 +188,7 @@ def test_files(tmp_path):
     path = tmp_path / "a.mrg"
     path.write_text(WSJ, encoding="utf-8-sig")
     packed = tmp_path / "a.mrg.gz"
-    packed.write_bytes(gzip.compress(WSJ.encode(, mtime=0)))
+    packed.write_bytes(gzip.compress(WSJ.encode()))
     assert list(read_trees(str(path))) == list(read_trees(str(packed))) == read(WSJ)
 
 
@@ -200,7 +200,7 @@ def test_files(tmp_path):
         ("(NN caf\u00e9)\n(NN a)\n".encode("latin-1"), "^{}:1: byte 0xe9 is not UTF-8; convert the file.$"),
         (b'{"words": ["a"]}\n', "^{}:1: this looks like JSON lines"),
         (b"<?xml version='1.0'?>\n<a/>\n", "^{}:1: this looks like XML"),
-        (gzip.compress(b"(NN a, mtime=0)"), "^{}: this is a gzip file; its name must end in '.gz'.$"),
+        (gzip.compress(b"(NN a)", mtime=0), "^{}: this is a gzip file; its name must end in '.gz'.$"),
         ("(NN a)".encode("utf-16"), "^{}: this is text in UTF-16"),
     ],
 )
