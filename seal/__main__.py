@@ -109,11 +109,16 @@ def _add_options_of_predict() -> None:
     def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
         if args.predicates_from is not None:
             more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
+            if not isinstance(more, dict):
+                raise ConfigurationError("--predictor-args must be an object, such as '{\"energy\": true}'.")
             args.predictor_args = json.dumps({**more, "predicates_from": args.predicates_from})
         if args.output_format != "allennlp":
             # A name of the module is found before Python's own.
             predict.print = _Printer(args.output_format == "plain")
-        return original(args)
+        predictor = original(args)
+        if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
+            os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
+        return predictor
 
     def _predict(original: Callable, args: argparse.Namespace) -> None:
         counts = Counts()

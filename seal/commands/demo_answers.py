@@ -180,36 +180,47 @@ class _TreeAnswers(Answers):
     """The tree of each sentence as a picture, and the other trees of the beam."""
 
     def answer(self, given: str) -> List[JsonDict]:
-        return [self._block(record) for record in self._records(given)]
+        lines = [line for line in given.splitlines() if line.strip()]
+        return [self._block(line, record) for line, record in zip(lines, self._records(given))]
 
-    def _block(self, record: JsonDict) -> JsonDict:
+    def _block(self, line: str, record: JsonDict) -> JsonDict:
+        """
+        # Raises
+
+        `ConfigurationError` if the tree cannot be drawn.
+        """
         from seal.predictors.tree_drawings import as_svg
 
-        picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()
+        try:
+            picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()
+        except ValueError as error:
+            raise ConfigurationError("the tree has too many constituents inside each other to be drawn.") from error
         return {
             "kind": "tree",
             "text": record["tree"],
             "image": f"data:image/svg+xml;base64,{picture}",
             "numbers": _numbers(record),
-            "alternatives": self._alternatives(record),
+            "alternatives": self._alternatives(line, record),
         }
 
     @torch.no_grad()
-    def _alternatives(self, record: JsonDict) -> List[JsonDict]:
+    def _alternatives(self, line: str, record: JsonDict) -> List[JsonDict]:
         model, words = self.model, record["words"]
-        tensors = self._tensors(self.reader.text_to_instance(words))
+        # The words as the model reads them, which may write brackets and quotes in another way.
+        _, instance = self.predictor.prepare(self.predictor.read(line))
+        tensors = self._tensors(instance)
         structure = model.structure if model.structure is not None and model.structure.is_fitted else None
         candidates = model.candidates(tensors["tokens"], tensors["metadata"], competing=structure is not None)
         columns: Dict[str, List[float]] = {"log-probability": candidates.log_prob[0].tolist()}
         if structure is not None:
-            competing = candidates.competing(model.output_space.labels)
+            competing = candidates.competing()
             terms = {_words(energy): energy(competing)[0] for energy in structure.joint.energies}
             columns["energy"] = sum(terms.values()).tolist()
             columns.update((name, values.tolist()) for name, values in terms.items())
             columns["joint probability"] = structure.joint.probabilities(competing)[0].tolist()
         found = []
         for place, tree in enumerate(candidates.trees[0]):
-            text = as_brackets(model.output_space.strings(tree), words)
+            text = as_brackets(tree, words)
             numbers = {name: finite(values[place]) for name, values in columns.items()}
             found.append({"text": text, "numbers": numbers, "chosen": text == record["tree"]})
         return found[:ALTERNATIVES] + [one for one in found[ALTERNATIVES:] if one["chosen"]]

@@ -13,11 +13,13 @@ from allennlp.data import Batch, Instance
 from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 
+from seal.common.linear_trees import as_brackets, brackets_of
 from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
+from seal.metrics import bracket_counts
 from seal.metrics.srl_score import frame_counts
-from seal.models import MultilabelModel, SegmentationModel, SrlModel, TaggingModel
+from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
 from seal.models.seal_model import SealModel
 from seal.two_player.task_state import TaskState
 from seal.predictors.words import describe
@@ -269,6 +271,62 @@ class _TagExaminer(_Examiner):
         return [(one, other) for one, other in pairs if one != other]
 
 
+class _TreeExaminer(_Examiner):
+    """Of trees: the whole is a hit or not; the labels of constituents over the same words are confused."""
+
+    def statistics(self) -> Dict[str, Statistic]:
+        return {"f1": f1_of_counts(), "exact_match": EXACT}
+
+    def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
+        model = self._model
+        if "symbols" not in batch:
+            raise ConfigurationError(_NO_GOLD)
+        model.with_energy = model.loss_net is not None
+        state, output = model.task_state(**batch), model(**batch)
+        ours = model.make_output_human_readable(dict(output))["symbols"]
+        columns = {"loss": model.output_space.cross_entropy(state.logits, state.gold, state.mask).tolist()}
+        if model.with_energy:
+            columns["energy_of_gold"] = model.energy(state, state.gold.unsqueeze(1)).squeeze(1).tolist()
+            columns["energy_of_predicted"] = output["energy"].tolist()
+        right = []
+        for row, instance in enumerate(instances):
+            item = instance["metadata"].metadata
+            words, gold, found = item["words"], item["symbols"], ours[row]
+            numbers = {name: values[row] for name, values in columns.items()}
+            if not set(gold) <= set(model.output_space.labels):
+                numbers = {}  # No output of the model stands for this gold.
+            counts = bracket_counts(found, gold, item["tags"])
+            exact = counts.correct == counts.predicted == counts.gold
+            right.append(exact)
+            self.found.confusions.update(_confused_labels(gold, found))
+            texts = (as_brackets(symbols, words) for symbols in (gold, found))
+            self.found.examples.append(Example(item["source"], "", *texts, right=exact, **numbers))
+            self.found.count(
+                item["source"],
+                " ".join(gold),
+                correct=counts.correct,
+                predicted=counts.predicted,
+                gold=counts.gold,
+                exact=exact and counts.words > 0,
+                sentence=counts.words > 0,
+            )
+        self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
+        self.found.hits.append(numpy.array(right))
+
+
+def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[Tuple[str, str]]:
+    """The labels of constituents, in gold and in what was found, that the other side has not over these words."""
+    wanted, ours = Counter(brackets_of(gold)), Counter(brackets_of(found))
+    missed, added = list((wanted - ours).elements()), list((ours - wanted).elements())
+    for label, *words in missed:
+        other = next((one for one in added if one[1:] == tuple(words)), None)
+        if other is not None:
+            added.remove(other)
+        yield label, NOTHING if other is None else other[0]
+    for label, *_ in added:
+        yield NOTHING, label
+
+
 class _LabelExaminer(_Examiner):
     """Of label sets: each label is a decision; labels are missed, or predicted without being gold."""
 
@@ -296,7 +354,7 @@ class _LabelExaminer(_Examiner):
             self.found.count(
                 source,
                 ", ".join(sorted(names[label] for label in numpy.flatnonzero(wanted))),
-                f1=2 * correct / sum(sizes) if sum(sizes) else 1.0,  # As MultilabelScore.
+                f1=2 * correct / sum(sizes) if sum(sizes) else self._model.empty_f1,
                 correct=correct,
                 gold=sizes[0],
                 predicted=sizes[1],
@@ -313,8 +371,8 @@ class _LabelExaminer(_Examiner):
         for threshold in numpy.linspace(0.05, 0.95, 19):
             predicted = probabilities >= threshold
             sizes = predicted.sum(axis=1) + gold.sum(axis=1)
-            # As MultilabelScore: a row without a label is right where none is predicted.
-            f1 = numpy.where(sizes == 0, 1.0, 2 * (predicted & gold).sum(axis=1) / numpy.maximum(sizes, 1))
+            correct = (predicted & gold).sum(axis=1)
+            f1 = numpy.where(sizes == 0, self._model.empty_f1, 2 * correct / numpy.maximum(sizes, 1))
             self.found.f1_at[round(float(threshold), 2)] = float(100 * f1.mean())
 
 
@@ -344,6 +402,7 @@ class _MaskExaminer(_Examiner):
 _EXAMINERS = (
     (SrlModel, _TagExaminer),
     (TaggingModel, _TagExaminer),
+    (ParsingModel, _TreeExaminer),
     (MultilabelModel, _LabelExaminer),
     (SegmentationModel, _MaskExaminer),
 )

@@ -3,10 +3,14 @@ Rows of comma-separated files, as spreadsheets write them.
 """
 
 import csv
+import itertools
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from seal.common.quoting import short
 from seal.registry import ConfigurationError
+
+# Python's limit, 131,072 characters, is less than a text or a line of `predict` may have.
+csv.field_size_limit(2**31 - 1)
 
 #: What stands between cells; programs set to a language with decimal commas write semicolons.
 _SEPARATORS = (",", ";", "\t")
@@ -15,7 +19,8 @@ _SEPARATORS = (",", ";", "\t")
 def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, List[str]]]:
     """
     The rows of a CSV file, by Python's `csv`: a cell in double quotes may hold separators, line ends and doubled
-    quotes. What separates cells, a comma, a semicolon or a tab, is what makes the most of the first row.
+    quotes. What separates cells, a comma, a semicolon or a tab, is what makes the most of the first row that is not
+    blank.
 
     # Parameters
 
@@ -36,18 +41,19 @@ def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int,
     numbered = iter(lines)
     begun: List[int] = []
 
-    def texts(first: Tuple[int, str]) -> Iterator[str]:
-        number, line = first
-        begun.append(number)
-        yield line
-        for number, line in numbered:
+    def texts() -> Iterator[str]:
+        for number, line in itertools.chain(begin, numbered):
             begun.append(number)
             yield line
 
-    first = next(numbered, None)
-    if first is None:
+    begin: List[Tuple[int, str]] = []
+    for item in numbered:
+        begin.append(item)
+        if item[1].strip():
+            break
+    if not begin:
         return
-    reader = csv.reader(texts(first), delimiter=_separator(first[1]), strict=True)
+    reader = csv.reader(texts(), delimiter=_separator(begin[-1][1]), strict=True)
     while True:
         begun.clear()
         try:

@@ -8,6 +8,8 @@ closes the last one that is open, and `XX` is one word, whatever its part of spe
 """
 
 import re
+from collections import Counter
+from itertools import accumulate
 from typing import Any, List, Optional, Sequence, Tuple
 
 #: Begins the symbol that opens a constituent; its label follows.
@@ -16,6 +18,10 @@ CLOSE = ")"
 WORD = "XX"
 #: The parts of speech of punctuation that the scoring of brackets leaves out.
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
+
+# The root around a sentence, in the treebanks and parsers that write one; and labels that count as another.
+_NOT_COUNTED = ("TOP", "S1", "ROOT")
+_EQUAL = {"PRT": "ADVP"}
 
 #: A label, the index of the first word, and that behind the last word.
 Bracket = Tuple[str, int, int]
@@ -90,6 +96,27 @@ def check_tree(symbols: Sequence[str], num_words: int) -> None:
     found = brackets_of(symbols)[0][2]
     if found != num_words:
         raise ValueError(f"the tree has {found} words, and the sentence has {num_words}.")
+
+
+def counted_brackets(symbols: Sequence[str], tags: Sequence[str]) -> Counter:
+    """
+    The constituents of a tree as the program `evalb` counts them with its parameters `COLLINS.prm` (S. Sekine and
+    M. Collins, 1997): how often each label has the same words. Punctuation, by the parts of speech `tags`, is taken out
+    first; `PRT` is `ADVP`. The root `TOP`, `S1` or `ROOT` and what has punctuation alone are left out.
+
+    # Raises
+
+    `ValueError` where the symbols are not one tree over as many words as there are parts of speech.
+    """
+    check_tree(symbols, len(tags))
+    # How many words that are counted stand before each word.
+    places = list(accumulate((tag not in PUNCTUATION for tag in tags), initial=0))
+    counts: Counter = Counter()
+    for label, start, end in brackets_of(symbols):
+        label = re.split("[-=]", label)[0]
+        if places[start] < places[end] and label not in _NOT_COUNTED:
+            counts[_EQUAL.get(label, label), places[start], places[end]] += 1
+    return counts
 
 
 def as_brackets(symbols: Sequence[str], words: Sequence[str], tags: Optional[Sequence[str]] = None) -> str:

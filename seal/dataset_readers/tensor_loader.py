@@ -113,7 +113,11 @@ class TensorLoader(DataLoader):
         if not torch.is_grad_enabled():  # As in validation and in `allennlp evaluate`.
             self.check_for_scores()
         size = self._batches_of_pass()
-        passes = 1 if self.batches_per_epoch is None else -(-self.batches_per_epoch // max(size, 1))
+        if size == 0 and self.batches_per_epoch is not None:
+            raise ConfigurationError(
+                "data_loader.drop_last: the data have fewer rows than a batch has; leave it out."
+            )
+        passes = 1 if self.batches_per_epoch is None else -(-self.batches_per_epoch // size)
         # All random numbers are drawn before the first batch: a run that was killed and is recovered skips batches,
         # without the draws that nets with dropout had made in between.
         drawn = [self._drawn_pass() for _ in range(passes)]

@@ -2,21 +2,13 @@
 Precision, recall and F1 of the constituents of trees.
 """
 
-import re
-from collections import Counter
-from itertools import accumulate
 from typing import Dict, NamedTuple, Sequence
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.linear_trees import PUNCTUATION, brackets_of, check_tree
+from seal.common.linear_trees import PUNCTUATION, counted_brackets
 from seal.common.workers import gathered
-
-# The root around a sentence, in the treebanks and parsers that write one.
-_NOT_COUNTED = ("TOP", "S1", "ROOT")
-_EQUAL = {"PRT": "ADVP"}
-
 
 class BracketCounts(NamedTuple):
     """
@@ -45,20 +37,9 @@ def bracket_counts(predicted: Sequence[str], gold: Sequence[str], tags: Sequence
 
     `ValueError` where one of the two is not a tree over as many words as there are parts of speech.
     """
-    # How many words that are counted stand before each word.
-    places = list(accumulate((tag not in PUNCTUATION for tag in tags), initial=0))
-    found, wanted = (_counted(symbols, places) for symbols in (predicted, gold))
-    return BracketCounts((found & wanted).total(), found.total(), wanted.total(), places[-1])
-
-
-def _counted(symbols: Sequence[str], places: Sequence[int]) -> Counter:
-    check_tree(symbols, len(places) - 1)
-    counts: Counter = Counter()
-    for label, start, end in brackets_of(symbols):
-        label = re.split("[-=]", label)[0]
-        if places[start] < places[end] and label not in _NOT_COUNTED:
-            counts[_EQUAL.get(label, label), places[start], places[end]] += 1
-    return counts
+    found, wanted = (counted_brackets(symbols, tags) for symbols in (predicted, gold))
+    words = sum(tag not in PUNCTUATION for tag in tags)
+    return BracketCounts((found & wanted).total(), found.total(), wanted.total(), words)
 
 
 @Metric.register("bracket_score")

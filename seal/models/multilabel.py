@@ -93,7 +93,7 @@ class MultilabelModel(SealModel):
         #: As the parameter; may be changed later.
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
-        self._empty_f1 = empty_f1
+        self.empty_f1 = empty_f1
         #: The metric for which `get_metrics` tunes the thresholds (the one for all labels, and one for each); `None`:
         #: no tuning. Set it while validation data is scored, never for other data.
         self.tuned_metric: Optional[str] = None
@@ -273,7 +273,7 @@ class MultilabelModel(SealModel):
             if self.tuned_metric == "micro_f1":
                 self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold, missed=missed))
             else:
-                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self._empty_f1, missed))
+                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self.empty_f1, missed))
             # A label that the data lack gets the threshold for all labels.
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))

@@ -7,7 +7,7 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
-from seal.common.linear_trees import brackets_of
+from seal.common.linear_trees import WORD, brackets_of
 from seal.common.setting_checks import check_range
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import BracketScore, TaggingScore
@@ -142,7 +142,7 @@ class ParsingModel(SealModel):
             beam = self._search(tokens, competes)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
             if competes:
-                chosen = self.structure.decide(_without_fillers(beam, metadata)).to(chosen.device)
+                chosen = self.structure.decide(self._without_fillers(beam, metadata)).to(chosen.device)
             rows = torch.arange(len(chosen), device=chosen.device)
             predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
             output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
@@ -154,7 +154,7 @@ class ParsingModel(SealModel):
                 self._count(output, state, metadata)
                 if self.structure is not None and self.structure.is_fitted:
                     own = self._strings(beam.symbols[:, 0], beam.mask[:, 0].sum(dim=1))
-                    self._own_score(own, *zip(*((item["symbols"], item["tags"]) for item in metadata)))
+                    self._own_score(own, [item["symbols"] for item in metadata], _tags(metadata))
         return output
 
     def _search(self, tokens: TextFieldTensors, competing: bool) -> TreeBeam:
@@ -169,19 +169,31 @@ class ParsingModel(SealModel):
         The trees that a search finds, the best first: with `competing` those among which the structure chooses, and
         otherwise those of the beam of prediction.
         """
-        return _without_fillers(self._search(tokens, competing), metadata)
+        return self._without_fillers(self._search(tokens, competing), metadata)
+
+    def _without_fillers(self, beam: TreeBeam, metadata: List[Dict[str, Any]]) -> TreeCandidates:
+        """The trees of a beam as plain values."""
+        lengths = beam.mask.sum(dim=2).tolist()
+        real = beam.log_prob.isfinite().sum(dim=1).tolist()
+        trees = [
+            [self.output_space.strings(tree[:steps]) for tree, steps in zip(rows[:number], of_rows)]
+            for rows, of_rows, number in zip(beam.symbols.tolist(), lengths, real)
+        ]
+        return TreeCandidates(trees, [item["words"] for item in metadata], beam.log_prob, tags=_tags(metadata))
 
     def structure_settings(self) -> Dict[str, Any]:
         return {"symbols": self.output_space.labels}
 
     def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
-        gold, metadata = batch["symbols"].tolist(), batch["metadata"]
+        metadata = batch["metadata"]
         candidates = self.candidates(batch["tokens"], metadata)
         return {
             "trees": candidates.trees,
             "words": candidates.words,
             "log_prob": candidates.log_prob.float().cpu(),
-            "gold": [tree[: len(item["symbols"])] for tree, item in zip(gold, metadata)],
+            # As strings: the vocabulary may lack some.
+            "gold": [item["symbols"] for item in metadata],
+            "tags": candidates.tags,
         }
 
     def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
@@ -191,7 +203,7 @@ class ParsingModel(SealModel):
     def _count(self, output: Dict[str, Any], state: TaskState, metadata: List[Dict[str, Any]]) -> None:
         space = self.output_space
         gold = [item["symbols"] for item in metadata]
-        self._score(self._strings(output["symbols"], output["num_steps"]), gold, [item["tags"] for item in metadata])
+        self._score(self._strings(output["symbols"], output["num_steps"]), gold, _tags(metadata))
         lengths = state.mask.sum(dim=1)
         self._step_score(self._strings(space.decode(state.logits, state.mask), lengths), gold)
         if state.cost_augmented is not None:
@@ -204,22 +216,21 @@ class ParsingModel(SealModel):
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """
         `symbols` become strings, without padding. Each sentence has `constituents`, a list of `(label, first word, last
-        word)`, inclusive, each before those inside it.
+        word)`, inclusive, each before those inside it; none where the net's output is not finite.
         """
         strings = self._strings(output_dict["symbols"], output_dict["num_steps"])
+        found = [brackets_of(symbols) if symbols else [] for symbols in strings]
         output_dict["symbols"] = strings
-        output_dict["constituents"] = [
-            [(label, start, end - 1) for label, start, end in brackets_of(symbols)] for symbols in strings
-        ]
+        output_dict["constituents"] = [[(label, start, end - 1) for label, start, end in tree] for tree in found]
         return output_dict
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """
         In percent: `f1`, `precision` and `recall` of labelled brackets as `evalb` counts them, and `exact_match` of
         trees (`BracketScore`); with a structure that has been learned `f1_own` and `exact_match_own`, those of the
-        task-net's own trees; `step_accuracy`, the share of steps whose symbol is right after gold's. Also the means of
-        the training losses. `cost_augmented_accuracy` is that of a cost-augmented network's steps; as it may see gold,
-        it says something about training only.
+        task-net's own trees, the first of the structure's beam; `step_accuracy`, the share of steps whose symbol is
+        right after gold's. Also the means of the training losses. `cost_augmented_accuracy` is that of a
+        cost-augmented network's steps; as it may see gold, it says something about training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
@@ -238,12 +249,6 @@ def _words(tokens: TextFieldTensors) -> Dict[str, Any]:
     return {"tokens": tokens, "words": get_text_field_mask(tokens)}
 
 
-def _without_fillers(beam: TreeBeam, metadata: List[Dict[str, Any]]) -> TreeCandidates:
-    """The trees of a beam as plain values."""
-    lengths = beam.mask.sum(dim=2).tolist()
-    real = beam.log_prob.isfinite().sum(dim=1).tolist()
-    trees = [
-        [tree[:steps] for tree, steps in zip(rows[:number], row_lengths)]
-        for rows, row_lengths, number in zip(beam.symbols.tolist(), lengths, real)
-    ]
-    return TreeCandidates(trees, [item["words"] for item in metadata], beam.log_prob)
+def _tags(metadata: List[Dict[str, Any]]) -> List[List[str]]:
+    """The parts of speech of each sentence; without them no word is punctuation."""
+    return [item["tags"] or [WORD] * len(item["words"]) for item in metadata]

@@ -19,7 +19,7 @@ class TreeBeam(NamedTuple):
     symbols : `torch.LongTensor`, `(batch, beam, steps)`
         0 after the last step of a tree.
     mask : `torch.BoolTensor`, `(batch, beam, steps)`
-        True at the steps of each tree.
+        True at the steps of each tree; a filler has none.
     log_prob : `torch.Tensor`, `(batch, beam)`
         `log P(y | x)` in nats; `-inf` for a filler, where a sentence has fewer trees.
     """
@@ -82,6 +82,7 @@ def tree_beam(task_net: TaskNet, space: LinearTree, inputs: Dict[str, Any], beam
         prefixes.advance(added)
         state = state[0][:, parents], state[1][:, parents]
         symbols = torch.cat([symbols[parents], added.unsqueeze(1)], dim=1)
+    lengths = lengths * found_log_prob.isfinite()
     mask = torch.arange(found.shape[2] - 1, device=device) < lengths.unsqueeze(2)
     width = int(lengths.max()) if len(lengths) else 0
     mask = mask[:, :, :width]

@@ -133,6 +133,8 @@ class ParsingPredictor(LinePredictor):
         return [{"id": item["source"], **record} for item, record in zip(metadata, records)]
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
+        if not math.isfinite(output["log_prob"]):
+            return {"error": "the net's output is not finite: its training has diverged; train again at a lower rate."}
         record: JsonDict = {
             "words": sequence.words,
             "offsets": sequence.offsets,

@@ -2,6 +2,7 @@
 Finds the predicates of a sentence.
 """
 
+import sys
 from typing import List
 
 import spacy
@@ -141,15 +142,22 @@ class TaggerPredicateFinder(PredicateFinder):
                 f"predicates_from: {archive_file} tags no verbs; its tags are {', '.join(tags[:8])}, and VERB, AUX, V "
                 "or VB... are looked for."
             )
-        self._tagger = TaggingPredictor(archive.model, archive.dataset_reader)
+        features = getattr(archive.dataset_reader, "feature_names", [])
+        if features:
+            raise ConfigurationError(
+                f"predicates_from: {archive_file} reads {', '.join(features)} beside the words; name a tagger of words."
+            )
+        self._tagger = TaggingPredictor(archive.model, archive.dataset_reader, max_words=sys.maxsize)
         self._beside = beside
 
     def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
         words = [sentence.sequence.words for sentence in sentences]
-        records = self._tagger.predict_batch_json([{"words": each} for each in words])
+        records = self._tagger.records([self._tagger.prepare({"words": each}) for each in words])
+        # A tagger whose energy is not finite tags nothing.
+        tags = [record.get("tags", []) for record in records]
         return [
-            sorted({*other, *(place for place, tag in enumerate(record["tags"]) if is_verb_tag(tag, each[place]))})
-            for each, record, other in zip(words, records, self._beside.find(sentences))
+            sorted({*other, *(place for place, tag in enumerate(named) if is_verb_tag(tag, each[place]))})
+            for each, named, other in zip(words, tags, self._beside.find(sentences))
         ]
 
 

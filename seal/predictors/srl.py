@@ -125,6 +125,8 @@ class SrlPredictor(LinePredictor):
                 f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
             )
         if predicates_from is not None:
+            if not isinstance(predicates_from, str):
+                raise ConfigurationError(f"predicates_from must be the name of an archive, found {predicates_from!r}.")
             self._finder = TaggerPredicateFinder(predicates_from, self.cuda_device, beside=self._finder)
         self._frames_per_batch = frames_per_batch
         self._split = SplitAsTrained(EnglishSplitter(), model.vocab)

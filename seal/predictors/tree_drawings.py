@@ -17,13 +17,15 @@ def as_text(brackets: str, width: int = 120) -> str:
     brackets : `str`
         A tree in the Penn Treebank's brackets. The part of speech `XX`, which says nothing, is left out.
     width : `int`, optional (default = `120`)
-        The most characters a line may have. A tree that needs more is written in brackets over several lines.
+        The most characters a line may have. A tree that needs more is written in brackets over several lines,
+        and one with hundreds of constituents inside each other on one line.
     """
-    tree = _without_unknown_tags(Tree.fromstring(brackets))
-    lines = [line.rstrip() for line in TreePrettyPrinter(tree).text(unicodelines=True).splitlines()]
-    if max(map(len, lines)) <= width:
-        return "\n".join(lines)
-    return tree.pformat(margin=width)
+    try:
+        tree = _without_unknown_tags(Tree.fromstring(brackets))
+        lines = [line.rstrip() for line in TreePrettyPrinter(tree).text(unicodelines=True).splitlines()]
+        return "\n".join(lines) if max(map(len, lines)) <= width else tree.pformat(margin=width)
+    except (ValueError, RecursionError):  # nltk goes through a tree by recursion, which has an end.
+        return brackets
 
 
 def as_svg(brackets: str) -> str:
@@ -34,6 +36,10 @@ def as_svg(brackets: str) -> str:
 
     brackets : `str`
         A tree in the Penn Treebank's brackets; labels and words may have any characters.
+
+    # Raises
+
+    `ValueError` where hundreds of constituents are inside each other.
     """
     return TreePrettyPrinter(_without_unknown_tags(Tree.fromstring(brackets))).svg()
 

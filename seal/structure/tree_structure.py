@@ -25,38 +25,37 @@ class TreeCandidates:
 
     # Parameters
 
-    trees : `list[list[list[int]]]`
-        The symbols of each, by index, the best first.
+    trees : `list[list[list[str]]]`
+        The symbols of each, the best first.
     words : `list[list[str]]`
     log_prob : `torch.Tensor`, `(batch, candidates)`
         In nats; `-inf` where a sentence has fewer.
-    gold : `list[list[int]]`, optional
+    gold : `list[list[str]]`, optional
         The symbols of the gold trees.
+    tags : `list[list[str]]`, optional
+        The part of speech of each word, which scores need to leave punctuation out.
     """
 
-    trees: list[list[list[int]]]
+    trees: list[list[list[str]]]
     words: list[list[str]]
     log_prob: torch.Tensor
-    gold: list[list[int]] | None = None
+    gold: list[list[str]] | None = None
+    tags: list[list[str]] | None = None
 
-    def competing(self, symbols: Sequence[str], own: bool = False) -> CompetingTrees:
+    def competing(self, own: bool = False) -> CompetingTrees:
         gold = None
         if self.gold is not None:
             places = [
                 candidates.index(tree) if tree in candidates else -1 for candidates, tree in zip(self.trees, self.gold)
             ]
             gold = torch.tensor(places, dtype=torch.long)
-        trees = [[_named(tree, symbols) for tree in candidates] for candidates in self.trees]
-        return CompetingTrees(trees, self.words, self.log_prob, gold, own)
+        return CompetingTrees(self.trees, self.words, self.log_prob, gold, own, self.tags)
 
-    def gold_alone(self, symbols: Sequence[str]) -> CompetingTrees:
+    def gold_alone(self) -> CompetingTrees:
         """With gold as the only candidate."""
-        trees = [[_named(tree, symbols)] for tree in needed(self.gold, "gold")]
-        return CompetingTrees(trees, self.words, torch.zeros(len(trees), 1), torch.zeros(len(trees), dtype=torch.long))
-
-
-def _named(tree: Sequence[int], symbols: Sequence[str]) -> list[str]:
-    return [symbols[symbol] for symbol in tree]
+        trees = [[tree] for tree in needed(self.gold, "gold")]
+        places = torch.zeros(len(trees), dtype=torch.long)
+        return CompetingTrees(trees, self.words, torch.zeros(len(trees), 1), places, tags=self.tags)
 
 
 @Structure.register("trees")
@@ -69,7 +68,7 @@ class TreeStructure(Structure):
     # Parameters
 
     symbols : `list[str]`
-        The symbols of trees by index. Given by the model.
+        The symbols of trees. Given by the model.
     energies : `list[str | dict]`, optional (default = `["tree_rules", "tree_attachments"]`)
         The terms of the energy by their registered names, alone or with settings.
     num_candidates : `int`, optional (default = `20`)
@@ -88,9 +87,9 @@ class TreeStructure(Structure):
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
-        terms = make_energies(energies or ["tree_rules", "tree_attachments"], labels, TreeEnergy)
-        super().__init__(terms, penalties, margin)
-        self.symbols = symbols
+        if energies is None:
+            energies = ["tree_rules", "tree_attachments"]
+        super().__init__(make_energies(energies, labels, TreeEnergy), penalties, margin)
         self.num_candidates = num_candidates
 
     # Learning.
@@ -113,16 +112,16 @@ class TreeStructure(Structure):
         """
         if sum(len(part.trees) for part in training) == 0:
             raise ConfigurationError("The structure of trees is learned from trees, and there is none.")
-        gold = _joined([part.gold_alone(self.symbols) for part in training])
-        competing = [part.competing(self.symbols) for part in validation]
-        report = self.learn([part.competing(self.symbols, own=True) for part in training], gold, competing)
+        gold = _joined([part.gold_alone() for part in training])
+        competing = [part.competing() for part in validation]
+        report = self.learn([part.competing(own=True) for part in training], gold, competing)
         found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
         with torch.no_grad():
             for part in competing:
                 found[OWN].append(torch.zeros(len(part.trees), dtype=torch.long))
                 for decision in (Likeliest(), ExpectedScore()):
                     found[decision.name].append(self._choose(part, decision))
-        golds = [part.gold_alone(self.symbols) for part in validation]
+        golds = [part.gold_alone() for part in validation]
         self.chosen, report["decisions"] = {}, {}
         for name, score in (("f1", _f1), ("exact_match", _exact_match)):
             options = {option: score(competing, golds, chosen) for option, chosen in found.items()}
@@ -153,7 +152,7 @@ class TreeStructure(Structure):
         """The index of the candidate that the decision for `score` chooses, `(batch,)`."""
         if not self.uses_candidates(score):
             return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
-        return self._choose(candidates.competing(self.symbols), Decision.by_name(self.chosen[score])())
+        return self._choose(candidates.competing(), Decision.by_name(self.chosen[score])())
 
     def uses_candidates(self, score: str = "f1") -> bool:
         """Whether the decision for `score` is not the task-net's own tree."""
@@ -185,9 +184,13 @@ def _f1(competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], ch
 def _exact_match(
     competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]
 ) -> Ratio:
-    """The share of trees that are right as a whole."""
-    right = torch.cat([_are_gold(part, places) for part, places in zip(competing, chosen)]).double()
-    return Ratio(right, torch.ones_like(right))
+    """The share of trees all of whose brackets are right."""
+    right = []
+    for part, gold, places in zip(competing, golds, chosen):
+        for candidates, (own,), place in zip(part.brackets, gold.brackets, places.tolist()):
+            right.append(candidates[place] == own)
+    numerators = torch.tensor(right, dtype=torch.double)
+    return Ratio(numerators, torch.ones_like(numerators))
 
 
 def _are_gold(competing: CompetingTrees, places: torch.Tensor) -> torch.Tensor:

@@ -5,11 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from seal.common.linear_trees import CLOSE, WORD, Bracket, brackets_of
-
-#: The root that treebanks put around a sentence is no constituent of it.
-ROOT = "TOP"
-
+from seal.common.linear_trees import CLOSE, WORD, Bracket, counted_brackets
 
 class Constituent(NamedTuple):
     """
@@ -69,6 +65,8 @@ class CompetingTrees:
         The index of the gold tree, -1 where it does not compete.
     own : `bool`, optional (default = `False`)
         Whether the instances are training data, so that counts leave out an instance's own gold.
+    tags : `list[list[str]]`, optional
+        The part of speech of each word, for scores without punctuation.
     """
 
     trees: list[list[list[str]]]
@@ -76,19 +74,20 @@ class CompetingTrees:
     log_prob: torch.Tensor
     gold: torch.Tensor | None = None
     own: bool = False
+    tags: list[list[str]] | None = None
     #: What energies have counted of these candidates, by energy.
     counted: dict = field(default_factory=dict)
 
-    @cached_property
-    def constituents(self) -> list[list[list[Constituent]]]:
-        return [[constituents_of(tree) for tree in candidates] for candidates in self.trees]
+    def constituents(self, row: int) -> list[list[Constituent]]:
+        """Of each candidate of a sentence. They are not kept: those of a treebank are many."""
+        return [constituents_of(tree) for tree in self.trees[row]]
 
     @cached_property
     def brackets(self) -> list[list[Counter]]:
-        """How often each labelled bracket occurs in each candidate, without the root around a sentence."""
+        """How often each labelled bracket occurs in each candidate, as scores count them (`counted_brackets`)."""
+        tags = [[WORD] * len(words) for words in self.words] if self.tags is None else self.tags
         return [
-            [Counter(bracket for bracket in brackets_of(tree) if bracket[0] != ROOT) for tree in candidates]
-            for candidates in self.trees
+            [counted_brackets(tree, of_words) for tree in candidates] for candidates, of_words in zip(self.trees, tags)
         ]
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -105,4 +104,4 @@ class CompetingTrees:
         """The constituents that counts leave out: those of an instance's own gold tree, or none."""
         if not self.own or self.gold is None or int(self.gold[row]) < 0:
             return []
-        return self.constituents[row][int(self.gold[row])]
+        return constituents_of(self.trees[row][int(self.gold[row])])

@@ -141,7 +141,14 @@ def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[
     names in `metrics.json`.
     """
     model, folder = trainer.model, trainer._serialization_dir
-    report = model.fit_structure(held_out.records(model), score(model, trainer._validation_data_loader))
+    records = held_out.records(model), score(model, trainer._validation_data_loader)
+    device = next(model.parameters()).device
+    # Records are on the CPU, and learning takes seconds there.
+    model.structure.to("cpu")
+    try:
+        report = model.fit_structure(*records)
+    finally:
+        model.structure.to(device)
     report["folds"] = held_out.folds
     with open(os.path.join(folder, "structure.json"), "w", encoding="utf-8") as file:
         json.dump(report, file, indent=2)

@@ -1,4 +1,3 @@
-import copy
 import json
 import logging
 import math
@@ -148,6 +147,8 @@ class SelfTraining(FromParams):
             set_random_state(before)
             return {}
         taught = self._taught(os.path.join(folder, "taught.pt"), model, inputs, lambda: _score(trainer, metrics))
+        # A run that was killed while it chose between the two may have left the student in the best weights.
+        model.load_state_dict(taught["teacher"])
 
         gold = inputs.num_gold(data_loader)
         wanted = self.labelled_share / (1 - self.labelled_share) * len(inputs)
@@ -159,7 +160,6 @@ class SelfTraining(FromParams):
         loader = inputs.student_data(data_loader, model, repeats, taught["outputs"])
         student.structure = None
         found = make_trainer(student, folder, loader).train()
-        teacher_weights = copy.deepcopy(model.state_dict())
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
             if self.distil:
@@ -169,7 +169,7 @@ class SelfTraining(FromParams):
         report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
         logger.info("Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept", report)
         if report["kept"] == "teacher":
-            model.load_state_dict(teacher_weights)
+            model.load_state_dict(taught["teacher"])
             found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
         elif held_out is None:  # Otherwise it was saved with the structure.
             save_best(trainer)
@@ -199,15 +199,15 @@ class SelfTraining(FromParams):
     def _taught(
         self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]
     ) -> Dict[str, Any]:
-        """The teacher's `outputs` for each input, `(draws, *output)`, and its `score`, kept in a file."""
+        """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
         if os.path.exists(path):
-            return torch.load(path)
+            return torch.load(path, map_location=next(model.parameters()).device)
         outputs: List[Optional[torch.Tensor]] = [None] * len(inputs)
         for places, batch in inputs.batches(model):
             drawn = model.teach(batch, None if self.hard else self.num_draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
-        taught = {"outputs": outputs, "score": score()}
+        taught = {"outputs": outputs, "score": score(), "teacher": model.state_dict()}
         with replacing(path) as draft:
             torch.save(taught, draft)
         return taught
@@ -245,9 +245,9 @@ def check_self_training(
 
 def _score(trainer: GradientDescentTrainer, metrics: Dict[str, Any]) -> float:
     """
-    By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5; with a structure, its
-    decision counts, `f1_structured`.
+    By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5 and `f1_tuned` by a tuned
+    one; with a structure, its decision counts, `f1_structured`.
     """
     found = {name[len(_BEST) :]: value for name, value in metrics.items() if name.startswith(_BEST)}
-    found = {name: found.get(f"{name}_structured", value) for name, value in found.items()}
+    found = {name: found.get(f"{name.removesuffix('_tuned')}_structured", value) for name, value in found.items()}
     return trainer._metric_tracker.combined_score(found)

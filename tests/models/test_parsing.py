@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.linear_trees import check_tree
+from seal.models.batch_checks import NonFiniteOutput
 from tests.trees import ENCODER, ENERGIES, STACKED, VOCAB, batch_of, model_of
 
 SYMBOLS = list(VOCAB.get_token_to_index_vocabulary("tree_tags"))
@@ -129,9 +130,7 @@ def test_structure_chooses_among_the_trees_of_the_beam():
     with torch.no_grad():
         record = model.held_out(batch_of())
         assert [len(trees) for trees in record["trees"]] == [6, 6, 6]
-        assert record["gold"] == [
-            [SYMBOLS.index(symbol) for symbol in item["symbols"]] for item in batch_of()["metadata"]
-        ]
+        assert record["gold"] == [item["symbols"] for item in batch_of()["metadata"]]
         own = model(**batch_of())
         # As if one of the candidates, the fourth, were gold.
         record["gold"] = [trees[3] for trees in record["trees"]]
@@ -140,7 +139,8 @@ def test_structure_chooses_among_the_trees_of_the_beam():
         model.structure.chosen["f1"] = "likeliest"
         output = model(**batch_of())
     chosen = model.structure.decide(model.candidates(batch_of()["tokens"], batch_of()["metadata"])).tolist()
-    found = [row[:n] for row, n in zip(output["symbols"].tolist(), output["num_steps"].tolist())]
+    rows = zip(output["symbols"].tolist(), output["num_steps"].tolist())
+    found = [[SYMBOLS[symbol] for symbol in row[:n]] for row, n in rows]
     assert found == [trees[place] for trees, place in zip(record["trees"], chosen)]
     assert output["log_prob"].tolist() == pytest.approx(
         [record["log_prob"][row, place].item() for row, place in enumerate(chosen)], abs=1e-4
@@ -150,3 +150,20 @@ def test_structure_chooses_among_the_trees_of_the_beam():
     # Where the gate is closed, the tree is that of the beam of prediction.
     model.structure.chosen["f1"] = "own"
     assert torch.equal(model(**batch_of())["symbols"], own["symbols"])
+
+
+def test_gold_without_parts_of_speech_is_scored():
+    model, batch = model_of().eval(), batch_of()
+    for item in batch["metadata"]:
+        item["tags"] = None
+    model(**batch)
+    assert model.get_metrics()["f1"] >= 0
+
+
+def test_a_net_that_is_not_finite_finds_no_tree():
+    model = model_of().eval()
+    model.task_net.label_weights.data.fill_(math.nan)
+    output = model.make_output_human_readable(model(**batch_of(gold=False)))
+    assert output["symbols"] == [[], [], []] and output["constituents"] == [[], [], []]
+    with pytest.raises(NonFiniteOutput):
+        model(**batch_of())

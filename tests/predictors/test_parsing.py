@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -71,3 +72,10 @@ def test_wrong_arguments():
         predictor_of(beam=3)
     with pytest.raises(ConfigurationError, match="energy: this model was trained without a loss-net"):
         predictor_of(energy=True)
+
+
+def test_a_net_that_is_not_finite_has_an_error_in_the_record():
+    predictor = predictor_of()
+    predictor._model.task_net.label_weights.data.fill_(math.nan)
+    (record,) = predictor.predict_batch_json([predictor.load_line("old tea")])
+    assert "is not finite" in record["error"]

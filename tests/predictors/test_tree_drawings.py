@@ -1,5 +1,6 @@
 from xml.etree import ElementTree
 
+import pytest
 from nltk import Tree
 
 from seal.predictors.tree_drawings import as_svg, as_text
@@ -45,3 +46,10 @@ def test_signs_of_markup_are_escaped():
     svg = as_svg("(NP (NN <b>&amp;</b>) (NN \"x'))")
     texts = [text.text for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert "<b>&amp;</b>" in texts and "\"x'" in texts and "<b>" not in svg
+
+
+def test_a_tree_that_is_too_deep_is_shown_as_it_is():
+    deep = "(NP " * 600 + "(NN tea)" + ")" * 600
+    assert as_text(deep) == deep
+    with pytest.raises((ValueError, RecursionError)):
+        as_svg(deep)

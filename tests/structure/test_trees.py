@@ -77,8 +77,9 @@ def test_attachments_by_hand():
     # `soup .. with` in 1 of 3, `soup .. spoon` in none of 2.
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (3 + 1) / share))
     assert on_noun[place + 1] == pytest.approx(-math.log((0 + share) / (2 + 1) / share))
-    # Without the tree itself.
+    # Without the tree itself: two phrases among 20 pairs.
     on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=True), 0)
+    share = 2 / 20
     assert on_verb[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
 
@@ -86,8 +87,7 @@ def test_attachments_by_hand():
 def candidates_of(rows, log_odds=0.0):
     """Records of sentences whose gold is named; `log_odds` is how sure the net is of the first, ON_NOUN."""
     symbols = sorted({*ON_NOUN, *ON_VERB})
-    index = {symbol: number for number, symbol in enumerate(symbols)}
-    trees = [[index[symbol] for symbol in tree] for tree in (ON_NOUN, ON_VERB)]
+    trees = [ON_NOUN, ON_VERB]
     words = [SPOON if verb else MEAT for verb in rows]
     log_prob = torch.tensor([log_odds, 0.0]).log_softmax(dim=0).expand(len(rows), 2)
     return symbols, TreeCandidates([trees] * len(rows), words, log_prob, [trees[verb] for verb in rows])
@@ -121,8 +121,8 @@ def test_what_says_nothing_is_not_followed():
 
 
 def test_the_expected_f1_by_enumeration():
-    symbols, validation = candidates_of([0])
-    competing = validation.competing(symbols)
+    _, validation = candidates_of([0])
+    competing = validation.competing()
     brackets = [Counter(bracket) for bracket in competing.brackets[0]]
     found = similarity(competing, torch.tensor([[0, 1]]))[0]
     for one, other in itertools.product(range(2), repeat=2):
@@ -132,6 +132,31 @@ def test_the_expected_f1_by_enumeration():
     assert found[0, 1] == pytest.approx(2 * 4 / 9)
 
 
+def test_gold_with_a_label_that_no_tree_of_training_has():
+    symbols, training = candidates_of([0, 1] * 5)
+    _, validation = candidates_of([0, 1])
+    validation.gold[0] = ["(UCP", *ON_VERB[1:]]
+    report = TreeStructure(symbols).fit([training], [validation])
+    assert report["gold_competes"] == 0.5
+
+
+def test_scores_leave_punctuation_out():
+    tree, other = "(S (NP XX ) XX )".split(), "(S (NP XX XX ) )".split()
+    tags = [["NN", "."]]
+    candidates = TreeCandidates([[tree, other]], [["tea", "."]], torch.zeros(1, 2), [tree], tags)
+    assert similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 1
+    candidates.tags = None
+    assert similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 0.5
+
+
+def test_a_sentence_without_a_candidate():
+    symbols, training = candidates_of([0, 1] * 5)
+    structure = TreeStructure(symbols)
+    structure.fit([training], [training])
+    nothing = TreeCandidates([[], training.trees[0]], [SPOON, MEAT], torch.tensor([[-math.inf] * 2, [0.0, -1.0]]))
+    assert structure.joint(nothing.competing())[1].isfinite().all()
+
+
 def test_settings():
     with pytest.raises(ConfigurationError, match="at least 2 outputs compete"):
         TreeStructure(SYMBOLS, num_candidates=1)
@@ -139,5 +164,8 @@ def test_settings():
         TreeStructure(SYMBOLS, energies=[{"type": "tree_rules", "depth": 2}])
     with pytest.raises(ConfigurationError, match="'role_counts' is none of tree_attachments, tree_rules"):
         TreeStructure(SYMBOLS, energies=["role_counts"])
+    for name in ("tree_rules", "tree_attachments"):
+        with pytest.raises(ConfigurationError, match=f"shrinkage of '{name}' must be above 0"):
+            TreeStructure(SYMBOLS, energies=[{"type": name, "shrinkage": 0}])
     with pytest.raises(ConfigurationError, match="there is none"):
         TreeStructure(SYMBOLS).fit([], [])

@@ -3,6 +3,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from seal.common.linear_trees import WORD
+from seal.common.setting_checks import check_range
 from seal.structure.energies.tree_energy import CountedTreeEnergy
 from seal.structure.joint_score import CandidateEnergy
 from seal.structure.trees import CompetingTrees, Constituent
@@ -32,34 +33,37 @@ class TreeAttachments(CountedTreeEnergy):
 
     def __init__(self, labels: list[str], shrinkage: float = 1.0) -> None:
         super().__init__(2 * len(labels))
+        check_range("structure.energies: the shrinkage of 'tree_attachments'", shrinkage, above=0)
         self.shrinkage = shrinkage
         self._place = {label: 2 * number for number, label in enumerate(labels)}
-        self.tables = {"pairs": {}, "hang": {}, "share": {}}
+        self.tables = {"pairs": {}, "hang": {}, "kinds": {}, "total": 0}
 
     def prepare(self, gold: CompetingTrees) -> None:
         pairs: Counter = Counter()
         hang: Counter = Counter()
-        for (tree,), words in zip(gold.constituents, gold.words):
+        for row, words in enumerate(gold.words):
+            (tree,) = gold.constituents(row)
             pairs.update(_pairs(words))
             hang.update(key for _, key in _hanging(tree, words))
-        shares: dict = {}
-        total = max(sum(pairs.values()), 1)
+        kinds: Counter = Counter()
         for key, count in hang.items():
-            kind = key.rsplit(" ", 2)[0]
-            shares[kind] = shares.get(kind, 0) + count / total
-        self.tables = {"pairs": dict(pairs), "hang": dict(hang), "share": shares}
+            kinds[_kind_of(key)] += count
+        self.tables = {"pairs": dict(pairs), "hang": dict(hang), "kinds": dict(kinds), "total": sum(pairs.values())}
 
     def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
         words, own = competing.words[row], competing.own_gold(row)
         own_hang = Counter(key for _, key in _hanging(own, words))
         own_pairs = Counter(_pairs(words)) if own else Counter()
+        own_kinds = Counter(map(_kind_of, own_hang.elements()))
+        total = max(self.tables["total"] - own_pairs.total(), 1)
         found = []
-        for tree in competing.constituents[row]:
+        for tree in competing.constituents(row):
             counts = [0.0] * len(self.weight)
             for kind, key in _hanging(tree, words):
                 label, which, pair = key.split(" ", 2)
-                share = self.tables["share"].get(f"{label} {which}", 0)
-                if label not in self._place or share == 0:
+                of_kind = f"{label} {which}"
+                share = (self.tables["kinds"].get(of_kind, 0) - own_kinds[of_kind]) / total
+                if label not in self._place or share <= 0:
                     continue
                 hang = self.tables["hang"].get(key, 0) - own_hang[key]
                 number = self.tables["pairs"].get(pair, 0) - own_pairs[pair]
@@ -67,6 +71,11 @@ class TreeAttachments(CountedTreeEnergy):
                 counts[self._place[label] + kind] -= math.log(estimate / share)
             found.append(counts)
         return found
+
+
+def _kind_of(key: str) -> str:
+    """The label and the 0 or 1 of a key of `_hanging`."""
+    return key.rsplit(" ", 2)[0]
 
 
 def _pairs(words: list[str]) -> Iterator[str]:

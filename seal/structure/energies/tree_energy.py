@@ -29,6 +29,8 @@ class TreeEnergy(CandidateEnergy):
         if self not in competing.counted:
             counted = torch.zeros(*competing.log_prob.shape, len(self.weight))
             for row, candidates in enumerate(competing.trees):
+                if not candidates:
+                    continue
                 counted[row, : len(candidates)] = torch.tensor(self.features(competing, row))
             competing.counted[self] = counted
         counted = competing.counted[self] = competing.counted[self].to(self.weight)

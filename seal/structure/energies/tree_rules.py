@@ -1,6 +1,7 @@
 import math
 from collections import Counter
 
+from seal.common.setting_checks import check_range
 from seal.structure.energies.tree_energy import CountedTreeEnergy
 from seal.structure.joint_score import CandidateEnergy
 from seal.structure.trees import CompetingTrees, Constituent
@@ -23,6 +24,7 @@ class TreeRules(CountedTreeEnergy):
 
     def __init__(self, labels: list[str], shrinkage: float = 1.0) -> None:
         super().__init__(2 + len(labels))
+        check_range("structure.energies: the shrinkage of 'tree_rules'", shrinkage, above=0)
         self.shrinkage = shrinkage
         self._place = {label: 2 + number for number, label in enumerate(labels)}
         self.tables = {"rules": {}, "labels": {}}
@@ -30,7 +32,8 @@ class TreeRules(CountedTreeEnergy):
     def prepare(self, gold: CompetingTrees) -> None:
         rules: Counter = Counter()
         labels: Counter = Counter()
-        for (tree,) in gold.constituents:
+        for row in range(len(gold.trees)):
+            (tree,) = gold.constituents(row)
             rules.update(map(_key, tree))
             labels.update(constituent.label for constituent in tree)
         self.tables = {"rules": dict(rules), "labels": dict(labels)}
@@ -39,7 +42,7 @@ class TreeRules(CountedTreeEnergy):
         own = competing.own_gold(row)
         own_rules, own_labels = Counter(map(_key, own)), Counter(constituent.label for constituent in own)
         found = []
-        for tree in competing.constituents[row]:
+        for tree in competing.constituents(row):
             counts = [0.0] * len(self.weight)
             for constituent in tree:
                 rule, label = _key(constituent), constituent.label
