@@ -44,6 +44,7 @@ READERS: Dict[str, Tuple[Union[str, bytes], str, Dict[str, Any]]] = {
     "conll2012": ("srl_sample/dev.gold_conll", ".gold_conll", {"type": "seal_srl"}),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
+    "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),
     "json_lines": ("text_sample/valid.jsonl", ".jsonl", {"type": "seal_text_multilabel"}),
     "tsv": (b"a text\tfood,drink\nanother\t\nthe third\tfood\n", ".tsv", {"type": "seal_text_multilabel"}),
     "blurbs": (_BLURBS, ".txt", {"type": "seal_text_multilabel", "format": "blurbs"}),

@@ -21,9 +21,10 @@ def as_text(brackets: str, width: int = 120) -> str:
         and one with hundreds of constituents inside each other on one line.
     """
     try:
-        tree = _without_unknown_tags(Tree.fromstring(brackets))
-        lines = [line.rstrip() for line in TreePrettyPrinter(tree).text(unicodelines=True).splitlines()]
-        return "\n".join(lines) if max(map(len, lines)) <= width else tree.pformat(margin=width)
+        lines = [line.rstrip() for line in _printer(brackets).text(unicodelines=True).splitlines()]
+        if max(map(len, lines)) <= width:
+            return "\n".join(lines)
+        return _without_unknown_tags(Tree.fromstring(brackets)).pformat(margin=width)
     except (ValueError, RecursionError):  # nltk goes through a tree by recursion, which has an end.
         return brackets
 
@@ -41,7 +42,16 @@ def as_svg(brackets: str) -> str:
 
     `ValueError` where hundreds of constituents are inside each other.
     """
-    return TreePrettyPrinter(_without_unknown_tags(Tree.fromstring(brackets))).svg()
+    return _printer(brackets).svg()
+
+
+def _printer(brackets: str) -> TreePrettyPrinter:
+    tree = _without_unknown_tags(Tree.fromstring(brackets))
+    words = tree.leaves()
+    # Places in the place of words: nltk would number those beside constituents before all that are inside these.
+    for number, position in enumerate(tree.treepositions("leaves")):
+        tree[position] = number
+    return TreePrettyPrinter(tree, words)
 
 
 def _without_unknown_tags(node: Union[Tree, str]) -> Union[Tree, str]:

@@ -53,3 +53,11 @@ def test_a_tree_that_is_too_deep_is_shown_as_it_is():
     assert as_text(deep) == deep
     with pytest.raises((ValueError, RecursionError)):
         as_svg(deep)
+
+
+def test_words_beside_constituents_stay_in_their_place():
+    tree = "(S (NP (XX The) (XX chef)) (VP (XX slept)) (XX .))"
+    assert as_text(tree).splitlines()[-1].split() == ["The", "chef", "slept", "."]
+    texts = [(float(text.get("x")), text.text) for text in ElementTree.fromstring(as_svg(tree)).iter(
+        "{http://www.w3.org/2000/svg}text")]
+    assert [word for _, word in sorted(texts) if word in ("The", "chef", "slept", ".")] == "The chef slept .".split()

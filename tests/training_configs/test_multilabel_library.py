@@ -146,7 +146,7 @@ def test_self_training():
     assert "batches_per_epoch" not in alone["data_loader"]
     assert "self_training" not in evaluated("{ unlabelled: 'raw.arff' }", "seal()")["trainer"]
     distilled = evaluated("{}", "distilled()")
-    assert distilled["trainer"]["self_training"] == {"distil": True, "labelled_share": 0.5}
+    assert distilled["trainer"]["self_training"] == {"distil": True, "hard": False, "labelled_share": 0.5}
     for data, over, message in (
         ("{}", "seal", "data: 'unlabelled' is missing, the path of inputs"),
         ("{ unlabelled: 'raw.arff' }", "sael", "no method sael; choose from: "),

@@ -38,9 +38,10 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   // A net that predicts alone what the method `over` predicts with its structure: it learns from gold and from draws of
   // that distribution over whole outputs, on the training data's inputs and those of `data.unlabelled`, if there are
   // any.
-  distilled(over=$.seal(), labelled_share=0.5):
+  distilled(over=$.seal(), hard=false, labelled_share=0.5):
     function(encoder, energies)
-      over(encoder, energies) { trainer+:: { self_training: { distil: true, labelled_share: labelled_share } } },
+      over(encoder, energies)
+      { trainer+:: { self_training: { distil: true, hard: hard, labelled_share: labelled_share } } },
 
   // Structured tuning (Li et al. 2020): besides its cross-entropy, the net of the method `over` pays `weight` nats for
   // each of `roles` that it expects more than once.

@@ -138,7 +138,7 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   // distribution over whole label sets, on the training data's inputs and those of `data.unlabelled`, if there are any.
   distilled: function(s, task_net, loss_net)
     $.seal(s, task_net, loss_net)
-    + { trainer+: { self_training: { distil: true, labelled_share: s.labelled_share } } },
+    + { trainer+: { self_training: { distil: true, hard: s.hard, labelled_share: s.labelled_share } } },
 
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has
   // trained: its authors pretrain it so, and the learning rates of SEAL's authors are too low for an untrained net.

@@ -22,7 +22,7 @@ local encoders = import 'text_encoders.libsonnet';
       methods.seal(over, structure, folds),
     self_training(over=$.method.seal(), hard=false, labelled_share=0.5):
       methods.self_training(over, hard, labelled_share),
-    distilled(over=$.method.seal(), labelled_share=0.5): methods.distilled(over, labelled_share),
+    distilled(over=$.method.seal(), hard=false, labelled_share=0.5): methods.distilled(over, hard, labelled_share),
   },
 
   // The energy of a set of labels: each label with the text, and all labels together. `patterns` is the number of rows
