@@ -45,6 +45,7 @@ from allennlp.common.checks import ConfigurationError  # noqa: E402
 from allennlp.common.util import install_sigterm_handler  # noqa: E402
 
 from seal.commands.runs import read_run  # noqa: E402
+from seal.common.shards import Shard, shard_of  # noqa: E402
 from seal.common.strict_json import read_json  # noqa: E402
 from seal.common.whole_files import replacing  # noqa: E402
 from seal.compat import replace_once  # noqa: E402
@@ -88,7 +89,8 @@ def _add_options_of_predict() -> None:
     """
     Adds `predict --output-format`: `json`, one record a line and nothing else; `plain`, to read; or `allennlp`, records
     between its own words and blank lines. The output file has records in any case. Adds `--predicates-from`, an
-    argument of the predictor of roles, and `--summary`, a file for `Counts`.
+    argument of the predictor of roles, `--summary`, a file for `Counts`, and `--shard`, a part of the lines. Lines of a
+    file are predicted many at once, of standard input one by one, unless `--batch-size` says it.
     """
 
     def add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
@@ -104,9 +106,21 @@ def _add_options_of_predict() -> None:
             metavar="FILE",
             help=f"a JSON file for the numbers of records and of errors; with errors the exit status is {SOME_ERRORS}",
         )
+        subparser.add_argument(
+            "--shard",
+            type=_shard,
+            help="predict only a part of the lines: 2/8 is the second of eight, whose outputs in order are that of the "
+            "whole file",
+        )
+        (batch_size,) = (action for action in subparser._actions if action.dest == "batch_size")
+        batch_size.default, batch_size.help = None, "lines predicted at once (default: many of a file, one of '-')"
         return subparser
 
     def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
+        if args.shard is not None and (args.use_dataset_reader or args.input_file == "-"):
+            raise ConfigurationError(
+                "--shard: it divides the lines of a file; leave --use-dataset-reader out, and name a file."
+            )
         if args.predicates_from is not None:
             more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
             if not isinstance(more, dict):
@@ -118,6 +132,10 @@ def _add_options_of_predict() -> None:
         predictor = original(args)
         if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
             os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
+        if args.shard is not None:
+            predictor.shard = args.shard
+        if args.batch_size is None:
+            args.batch_size = 1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1)
         return predictor
 
     def _predict(original: Callable, args: argparse.Namespace) -> None:
@@ -178,6 +196,13 @@ class Counts:
                 file.write(json.dumps(found) + "\n")
         except OSError as error:
             raise ConfigurationError(f"--summary: '{path}' cannot be written ({error.strerror}).") from error
+
+
+def _shard(text: str) -> Shard:
+    try:
+        return shard_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 class _Printer:

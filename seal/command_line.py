@@ -15,7 +15,7 @@ import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set, TextIO
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, TextIO, Tuple
 
 from allennlp.commands import evaluate, predict
 from allennlp.common import Params
@@ -29,6 +29,7 @@ from seal.common.other_formats import OPENINGS, columns_format, look_of_row, oth
 from seal.common.paths import user_path
 from seal.common.nested_values import plain
 from seal.common.setting_checks import check_range
+from seal.common.shards import Shard
 from seal.common.text_lines import HEAD, READ_ERRORS, check_text_bytes, opened, text_lines, without_packing
 from seal.compat import replace_once
 from seal.config_keys import suggest
@@ -36,6 +37,9 @@ from seal.predictors.line_predictor import NumberedLine
 from seal.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
+
+#: `predict` has no more than about as many characters of lines in memory at once, unless a single line is longer.
+MOST_CHARACTERS_AT_ONCE = 2**20
 
 
 def read_the_lines_of_predict() -> None:
@@ -53,22 +57,53 @@ def read_the_lines_of_predict() -> None:
 
     def _get_json_data(original, self):
         path = self._input_file if self._input_file == "-" else user_path(self._input_file)
-        lines = _rows_of_input(path) if _is_csv(path) else _told_format(_lines_of_input(path), path)
+        shard = getattr(self._predictor, "shard", None)
+        if _is_csv(path):
+            lines = _rows_of_input(path, shard)
+        else:
+            lines = _told_format(_lines_of_input(path), path)
+            if shard is not None:
+                # Of the whole file, the form of the beginning alone is looked at.
+                next(lines, None)
+                lines = _lines_of_input(path, shard)
         for line in lines:
             yield self._predictor.load_line(line)
 
     replace_once(predict._PredictManager, "_get_json_data", _get_json_data)
 
 
-def _lines_of_input(path: str) -> Iterator[str]:
-    """The lines of the input that are not blank, with undecodable bytes as surrogates."""
+def few_long_lines_at_once() -> None:
+    """
+    Patches: `allennlp.commands.predict.lazy_groups_of`.
+
+    Symptom: `--batch-size` lines are in memory at once, however long they are.
+
+    Can go: when AllenNLP bounds the size of what it predicts at once.
+    """
+
+    def lazy_groups_of(original, items, group_size):
+        group, size = [], 0
+        for item in items:
+            group.append(item)
+            size += getattr(item, "size", 0)
+            if len(group) >= group_size or size >= MOST_CHARACTERS_AT_ONCE:
+                yield group
+                group, size = [], 0
+        if group:
+            yield group
+
+    replace_once(predict, "lazy_groups_of", lazy_groups_of)
+
+
+def _lines_of_input(path: str, shard: Optional[Shard] = None) -> Iterator[str]:
+    """The lines of the input, or of a shard of it, that are not blank, with undecodable bytes as surrogates."""
     try:
         # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
         source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(cached_path(path))
         with source as lines:
             if path == "-" and hasattr(lines, "peek"):
                 check_text_bytes(lines.peek(1)[:HEAD], "standard input", has_name=False)
-            for number, line in enumerate(lines):
+            for number, line in enumerate(lines) if shard is None else _of_shard(lines, path, shard):
                 if isinstance(line, bytes):
                     line = line.decode("utf-8", errors="surrogateescape")
                 line = line.removeprefix("\ufeff") if number == 0 else line
@@ -81,13 +116,28 @@ def _lines_of_input(path: str) -> Iterator[str]:
         raise ConfigurationError(f"{path}: the file cannot be read ({error})") from error
 
 
+def _of_shard(lines: Iterable[Any], path: str, shard: Shard) -> Iterator[Tuple[int, Any]]:
+    """The lines of a shard of the file, with their indices in the whole file."""
+    with opened(cached_path(path)) as whole:
+        places = shard.lines(sum(1 for _ in whole))
+    return itertools.islice(enumerate(lines), places.start, places.stop)
+
+
 def _is_csv(path: str) -> bool:
     return without_packing(path).endswith(".csv")
 
 
-def _rows_of_input(path: str) -> Iterator[str]:
-    """The rows of a CSV file as lines of JSON."""
-    for number, record in csv_records(path, text_lines(cached_path(path))):
+def _rows_of_input(path: str, shard: Optional[Shard] = None) -> Iterator[str]:
+    """The rows of a CSV file, or of a shard of it, as lines of JSON."""
+
+    def records() -> Iterator[Tuple[int, Dict[str, str]]]:
+        return csv_records(path, text_lines(cached_path(path)))
+
+    rows = records()
+    if shard is not None:
+        places = shard.lines(sum(1 for _ in records()))
+        rows = itertools.islice(rows, places.start, places.stop)
+    for number, record in rows:
         yield NumberedLine(json.dumps(record), number)
 
 
@@ -398,6 +448,7 @@ def end_data_workers_quietly() -> None:
 
 PATCHES = (
     read_the_lines_of_predict,
+    few_long_lines_at_once,
     check_options_of_predict,
     open_the_output_of_predict_late,
     write_the_output_of_predict_to_its_end,

@@ -3,6 +3,7 @@ The patches of `seal/command_line.py`. The sentences for wrong options are teste
 """
 
 import io
+import json
 import os
 import signal
 import sys
@@ -16,6 +17,8 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import SimpleTagger
 
 import seal  # noqa: F401
+from seal import command_line
+from seal.common.shards import Shard
 from tests.predictors.multilabel_nets import predictor
 from tests.stock_tagger import TAGGED, experiment
 
@@ -55,6 +58,47 @@ def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatc
     assert [line.encode("utf-8", "surrogateescape") for line in predictor.lines] == BAD_INPUT.splitlines(True)
     assert "\udcff" in predictor.lines[1]
     assert predictor.lines[2] == '{"sentence": "café"}\n'
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 20])
+def test_the_outputs_of_shards_are_that_of_the_file(tmp_path, count):
+    path = tmp_path / "input.jsonl"
+    # The first line has a byte order mark; the third is blank, the fourth wrong, and the last has no end.
+    lines = [b'\xef\xbb\xbf{"features": {}}\n', b'{"features": {"ripe": 2}}\r\n', b" \n", b"{\n"]
+    path.write_bytes(b"".join([*lines, b'{"id": 5, "features": {}}\n{"features": 1}']))
+
+    def output(shard):
+        one = predictor()
+        one.shard = shard
+        _PredictManager(one, str(path), str(tmp_path / "output.jsonl"), 2, False, False).run()
+        return (tmp_path / "output.jsonl").read_text()
+
+    whole = output(None)
+    assert [json.loads(line)["line"] for line in whole.splitlines()] == [1, 2, 4, 5, 6]
+    assert "".join(output(Shard(number, count)) for number in range(1, count + 1)) == whole
+
+
+def test_shards_of_a_csv_file_are_rows(tmp_path):
+    # The second row has two lines, and there is a blank one.
+    (tmp_path / "input.csv").write_text('id,features\n1,a\n2,"b\nb"\n\n3,c\n')
+    ids = []
+    for number in (1, 2):
+        one = predictor()
+        one.shard = Shard(number, 2)
+        one.load_line = lambda line: ids.append((number, line.number, json.loads(line)["id"])) or {"features": {}}
+        _PredictManager(one, str(tmp_path / "input.csv"), None, 1, False, False).run()
+    assert ids == [(1, 2, "1"), (2, 3, "2"), (2, 6, "3")]
+
+
+def test_long_lines_are_predicted_a_few_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(command_line, "MOST_CHARACTERS_AT_ONCE", 60)
+    lines = ['{"features": {}}\n', '{"features": {}}\n', '{"features": {}%s}\n' % (" " * 50), '{"features": {}}\n']
+    (tmp_path / "input.jsonl").write_text("".join(lines))
+    one, sizes = predictor(), []
+    of_one = one.predict_batch_json
+    monkeypatch.setattr(one, "predict_batch_json", lambda inputs: sizes.append(len(inputs)) or of_one(inputs))
+    _PredictManager(one, str(tmp_path / "input.jsonl"), None, 64, False, False).run()
+    assert sizes == [3, 1]
 
 
 def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_path):

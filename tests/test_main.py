@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import pytest
 from allennlp.commands import predict, train
 from allennlp.common import logging as allennlp_logging
+from allennlp.common.checks import ConfigurationError
 
 from seal import __main__ as command
 from seal.predictors.readable import readable
@@ -105,6 +106,34 @@ def test_scripts_can_read_how_many_records_are_errors(lines, status, told, unpat
     found = json.loads((tmp_path / "summary.json").read_text())
     assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
     assert len((tmp_path / "records").read_text().splitlines()) == told[0]
+
+
+class _Predictor:
+    lines_at_once = 7
+    shard = None
+
+
+@pytest.mark.parametrize(
+    "asked, size, shard",
+    [(["lines.txt"], 7, None), (["-"], 1, None), (["lines.txt", "--batch-size", "3", "--shard", "2/5"], 3, (2, 5))],
+)
+def test_lines_of_a_file_are_predicted_many_at_once(asked, size, shard, unpatched, monkeypatch):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: _Predictor())
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    arguments = parser.parse_args(["predict", "model", *asked])
+    assert predict._get_predictor(arguments).shard == shard
+    assert arguments.batch_size == size
+
+
+@pytest.mark.parametrize("asked", [["-"], ["lines.txt", "--use-dataset-reader"]])
+def test_a_shard_is_one_of_the_lines_of_a_file(asked, unpatched):
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    with pytest.raises(ConfigurationError, match="divides the lines of a file"):
+        predict._get_predictor(parser.parse_args(["predict", "model", *asked, "--shard", "1/2"]))
 
 
 def test_other_prints_of_predict_stay(capsys):

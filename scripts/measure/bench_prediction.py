@@ -38,7 +38,10 @@ class GivenPredicates(SemanticRoleLabelerPredictor):
 def predictors(
     sentences: List[SrlSentence], encoder: str, vocab: Vocabulary
 ) -> Dict[str, Callable[[], None]]:
-    """By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them."""
+    """
+    By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them; and
+    `seal_srl_at_once`, with as many in a call as `seal predict` reads of a file.
+    """
     device = 0 if torch.cuda.is_available() else -1
     torch.manual_seed(0)
     indexers = {"tokens": PretrainedTransformerIndexer(encoder)}
@@ -53,12 +56,16 @@ def predictors(
     mine = Predictor.by_name("seal_srl")(ours, build_reader(encoder))
     inputs = [{"words": sentence.words, "predicates": sentence.predicates} for sentence in sentences]
 
-    def run(predictor: Predictor) -> Callable[[], None]:
+    def run(predictor: Predictor, at_once: int = BATCH) -> Callable[[], None]:
         def predict() -> None:
-            for start in range(0, len(inputs), BATCH):
+            for start in range(0, len(inputs), at_once):
                 # A copy: a predictor may keep what it is given.
-                predictor.predict_batch_json([dict(item) for item in inputs[start : start + BATCH]])
+                predictor.predict_batch_json([dict(item) for item in inputs[start : start + at_once]])
 
         return predict
 
-    return {"seal_srl": run(mine), "allennlp_models": run(theirs)}
+    return {
+        "seal_srl": run(mine),
+        "seal_srl_at_once": run(mine, mine.lines_at_once),
+        "allennlp_models": run(theirs),
+    }

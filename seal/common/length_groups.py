@@ -18,11 +18,13 @@ MOST_PAIRS = 2**22
 
 class Size(NamedTuple):
     """
-    The size of a sentence: its number of words, and the number of characters of the longest one.
+    The size of a sentence: its number of words, the number of characters of the longest one, and the number of pieces
+    into which an encoder cuts the sentence, 0 where it reads words.
     """
 
     words: int
     longest_word: int
+    pieces: int = 0
 
 
 def size_of(words: Sequence[str]) -> Size:
@@ -43,15 +45,15 @@ def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[List[int]]:
     # Returns
 
     `Iterator[List[int]]`
-        Indices into `sizes` for each group, in order of length; every sentence is in one group.
+        Indices into `sizes` for each group, in order of length, in pieces where there are any; every sentence is in one
+        group.
     """
     group: List[int] = []
-    longest_word = 0
-    for place in sorted(range(len(sizes)), key=lambda place: sizes[place].words):
+    most_words = longest_word = 0
+    for place in sorted(range(len(sizes)), key=lambda place: (sizes[place].pieces, sizes[place].words)):
         size = sizes[place]
-        longest_word = max(longest_word, size.longest_word)
-        # Sentences are in order of length, so this one is the longest so far.
-        rows, words = len(group) + 1, size.words
+        most_words, longest_word = max(most_words, size.words), max(longest_word, size.longest_word)
+        rows, words = len(group) + 1, most_words
         fits = (
             rows <= most_rows
             and rows * words <= MOST_WORDS
@@ -60,7 +62,7 @@ def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[List[int]]:
         )
         if group and not fits:
             yield group
-            group, longest_word = [], size.longest_word
+            group, most_words, longest_word = [], size.words, size.longest_word
         group.append(place)
     if group:
         yield group

@@ -32,14 +32,15 @@ class IndexedSentence:
     ) -> None:
         self.sequence = sequence
         self.num_words = len(sequence.words)
-        #: For `length_groups`.
-        self.size = size_of(sequence.words)
         self.words = sequence.words if words is None else words
         instance = reader.text_to_instance(words=self.words)
         reader.apply_token_indexers(instance)
         self.field = instance["tokens"]
         self.field.index(vocab)
         self.padding_lengths: Dict[str, int] = self.field.get_padding_lengths()
+        pieces = [length for name, length in self.padding_lengths.items() if name.endswith("___token_ids")]
+        #: For `length_groups`.
+        self.size = size_of(sequence.words)._replace(pieces=max(pieces, default=0))
 
 
 class Row(NamedTuple):

@@ -10,6 +10,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.names import SURROGATE
 from seal.common.quoting import short
+from seal.common.shards import Shard
 
 
 #: The record of an input for which inference by the energy finds nothing.
@@ -45,12 +46,15 @@ class Line(dict):
     head : `Dict[str, Any]`, optional
         What its record begins with: `line`, its number as an editor counts lines, and `input`, the text of plain text
         or of an object without `id`.
+    size : `int`, optional (default = `0`)
+        Its characters, which bound how many lines are predicted at once.
     """
 
     def __init__(
-        self, number: int, inputs: JsonDict, wrong: bool = False, head: Optional[JsonDict] = None
+        self, number: int, inputs: JsonDict, wrong: bool = False, head: Optional[JsonDict] = None, size: int = 0
     ) -> None:
         super().__init__(inputs)
+        self.size = size
         self.number = number
         self.wrong = wrong
         self.head = head or {}
@@ -81,6 +85,10 @@ class LinePredictor(Predictor):
 
     #: The keys that an object of the input may have beside `id`; `None`: any.
     keys: Optional[Tuple[str, ...]] = None
+    #: How many lines of a file `seal predict` predicts at once, unless `--batch-size` says it.
+    lines_at_once = 256
+    #: The part of a file's lines that `seal predict` reads; `None`: all.
+    shard: Optional[Shard] = None
     #: The number of lines read so far.
     lines = 0
     #: The number of lines whose record is an error, so far, and the first of these errors.
@@ -141,9 +149,9 @@ class LinePredictor(Predictor):
                 for text in (request.get(key) for key in ("sentence", "text")):
                     if isinstance(text, str) and not SURROGATE.search(text):
                         head["input"] = str(text)
-            return Line(self.lines, request, head=head)
+            return Line(self.lines, request, head=head, size=len(line))
         except ConfigurationError as error:
-            wrong = Line(self.lines, {}, wrong=True, head=head)
+            wrong = Line(self.lines, {}, wrong=True, head=head, size=len(line))
             wrong.update(wrong.error(error))
             return wrong
 

@@ -96,6 +96,8 @@ class SegmentationPredictor(LinePredictor):
     """
 
     keys = ("image", "images", "row")
+    # A short line may name a large image.
+    lines_at_once = 1
 
     def __init__(
         self,

@@ -28,8 +28,16 @@ def test_a_group_is_bounded_in_padded_size(monkeypatch, limit, padded):
     made = list(length_groups(sizes, 64))
     assert sorted(place for group in made for place in group) == list(range(len(sizes)))
     for group in made:
-        assert len(group) == 1 or padded(*zip(*(sizes[place] for place in group))) <= 100
+        assert len(group) == 1 or padded(*zip(*(sizes[place][:2] for place in group))) <= 100
     assert len(made) < len(sizes)
+
+
+def test_pieces_come_before_words_in_the_order_of_length(monkeypatch):
+    sizes = [Size(9, 5, pieces=10), Size(2, 5, pieces=12), Size(3, 5, pieces=11), Size(2, 5, pieces=11)]
+    assert list(length_groups(sizes, 2)) == [[0, 3], [2, 1]]
+    # The first of them has the most words.
+    monkeypatch.setattr(module, "MOST_WORDS", 18)
+    assert list(length_groups(sizes, 4)) == [[0, 3], [2, 1]]
 
 
 def test_ordinary_sentences_are_only_bounded_in_number():
@@ -39,4 +47,4 @@ def test_ordinary_sentences_are_only_bounded_in_number():
 
 def test_nothing_makes_no_group():
     assert list(length_groups([], 64)) == []
-    assert size_of(["a", "abc"]) == (2, 3) and size_of([]) == (0, 0)
+    assert size_of(["a", "abc"]) == (2, 3, 0) and size_of([]) == (0, 0, 0)

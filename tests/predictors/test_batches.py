@@ -1,8 +1,11 @@
 import torch
-from allennlp.data import Batch
+from allennlp.data import Batch, Vocabulary
 
+from seal.dataset_readers.sentence_pieces import SentencePiecesIndexer
+from seal.dataset_readers.srl import SrlReader
 from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.words import join_words
+from tests.tiny_bert import save_tiny_bert
 
 
 def test_tensors_are_those_of_the_readers_instances(predictor):
@@ -25,3 +28,11 @@ def test_tensors_are_those_of_the_readers_instances(predictor):
     for name, tensors in expected["tokens"].items():
         for key, tensor in tensors.items():
             assert torch.equal(found["tokens"][name][key], tensor)
+
+
+def test_the_size_of_a_sentence_is_that_of_its_pieces(tmp_path):
+    folder = str(save_tiny_bert(tmp_path / "bert", ["rain", "fell"]))
+    reader = SrlReader(token_indexers={"tokens": SentencePiecesIndexer(folder)})
+    size = IndexedSentence(join_words(["rain", "fell", "abcd"]), reader, Vocabulary()).size
+    # `a ##b ##c ##d`, beside two words and the marks of beginning and end.
+    assert size == (3, 4, 8)
