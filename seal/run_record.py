@@ -18,6 +18,7 @@ from allennlp.commands import train
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import util
 
+from seal.common.whole_files import replacing
 from seal.compat import replace_once
 from seal.version import VERSION
 
@@ -93,9 +94,10 @@ def add_a_model_card() -> None:
     """
     Patches: `archive_model`, where `allennlp.commands.train` calls it.
 
-    Symptom: who is given a `model.tar.gz` cannot see what it was trained on and how well it does.
+    Symptom: who is given a `model.tar.gz` cannot see what it was trained on and how well it does; and a run that is
+    killed while it writes one is left with a part of it, as if it had ended.
 
-    Can go: when AllenNLP writes its own model card into the archive.
+    Can go: when AllenNLP writes its own model card into the archive, and the archive under another name first.
     """
 
     def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
@@ -108,7 +110,10 @@ def add_a_model_card() -> None:
             kwargs["include_in_archive"] = [*(kwargs.get("include_in_archive") or ()), CARD]
         except (ConfigurationError, OSError) as error:  # The model itself must not be lost for it.
             logger.warning("There is no model card: %s", error)
-        return original(serialization_dir, *args, **kwargs)
+        path = os.path.join(serialization_dir, "model.tar.gz")
+        with replacing(path) as draft:
+            original(serialization_dir, *args, archive_path=draft, **kwargs)
+        return path
 
     replace_once(train, "archive_model", archive_model)
 

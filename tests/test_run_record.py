@@ -1,7 +1,9 @@
 import json
 import logging
 import subprocess
+import tarfile
 
+import pytest
 import torch
 from allennlp.commands import train
 from allennlp.common import Params
@@ -48,11 +50,33 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
     assert environment()["commit"] == "unknown: no git"
 
 
-def test_a_model_is_archived_without_a_card_rather_than_not_at_all(tmp_path, caplog):
-    """No epoch has ended, of which a card could tell."""
+@pytest.fixture
+def trained(tmp_path):
+    """A run's folder, as it is before the model is archived."""
     (tmp_path / "vocabulary").mkdir()
     Params({"model": {}}).to_file(str(tmp_path / "config.json"))
     torch.save({}, tmp_path / "best.th")
+
+
+def test_a_model_is_archived_without_a_card_rather_than_not_at_all(trained, tmp_path, caplog):
+    """No epoch has ended, of which a card could tell."""
     with caplog.at_level(logging.WARNING):
         path = train.archive_model(str(tmp_path))
     assert path.endswith("model.tar.gz") and "There is no model card" in caplog.text
+
+
+def test_an_archive_that_is_not_written_to_its_end_is_not_there(trained, tmp_path, monkeypatch):
+    add = tarfile.TarFile.add
+
+    def killed(self, name, arcname=None, **options):
+        if arcname == "vocabulary":
+            raise KeyboardInterrupt
+        add(self, name, arcname, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(tarfile.TarFile, "add", killed)
+        train.archive_model(str(tmp_path))
+    assert not (tmp_path / "model.tar.gz").exists()
+    with tarfile.open(train.archive_model(str(tmp_path))) as archive:
+        assert {"config.json", "weights.th", "vocabulary"} <= set(archive.getnames())
+    assert [path.name for path in tmp_path.glob("model.tar*")] == ["model.tar.gz"]

@@ -15,7 +15,10 @@ _NAMES = ("low", "high", "log", "step")
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`: whole ones if both ends are, in steps; else real numbers of three digits."""
+    """
+    Numbers from `low` to `high`: whole ones if both ends are, in steps; else real numbers, which are drawn with three
+    digits.
+    """
 
     low: float
     high: float
@@ -37,8 +40,11 @@ class Range:
     def suggest(self, trial: Any, key: str) -> Any:
         if self._whole:
             return trial.suggest_int(key, self.low, self.high, step=self.step, log=self.log)
+        value = trial.suggest_float(key, self.low, self.high, log=self.log)
+        if trial.user_attrs.get("own"):
+            return value
         # Rounded before it is used: what is printed is what was trained.
-        return float(f"{trial.suggest_float(key, self.low, self.high, log=self.log):.3g}")
+        return float(min(max(float(f"{value:.3g}"), self.low), self.high))
 
     @property
     def _whole(self) -> bool:

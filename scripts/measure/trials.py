@@ -20,6 +20,8 @@ HEARTBEAT, SILENCE = 10, 60
 #: No trial is pruned before so many are complete; so many are drawn at random.
 FIRST_TRIALS = 5
 SQLITE = "sqlite:///"
+#: Of a trainer whose settings do not say it.
+EPOCHS = 20
 #: Reports the score of an epoch of a trial.
 Tell = Callable[[int, float], None]
 
@@ -52,8 +54,8 @@ def open_study(url: str, name: str, about: Dict[str, Any], maximize: bool, warmu
         try:
             kept = storage(url)
         except (SQLAlchemyError, StorageInternalError, ImportError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"--storage: {url} is no storage that Optuna can open ({reason}).") from error
+            reason = str(error).splitlines()[0].replace(url, shown(url))
+            raise UserError(f"--storage: {shown(url)} is no storage that Optuna can open ({reason}).") from error
         study = optuna.create_study(
             study_name=name,
             storage=kept,
@@ -63,9 +65,22 @@ def open_study(url: str, name: str, about: Dict[str, Any], maximize: bool, warmu
         )
         for key, value in about.items():
             if study.user_attrs.get(key, value) != value:
-                raise UserError(f"--storage: {url} has a search '{name}' with another {key}; take another storage.")
+                raise UserError(
+                    f"--storage: {shown(url)} has a search '{name}' with another {key}; take another storage."
+                )
             study.set_user_attr(key, value)
     return study
+
+
+def shown(url: str) -> str:
+    """The URL of a database as it may be printed: without its password, and without options, one of which may be it."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).set(query={}).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        return f"{url.partition('://')[0]}://..."
 
 
 def storage(url: str) -> Any:
@@ -206,7 +221,7 @@ def start_of_last_phase(trainer: Dict[str, Any]) -> int:
     given = trainer.get("phases") or [{}]
     with mistakes_of_the_library():
         phases = [Phase.from_params(Params(dict(phase))) for phase in given]
-        return Phases(phases, trainer["num_epochs"]).start(len(phases) - 1)
+        return Phases(phases, trainer.get("num_epochs", EPOCHS)).start(len(phases) - 1)
 
 
 @contextmanager

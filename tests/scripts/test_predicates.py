@@ -1,8 +1,11 @@
 """scripts/predicates.py: the scores, by hand."""
 
-import pytest
+from types import SimpleNamespace
 
-from scripts.predicates import scores
+import pytest
+from allennlp.models import archival
+
+from scripts.predicates import main, scores
 
 
 @pytest.mark.parametrize(
@@ -17,3 +20,10 @@ from scripts.predicates import scores
 def test_scores(found, gold, expected):
     table = scores(found, gold)
     assert (table["precision"], table["recall"], table["f1"], table["silent"]) == expected
+
+
+def test_a_tagger_in_the_place_of_the_model_ends_in_a_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(archival, "load_archive", lambda path: SimpleNamespace(model=object()))
+    assert main(["tagger.tar.gz", "roles.tar.gz", "nosuch.gold_conll"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: tagger.tar.gz is no model of roles")

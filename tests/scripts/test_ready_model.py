@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import _jsonnet
 import pytest
 
 from scripts import ready_model
@@ -10,6 +11,7 @@ from scripts.measure.suite import ROOT
 from tests.scripts.written_configs import evaluated
 from tests.tiny_bert import save_tiny_bert
 
+CONFIG = ready_model.HEAD + "{}"
 KITCHEN = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
 SMALL = f"{{ train: '{KITCHEN}', dev: '{KITCHEN}' }}"
 
@@ -58,8 +60,38 @@ def test_a_training_goes_on_from_its_checkpoint(monkeypatch, tmp_path, stopped, 
     if stopped:
         run.mkdir()
         (run / "training_state_e0_b250.th").touch()
-    assert ready_model.train(run, "{}", threads=1) == 0
+        (tmp_path / "config.jsonnet").write_text(CONFIG)
+    assert ready_model.train(run, CONFIG, threads=1) == 0
     assert calls == [("train", tmp_path / "config.jsonnet", "-s", run, option)]
+
+
+def test_a_config_behind_a_link_finds_the_library(small, monkeypatch, tmp_path):
+    monkeypatch.setattr(ready_model, "seal", lambda threads, *arguments: 1)
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "er")
+    assert ready_model.main(["srl", "--encoder", "any/name", "--out", str(tmp_path / "link" / "out")]) == 1
+    assert _jsonnet.evaluate_file(str(tmp_path / "link" / "out" / "config.jsonnet"))
+
+
+def test_after_a_refused_training_the_corrected_command_runs(small, monkeypatch, tmp_path):
+    # The second of them leaves the folder of the run itself.
+    statuses = [1, 1, 0]
+    monkeypatch.setattr(ready_model, "seal", lambda threads, *arguments: statuses.pop(0))
+    assert ready_model.train(tmp_path / "run", CONFIG + "{ wrong: 1 }", threads=1) == 1
+    (tmp_path / "run").mkdir()
+    assert ready_model.train(tmp_path / "run", CONFIG + "{ wrong: 2 }", threads=1) == 1
+    assert ready_model.train(tmp_path / "run", CONFIG, threads=1) == 0
+    assert (tmp_path / "config.jsonnet").read_text() == CONFIG
+
+
+@pytest.mark.parametrize("name", ["run/thesis.txt", "config.jsonnet"])
+def test_files_of_something_else_are_kept(small, monkeypatch, tmp_path, capsys, name):
+    monkeypatch.setattr(ready_model, "seal", None)
+    (tmp_path / "run").mkdir()
+    (tmp_path / name).write_text("mine")
+    assert ready_model.main(["srl", "--encoder", "any/name", "--out", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "not of this command" in line and (tmp_path / name).read_text() == "mine"
 
 
 def test_a_training_that_fails_has_no_card(small, monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """scripts/tune.py: what may be chosen, trainings of trials, and searches that are stopped and go on."""
 
+import inspect
 import json
 import logging
 import re
@@ -22,7 +23,7 @@ from scripts.measure import trials  # noqa: E402
 from scripts.measure.search_space import Choice, Range, read_space  # noqa: E402
 from scripts.measure.suite import ROOT  # noqa: E402
 from seal.dataset_readers.multilabel import MultilabelReader  # noqa: E402
-from seal.training import NonFiniteLoss  # noqa: E402
+from seal.training import AlternatingTrainer, NonFiniteLoss  # noqa: E402
 
 CONFIG = "training_configs/multilabel_cross_entropy.jsonnet"
 LR = "trainer.task_net.optimizer.lr"
@@ -60,6 +61,14 @@ def test_what_a_space_may_choose(tmp_path):
     assert space["n"].holds(40) and not any(map(space["n"].holds, (30, 40.0, 120, None, True)))
     assert space["a.b"].holds(1) and not space["a.b"].holds(1.1)
     assert space["c"].holds({"x": 1}) and space["c"].parameter(None) == "null" and not space["c"].holds({"x": 2})
+
+
+@pytest.mark.parametrize("drawn, suggested", [(0.30456, 0.305), (0.123456, 0.123456), (0.98765, 0.98765)])
+def test_what_is_drawn_is_rounded_within_the_range_and_the_configs_own_value_is_not(drawn, suggested):
+    values, trial = Range(0.123456, 0.98765), optuna.trial.FixedTrial({"lr": drawn})
+    assert values.suggest(trial, "lr") == suggested
+    trial.set_user_attr("own", True)
+    assert values.suggest(trial, "lr") == drawn
 
 
 @pytest.mark.parametrize("path", SPACES, ids=lambda path: path.stem)
@@ -115,6 +124,11 @@ def test_epochs_before_the_last_phase_and_of_folds_do_not_count():
     assert sorted(trained(overrides, "training_configs/multilabel_nce.jsonnet")[1]) == [0, 1]
     seal = "training_configs/multilabel_seal.jsonnet"
     assert sorted(trained({"trainer.num_epochs": 1, "trainer.folds": 2}, seal)[1]) == [0]
+
+
+def test_a_config_without_a_number_of_epochs_has_that_of_the_trainer():
+    assert inspect.signature(AlternatingTrainer.from_partial_objects).parameters["num_epochs"].default == trials.EPOCHS
+    assert trials.start_of_last_phase({"phases": [{"train": "loss_net"}, {"epochs": 3, "train": "task_net"}]}) == 17
 
 
 def test_a_training_that_diverges():
@@ -285,6 +299,26 @@ def test_mistakes_end_in_a_sentence(more, sentence, tmp_path, capsys, untrained)
     assert command(tmp_path, *more) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ") and sentence in message and message.count("\n") == 1, message
+
+
+@pytest.mark.parametrize(
+    "url, shown",
+    [
+        ("mysql://me:hidden@host/b", "mysql://me:***@host/b"),
+        ("postgresql://host/b?user=me&password=hidden", "postgresql://host/b"),
+        ("mysql://me:hidden@host:port/b", "mysql://..."),
+        ("sqlite:////a/search.db", "sqlite:////a/search.db"),
+    ],
+)
+def test_a_storages_password_is_not_shown(url, shown):
+    assert trials.shown(url) == shown
+
+
+def test_an_error_of_a_storage_does_not_tell_its_password(tmp_path, capsys, untrained):
+    for url in ("nosuch://me:hidden@host/b", "no such://me:hidden@host/b"):
+        assert command(tmp_path, "--storage", url) == 2
+        message = capsys.readouterr().err
+        assert "is no storage that Optuna can open" in message and "hidden" not in message, message
 
 
 def test_a_storage_that_is_another_file_ends_in_a_sentence(tmp_path, capsys, untrained):
