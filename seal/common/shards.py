@@ -3,21 +3,21 @@ from typing import NamedTuple
 
 class Shard(NamedTuple):
     """
-    One of `count` parts of a file's lines, in their order: together they have every line once.
+    One of `parts` parts of a file's lines, in their order: together they have every line once.
 
     # Parameters
 
     number : `int`
-        From 1 to `count`.
-    count : `int`
+        From 1 to `parts`.
+    parts : `int`
     """
 
     number: int
-    count: int
+    parts: int
 
     def lines(self, total: int) -> range:
         """The indices, from 0, of its lines among `total`. The sizes of shards differ by one line at most."""
-        return range(total * (self.number - 1) // self.count, total * self.number // self.count)
+        return range(total * (self.number - 1) // self.parts, total * self.number // self.parts)
 
 
 def shard_of(text: str) -> Shard:
@@ -28,7 +28,7 @@ def shard_of(text: str) -> Shard:
 
     `ValueError` where the text names none.
     """
-    number, slash, count = text.partition("/")
-    if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
-        return Shard(int(number), int(count))
+    number, slash, parts = text.partition("/")
+    if slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
+        return Shard(int(number), int(parts))
     raise ValueError(f"expected the number of a part and of all parts, such as 1/8 or 8/8, found {text!r}")
