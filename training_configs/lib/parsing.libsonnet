@@ -26,6 +26,9 @@ local sentences = import 'sentences.libsonnet';
       warmup_epochs: null,
     },
     sample: self.default { epochs: 20, patience: null },
+    // For a pretrained transformer; to be added to other settings:
+    // `training=parsing.training.default + parsing.training.transformer`.
+    transformer: { task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
   experiment(

@@ -51,15 +51,19 @@ local check = import 'check.libsonnet';
     // A stacked network's encoder reads tags, and starts at random.
     local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
     local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
+    local decodes = with_task_net && std.get(std.get(model.task_net, 'encoder', {}), 'type') == 'attention_decoder',
     local unrolled = with_task_net && std.get(model.task_net, 'type') == 'unrolled',
     assert training.map_lr == null || stacked : "training: 'map_lr' is for compound_stacked; leave it out",
     // Where a parameter's name has one of these, it is above the encoders.
     local above =
-      if training.map_lr != null then ['^(?!cost_augmented_net).*head', 'crf', 'energies']
-      else
-        ['head', 'crf', 'energies']
-        + (if unrolled then ['log_step_sizes', 'momentum_logit'] else [])
-        + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else [],
+      (if decodes then ['encoder[.]_(symbols|lstm|start|query|combine)[.]', '^loss_net[.]_layer[.]'] else [])
+      + (
+        if training.map_lr != null then ['^(?!cost_augmented_net).*head', 'crf', 'energies']
+        else
+          ['head', 'crf', 'energies']
+          + (if unrolled then ['log_step_sizes', 'momentum_logit'] else [])
+          + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else []
+      ),
     local player(lr, optimizer, map_lr=null) = {
       local groups =
         (if map_lr == null then [] else [[['^cost_augmented_net[.]'], { lr: map_lr }]])
