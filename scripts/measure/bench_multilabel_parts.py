@@ -40,7 +40,8 @@ VARIANTS = {
 }
 # A step of `seal` is one of the method that its structure is on.
 NAMES = library_value("multilabel.libsonnet", "std.objectFields(lib.method_for.sample)")
-METHODS: List[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, "seal")), *VARIANTS]
+_MORE_THAN_STEPS = ("seal", "self_training", "distilled")
+METHODS: List[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, *_MORE_THAN_STEPS)), *VARIANTS]
 # One step a batch, so that methods are compared by the cost of a single step.
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
 # The net that trains in the last phase of methods whose earlier phases train another one. Steps of the last phase are
