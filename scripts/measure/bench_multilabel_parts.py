@@ -38,7 +38,7 @@ VARIANTS = {
     "nce_reused": Variant("nce", trainer=REUSE),
     "nce_100_reused": Variant("nce", settings={"num_samples": 100}, trainer=REUSE),
 }
-# A step of `seal` is one of the method that its structure is on.
+# A step of these is one of the method that they are on.
 NAMES = library_value("multilabel.libsonnet", "std.objectFields(lib.method_for.sample)")
 _MORE_THAN_STEPS = ("seal", "self_training", "distilled")
 METHODS: List[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, *_MORE_THAN_STEPS)), *VARIANTS]
