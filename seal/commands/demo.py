@@ -77,7 +77,7 @@ def demo_from_args(args: argparse.Namespace) -> None:
             print("closed")
 
 
-def _load(models: List[str], cuda_device: int, predicates_from: Optional[str]) -> List[Answers]:
+def _load(models: List[str], cuda_device: int, predicates_from: Optional[str] = None) -> List[Answers]:
     paths = [os.path.join(model, ARCHIVE) if os.path.isdir(model) else model for model in models]
     names = names_of(paths)
     answers = [

@@ -1,3 +1,4 @@
+import copy
 import json
 import logging
 import math
@@ -207,7 +208,7 @@ class SelfTraining(FromParams):
             drawn = model.teach(batch, None if self.hard else self.num_draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
-        taught = {"outputs": outputs, "score": score(), "teacher": model.state_dict()}
+        taught = {"outputs": outputs, "score": score(), "teacher": copy.deepcopy(model.state_dict())}
         with replacing(path) as draft:
             torch.save(taught, draft)
         return taught

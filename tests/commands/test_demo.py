@@ -115,7 +115,7 @@ def test_models_of_one_page_take_the_same_input(small_run):
 
 
 def test_models_of_several_inputs_are_refused(monkeypatch):
-    def answers_of(name, archive):
+    def answers_of(name, archive, predicates_from):
         told = Told(name)
         told.asks = {"a": "text", "b": "image"}[name]
         return told

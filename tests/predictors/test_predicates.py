@@ -132,13 +132,15 @@ def tagger(monkeypatch):
     tags = {"gave": "VERB", "peels": "VERB", "is": "AUX", "knife": "NOUN", "can": "AUX"}
 
     def tagged(sentences):
-        return [{"tags": [tags.get(word, "X") for word in sentence["words"]]} for sentence in sentences]
+        return [{"tags": [tags.get(word, "X") for word in words]} for words in sentences]
 
     model = mock.create_autospec(TaggingModel, instance=True)
     model.output_space = SimpleNamespace(labels=["NOUN", "VERB", "AUX", "X"])
     monkeypatch.setattr(predicates, "load_archive", lambda *_, **__: SimpleNamespace(model=model, dataset_reader=None))
     monkeypatch.setattr(
-        predicates, "TaggingPredictor", lambda model, reader: SimpleNamespace(predict_batch_json=tagged)
+        predicates,
+        "TaggingPredictor",
+        lambda *_, **__: SimpleNamespace(prepare=lambda asked: asked["words"], records=tagged),
     )
     return model
 
