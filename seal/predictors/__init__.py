@@ -5,6 +5,7 @@ from seal.predictors.line_predictor import LinePredictor
 from seal.predictors.multilabel import MultilabelPredictor
 from seal.predictors.parsing import ParsingPredictor
 from seal.predictors.segmentation import SegmentationPredictor
+from seal.predictors.sentence_predictor import SentencePredictor
 from seal.predictors.srl import SrlPredictor
 from seal.predictors.tagging import TaggingPredictor
 from seal.predictors.text_multilabel import TextMultilabelPredictor

@@ -3,27 +3,26 @@ Trees of raw text.
 """
 
 import math
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Tuple
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.length_groups import size_of
 from seal.common.linear_trees import as_brackets
 from seal.models.parsing import ParsingModel
-from seal.predictors.limits import check_characters, check_max_words, check_words, noted_groups
-from seal.predictors.line_predictor import LinePredictor, check_arguments, finite, without
-from seal.predictors.lines import read_line, read_request
-from seal.predictors.words import EnglishSplitter, SplitAsTrained, WordSequence, join_words
+from seal.predictors.line_predictor import check_arguments, finite
+from seal.predictors.lines import read_request
+from seal.predictors.sentence_predictor import SentencePredictor
+from seal.predictors.words import EnglishSplitter, WordSequence
 
 # Attention takes time with the number of words times that of steps, and no treebank has a sentence of so many.
 _MAX_WORDS = 1000
 
 
 @Predictor.register("seal_parsing")
-class ParsingPredictor(LinePredictor):
+class ParsingPredictor(SentencePredictor):
     """
     A constituency tree for each line of raw text: the predictor of `seal_parsing` models.
 
@@ -78,59 +77,13 @@ class ParsingPredictor(LinePredictor):
         **unknown: Any,
     ) -> None:
         check_arguments("seal_parsing", model, ParsingModel, unknown, "max_words, energy", energy)
-        check_max_words(max_words)
-        super().__init__(model, dataset_reader, frozen, energy)
-        self._max_words = max_words
-        self._split = SplitAsTrained(EnglishSplitter(), model.vocab)
-
-    def predict(self, sentence: str) -> JsonDict:
-        """
-        # Parameters
-
-        sentence : `str`
-
-        # Returns
-
-        `JsonDict`
-            The record, as above.
-        """
-        return self.predict_json({"sentence": sentence})
-
-    def read(self, line: str) -> JsonDict:
-        return read_line(line)
+        super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words)
 
     def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
-        sequence, words = self._sequence(inputs)
-        check_words(sequence.words, self._max_words)
+        sequence, words = self._sequence(read_request(inputs))
         instance = self._dataset_reader.text_to_instance(words)
         self._dataset_reader.apply_token_indexers(instance)
         return sequence, instance
-
-    def _sequence(self, inputs: Any) -> Tuple[WordSequence, List[str]]:
-        """The words as the record has them, and as the model reads them."""
-        request = read_request(inputs)
-        if request.words is not None:
-            return join_words(request.words), request.words
-        check_characters(request.sentence)
-        return self._split(request.sentence)
-
-    def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
-        self._set_model()
-        records: List[JsonDict] = [{} for _ in prepared]
-        sizes = [size_of(sequence.words) for sequence, _ in prepared]
-        for places in noted_groups(sizes, len(prepared), "sentences"):
-            outputs = self._model.forward_on_instances([prepared[place][1] for place in places])
-            for place, output in zip(places, outputs):
-                records[place] = self._record(prepared[place][0], output)
-        return records
-
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`); their gold trees are ignored."""
-        self.note_gold(instances)
-        metadata = [instance["metadata"].metadata for instance in instances]  # type: ignore[attr-defined]
-        instances = [without(instance, "symbols") for instance in instances]
-        records = self.records(list(zip([join_words(item["words"]) for item in metadata], instances)))
-        return [{"id": item["source"], **record} for item, record in zip(metadata, records)]
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
         if not math.isfinite(output["log_prob"]):

@@ -14,20 +14,21 @@ from allennlp.predictors import Predictor
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.batches import IndexedSentence, Row, as_tensors
-from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
-from seal.predictors.line_predictor import LinePredictor, check_arguments, check_whole_number, finite
-from seal.predictors.lines import read_line, read_request
+from seal.predictors.limits import MAX_WORDS, noted_groups
+from seal.predictors.line_predictor import check_arguments, check_whole_number, finite
+from seal.predictors.lines import read_request
 from seal.predictors.predicates import (
     ModelPredicateFinder,
     PredicateFinder,
     SpacyPredicateFinder,
     TaggerPredicateFinder,
 )
-from seal.predictors.words import EnglishSplitter, SplitAsTrained, WordSequence, describe, join_words
+from seal.predictors.sentence_predictor import SentencePredictor
+from seal.predictors.words import EnglishSplitter, WordSequence, describe
 
 
 @Predictor.register("seal_srl")
-class SrlPredictor(LinePredictor):
+class SrlPredictor(SentencePredictor):
     """
     Who did what to whom, for raw text: the predictor of `seal_srl` models.
 
@@ -110,9 +111,7 @@ class SrlPredictor(LinePredictor):
         if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         check_whole_number("frames_per_batch", frames_per_batch)
-        check_max_words(max_words)
-        super().__init__(model, dataset_reader, frozen, energy)
-        self._max_words = max_words
+        super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words)
         self._finder: PredicateFinder
         if predicate_finder == "model":
             self._finder = ModelPredicateFinder(
@@ -129,32 +128,10 @@ class SrlPredictor(LinePredictor):
                 raise ConfigurationError(f"predicates_from must be the name of an archive, found {predicates_from!r}.")
             self._finder = TaggerPredicateFinder(predicates_from, self.cuda_device, beside=self._finder)
         self._frames_per_batch = frames_per_batch
-        self._split = SplitAsTrained(EnglishSplitter(), model.vocab)
-
-    def predict(self, sentence: str) -> JsonDict:
-        """
-        # Parameters
-
-        sentence : `str`
-
-        # Returns
-
-        `JsonDict`
-            The record, as above.
-        """
-        return self.predict_json({"sentence": sentence})
-
-    def read(self, line: str) -> JsonDict:
-        return read_line(line)
 
     def prepare(self, inputs: JsonDict) -> Tuple[IndexedSentence, Optional[List[int]]]:
         request = read_request(inputs)
-        if request.words is None:
-            check_characters(request.sentence)
-            sequence, words = self._split(request.sentence)
-        else:
-            sequence, words = join_words(request.words), request.words
-        check_words(sequence.words, self._max_words)
+        sequence, words = self._sequence(request)
         return IndexedSentence(sequence, self._dataset_reader, self._model.vocab, words), request.predicates
 
     def records(self, prepared: List[Tuple[IndexedSentence, Optional[List[int]]]]) -> List[JsonDict]:

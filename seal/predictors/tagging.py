@@ -3,7 +3,7 @@ Tags of raw text.
 """
 
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -11,17 +11,17 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.length_groups import size_of
 from seal.common.setting_checks import check_choice
 from seal.models.tagging import TaggingModel
-from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
-from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite, without
-from seal.predictors.lines import read_line, read_request
-from seal.predictors.words import SPLITTERS, SplitAsTrained, WordSequence, describe, join_words
+from seal.predictors.limits import MAX_WORDS
+from seal.predictors.line_predictor import NOTHING_FOUND, check_arguments, finite
+from seal.predictors.lines import read_request
+from seal.predictors.sentence_predictor import SentencePredictor
+from seal.predictors.words import SPLITTERS, WordSequence, describe
 
 
 @Predictor.register("seal_tagging")
-class TaggingPredictor(LinePredictor):
+class TaggingPredictor(SentencePredictor):
     """
     A tag for each word of raw text, and the entities: the predictor of `seal_tagging` models.
 
@@ -85,30 +85,10 @@ class TaggingPredictor(LinePredictor):
         if tokenizer is None:
             tokenizer = getattr(dataset_reader, "tokenizer", "english")
         check_choice("tokenizer", tokenizer, tuple(SPLITTERS))
-        check_max_words(max_words)
-        super().__init__(model, dataset_reader, frozen, energy)
-        self._max_words = max_words
-        self._split = SplitAsTrained(SPLITTERS[tokenizer](), model.vocab)
-
-    def predict(self, sentence: str) -> JsonDict:
-        """
-        # Parameters
-
-        sentence : `str`
-
-        # Returns
-
-        `JsonDict`
-            The record, as above.
-        """
-        return self.predict_json({"sentence": sentence})
-
-    def read(self, line: str) -> JsonDict:
-        return read_line(line)
+        super().__init__(model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words)
 
     def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
-        sequence, words = self._sequence(inputs)
-        check_words(sequence.words, self._max_words)
+        sequence, words = self._sequence(read_request(inputs))
         features = inputs.get("features")
         if features is not None:
             if not isinstance(features, dict):
@@ -125,37 +105,6 @@ class TaggingPredictor(LinePredictor):
         instance = self._dataset_reader.text_to_instance(words, features=features)
         self._dataset_reader.apply_token_indexers(instance)
         return sequence, instance
-
-    def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
-        self._set_model()
-        records: List[JsonDict] = [{} for _ in prepared]
-        sizes = [size_of(sequence.words) for sequence, _ in prepared]
-        for places in noted_groups(sizes, len(prepared), "sentences"):
-            outputs = self._model.forward_on_instances([prepared[place][1] for place in places])
-            for place, output in zip(places, outputs):
-                records[place] = self._record(prepared[place][0], output)
-        return records
-
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`); their gold tags are ignored."""
-        self.note_gold(instances)
-        instances = [without(instance, "tags") for instance in instances]
-        sequences = [
-            join_words(instance["metadata"].metadata["words"]) for instance in instances  # type: ignore[attr-defined]
-        ]
-        records = self.records(list(zip(sequences, instances)))
-        return [
-            {"id": instance["metadata"].metadata["source"], **record}  # type: ignore[attr-defined]
-            for instance, record in zip(instances, records)
-        ]
-
-    def _sequence(self, inputs: Any) -> Tuple[WordSequence, List[str]]:
-        """The words as the record has them, and as the model reads them."""
-        request = read_request(inputs)
-        if request.words is not None:
-            return join_words(request.words), request.words
-        check_characters(request.sentence)
-        return self._split(request.sentence)
 
     def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
         if self._model.inference is not None and not math.isfinite(output["log_prob"]):
