@@ -22,7 +22,6 @@ from scripts.measure.suite import UserError
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.sklearn import StructuredClassifier, log_odds
-from seal.structure.label_sets import index_of
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.thresholds import best_threshold_for
 
@@ -154,7 +153,7 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> Dict[str, Any]
         for name, labels in (("own", fitted.structure_.own(scores, score)), ("structured", structured[score])):
             found = ratio(labels, gold)
             rows[f"{name} {score}"] = torch.stack([found.numerators, found.denominators], dim=1).numpy()
-    competes = index_of(fitted.structure_.sets, gold) >= 0
+    competes = fitted.structure_.set_index().of(gold) >= 0
     report = {
         **fitted.report_,
         "test_gold_competes": competes.float().mean().item(),

@@ -9,6 +9,7 @@ nets that have not seen the instance. A *decision* makes one output of `q`; the 
 validation data, and falls back to the task-net's own.
 """
 
+from seal.structure.candidate_structure import CandidateStructure
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import Verdict, gate
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore
@@ -24,6 +25,7 @@ from seal.structure.trees import CompetingTrees
 __all__ = [
     "LABEL_SET_SCORES",
     "CandidateEnergy",
+    "CandidateStructure",
     "Competing",
     "CompetingLabelSets",
     "CompetingTags",

@@ -23,6 +23,10 @@ class Verdict:
     gain: float = 0.0
     standard_error: float = 0.0
 
+    def reasons(self) -> dict:
+        """All but the name of what was chosen, as plain values."""
+        return {"values": self.values, "gain": self.gain, "standard_error": self.standard_error}
+
     def __str__(self) -> str:
         own = next(iter(self.values))
         if self.chosen == own:

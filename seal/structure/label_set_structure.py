@@ -10,7 +10,7 @@ from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.gate import gate
 from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
-from seal.structure.scores import LABEL_SET_SCORES
+from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
@@ -142,8 +142,7 @@ class LabelSetStructure(Structure):
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
         report["sets"] = len(self.sets)
-        report["gold_competes"] = float(reached.float().mean())
-        report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
+        report.update(gold_among_candidates(reached, right))
         report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         return report
@@ -212,9 +211,7 @@ class LabelSetStructure(Structure):
             self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
             report[name] = {
                 **self.chosen[name],
-                "values": verdict.values,
-                "gain": verdict.gain,
-                "standard_error": verdict.standard_error,
+                **verdict.reasons(),
             }
         return report
 

@@ -216,8 +216,3 @@ class SetIndex:
         """The place among the known sets of each row of `gold (rows, labels)`, -1 where it is not there: `(rows,)`."""
         found = [self._places.get(row.tobytes(), -1) for row in gold.bool().cpu().numpy()]
         return torch.tensor(found, dtype=torch.long, device=gold.device)
-
-
-def index_of(sets: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-    """As `SetIndex.of`, once."""
-    return SetIndex(sets).of(gold)

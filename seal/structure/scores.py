@@ -35,6 +35,17 @@ class Ratio:
         return self.value - other.value, float(difference.std(correction=1)) / max(len(difference), 2) ** 0.5
 
 
+def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[str, float]:
+    """
+    The share of instances whose gold `competes`, and the share of these in which it comes `first`; both 0 to 1.
+    `(instances,)`, boolean.
+    """
+    return {
+        "gold_competes": float(competes.float().mean()),
+        "gold_first_where_it_competes": float(first[competes].float().mean()) if competes.any() else 0.0,
+    }
+
+
 def example_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
     """F1 of each instance's labels, averaged; 1 where both are empty. `(instances, labels)`, boolean."""
     correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()

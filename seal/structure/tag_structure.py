@@ -8,17 +8,15 @@ from seal.common.setting_checks import needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
+from seal.structure.candidate_structure import OWN, CandidateStructure
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
-from seal.structure.gate import gate
 from seal.structure.joint_score import has_gold
-from seal.structure.scores import Ratio
-from seal.structure.structure import Structure, declare, logger, make_energies
+from seal.structure.scores import Ratio, gold_among_candidates
+from seal.structure.structure import Structure, declare, make_energies
 from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
 
 #: The predicate itself is no argument: it is in every output, right or wrong.
 NOT_SCORED = ("V", "C-V")
-OWN = "own"
-
 
 @dataclass
 class TagPaths:
@@ -83,7 +81,7 @@ class TagPaths:
 
 
 @Structure.register("tags")
-class TagStructure(Structure):
+class TagStructure(CandidateStructure):
     """
     Chooses among the k best tag sequences of a chain: frames of roles, entities, parts of speech.
 
@@ -123,8 +121,6 @@ class TagStructure(Structure):
         margin: float = 0.5,
         constraints: Optional[List[Constraint]] = None,
     ) -> None:
-        if num_candidates < 2:
-            raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
         self_scheme = TagScheme(tags, encoding)
         if energies is None:
             if encoding is None:
@@ -132,10 +128,10 @@ class TagStructure(Structure):
             else:
                 energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
-        super().__init__(make_energies(energies, len(self_scheme.roles)), penalties, margin, declared)
+        terms = make_energies(energies, len(self_scheme.roles))
+        super().__init__(terms, num_candidates, penalties, margin, declared)
         self.scheme = self_scheme
         self.encoding = encoding
-        self.num_candidates = num_candidates
         scored = [role not in NOT_SCORED for role in self.scheme.roles]
         self.register_buffer("_scored", torch.tensor(scored + [False]), persistent=False)
 
@@ -180,33 +176,22 @@ class TagStructure(Structure):
                 for decision in (Likeliest(), ExpectedScore()):
                     found[decision.name].append(self._choose(competing, decision)[0])
         masks = [part.mask for part in validation]
-        self.chosen, report["decisions"] = {}, {}
-        for name, score in ((self.main_score, self._score), ("exact_match", exact_match)):
-            options = {
+        scores = {self.main_score: self._score, "exact_match": exact_match}
+        options = {
+            name: {
                 option: _joined_ratios([score(*three) for three in zip(outputs, golds, masks)])
                 for option, outputs in found.items()
             }
-            verdict = gate(options, self.margin)
-            logger.info("Decision for %s: %s", name, verdict)
-            self.chosen[name] = verdict.chosen
-            report["decisions"][name] = {
-                "option": verdict.chosen,
-                "values": verdict.values,
-                "gain": verdict.gain,
-                "standard_error": verdict.standard_error,
-            }
+            for name, score in scores.items()
+        }
+        report["decisions"] = self._choose_decisions(options)
         for name, outputs in (("own", found[OWN]), ("chosen", found[self.chosen[self.main_score]]), ("gold", golds)):
             for these, mask in zip(outputs, masks):
                 counts = report.setdefault("violations", {}).setdefault(name, {})
                 for constraint, number in self.broken(these, mask).items():
                     counts[constraint] = counts.get(constraint, 0.0) + number
-        reached = torch.cat(competes)
-        right = torch.cat(
-            [exact_match(*three).numerators for three in zip(found["likeliest"], golds, masks)]
-        )
-        report["gold_competes"] = float(reached.float().mean())
-        report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
-        return report
+        right = options["exact_match"]["likeliest"].numerators > 0
+        return {**report, **gold_among_candidates(torch.cat(competes), right)}
 
     def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
         if self.encoding is None:
@@ -260,13 +245,6 @@ class TagStructure(Structure):
         decision = Decision.by_name(chosen)()
         tags, index = self._choose(paths.competing(self.scheme), decision)
         return tags * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
-
-    def uses_candidates(self, score: Optional[str] = None) -> bool:
-        """Whether the decision for `score` is not the task-net's own output."""
-        return self.is_fitted and self._follows(self.chosen[score or self.main_score])
-
-    def _follows(self, chosen: str) -> bool:
-        return chosen != OWN
 
     @torch.no_grad()
     def draw(self, paths: TagPaths, number: int) -> torch.Tensor:

@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,16 +8,13 @@ import torch
 from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
+from seal.structure.candidate_structure import OWN, CandidateStructure
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.energies.tree_energy import TreeEnergy
-from seal.structure.gate import gate
 from seal.structure.joint_score import has_gold
-from seal.structure.scores import Ratio
-from seal.structure.structure import Structure, logger, make_energies
+from seal.structure.scores import Ratio, gold_among_candidates
+from seal.structure.structure import Structure, make_energies
 from seal.structure.trees import CompetingTrees
-
-OWN = "own"
-
 
 @dataclass
 class TreeCandidates:
@@ -59,7 +57,7 @@ class TreeCandidates:
 
 
 @Structure.register("trees")
-class TreeStructure(Structure):
+class TreeStructure(CandidateStructure):
     """
     Chooses among the best trees of a beam search. For each of the scores `f1` (of labelled brackets) and `exact_match`
     the gate chooses on validation data between the task-net's `own` tree, the `likeliest` one under the joint score,
@@ -84,13 +82,10 @@ class TreeStructure(Structure):
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
     ) -> None:
-        if num_candidates < 2:
-            raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
         if energies is None:
             energies = ["tree_rules", "tree_attachments"]
-        super().__init__(make_energies(energies, labels, TreeEnergy), penalties, margin)
-        self.num_candidates = num_candidates
+        super().__init__(make_energies(energies, labels, TreeEnergy), num_candidates, penalties, margin)
 
     # Learning.
 
@@ -122,23 +117,15 @@ class TreeStructure(Structure):
                 for decision in (Likeliest(), ExpectedScore()):
                     found[decision.name].append(self._choose(part, decision))
         golds = [part.gold_alone() for part in validation]
-        self.chosen, report["decisions"] = {}, {}
-        for name, score in (("f1", _f1), ("exact_match", _exact_match)):
-            options = {option: score(competing, golds, chosen) for option, chosen in found.items()}
-            verdict = gate(options, self.margin)
-            logger.info("Decision for %s: %s", name, verdict)
-            self.chosen[name] = verdict.chosen
-            report["decisions"][name] = {
-                "option": verdict.chosen,
-                "values": verdict.values,
-                "gain": verdict.gain,
-                "standard_error": verdict.standard_error,
-            }
-        reached = torch.cat([has_gold(part) for part in competing])
-        right = torch.cat([_are_gold(part, chosen) for part, chosen in zip(competing, found["likeliest"])])
-        report["gold_competes"] = float(reached.float().mean())
-        report["gold_first_where_it_competes"] = float(right[reached].float().mean()) if reached.any() else 0.0
-        return report
+        scores = {"f1": _f1, "exact_match": _exact_match}
+        options = {
+            name: {option: score(_with_gold(competing, golds, chosen)) for option, chosen in found.items()}
+            for name, score in scores.items()
+        }
+        report["decisions"] = self._choose_decisions(options)
+        first = [needed(part.gold, "gold") == chosen for part, chosen in zip(competing, found["likeliest"])]
+        competes = [has_gold(part) for part in competing]
+        return {**report, **gold_among_candidates(torch.cat(competes), torch.cat(first))}
 
     # Prediction.
 
@@ -154,13 +141,6 @@ class TreeStructure(Structure):
             return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
         return self._choose(candidates.competing(), Decision.by_name(self.chosen[score])())
 
-    def uses_candidates(self, score: str = "f1") -> bool:
-        """Whether the decision for `score` is not the task-net's own tree."""
-        return self.is_fitted and self._follows(self.chosen[score])
-
-    def _follows(self, chosen: str) -> bool:
-        return chosen != OWN
-
 
 def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
     return CompetingTrees(
@@ -171,30 +151,28 @@ def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
     )
 
 
-def _f1(competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]) -> Ratio:
-    """Of labelled brackets, over all sentences."""
-    shared, sizes = [], []
-    for part, gold, places in zip(competing, golds, chosen):
-        for candidates, (own,), place in zip(part.brackets, gold.brackets, places.tolist()):
-            shared.append((candidates[place] & own).total())
-            sizes.append(candidates[place].total() + own.total())
-    return Ratio(2 * torch.tensor(shared, dtype=torch.double), torch.tensor(sizes, dtype=torch.double))
-
-
-def _exact_match(
+def _with_gold(
     competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]
-) -> Ratio:
+) -> list[tuple[Counter, Counter]]:
+    """The brackets of the chosen tree of each sentence, and those of gold."""
+    return [
+        (candidates[place], own)
+        for part, gold, places in zip(competing, golds, chosen)
+        for candidates, (own,), place in zip(part.brackets, gold.brackets, places.tolist())
+    ]
+
+
+def _f1(brackets: list[tuple[Counter, Counter]]) -> Ratio:
+    """Of labelled brackets, over all sentences."""
+    shared = torch.tensor([(found & gold).total() for found, gold in brackets], dtype=torch.double)
+    sizes = torch.tensor([found.total() + gold.total() for found, gold in brackets], dtype=torch.double)
+    return Ratio(2 * shared, sizes)
+
+
+def _exact_match(brackets: list[tuple[Counter, Counter]]) -> Ratio:
     """The share of trees all of whose brackets are right."""
-    right = []
-    for part, gold, places in zip(competing, golds, chosen):
-        for candidates, (own,), place in zip(part.brackets, gold.brackets, places.tolist()):
-            right.append(candidates[place] == own)
-    numerators = torch.tensor(right, dtype=torch.double)
-    return Ratio(numerators, torch.ones_like(numerators))
-
-
-def _are_gold(competing: CompetingTrees, places: torch.Tensor) -> torch.Tensor:
-    return needed(competing.gold, "gold") == places
+    right = torch.tensor([found == gold for found, gold in brackets], dtype=torch.double)
+    return Ratio(right, torch.ones_like(right))
 
 
 def similarity(competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ import torch
 
 from seal.common.linear_trees import CLOSE, WORD, Bracket, counted_brackets
 
+
 class Constituent(NamedTuple):
     """
     # Parameters

@@ -3,7 +3,7 @@ from torch.nn import functional as F
 
 from seal.structure.energies import LabelScores, SetCount
 from seal.structure.joint_score import JointScore
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, index_of, known_sets
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
 
 GOLD = torch.tensor([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1]])
 
@@ -16,7 +16,7 @@ def test_known_sets_have_their_counts_the_most_frequent_first():
 
 def test_gold_is_found_by_its_labels():
     sets, _ = known_sets(GOLD)
-    assert index_of(sets, torch.tensor([[0, 1, 1], [1, 1, 1], [0, 0, 0]])).tolist() == [1, -1, 2]
+    assert SetIndex(sets).of(torch.tensor([[0, 1, 1], [1, 1, 1], [0, 0, 0]])).tolist() == [1, -1, 2]
 
 
 def test_the_log_probability_is_that_of_independent_labels():
@@ -31,7 +31,7 @@ def test_the_log_probability_is_that_of_independent_labels():
 
 def test_an_instances_own_occurrence_is_left_out():
     sets, counts = known_sets(GOLD)
-    own = CompetingLabelSets(torch.zeros(len(GOLD), 3), sets, counts, index_of(sets, GOLD), own=True)
+    own = CompetingLabelSets(torch.zeros(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
     # The set that occurs once is not known to the instance that has it, as that of a new instance would not be.
     assert own.gold.tolist() == [0, 0, 1, -1, 0, 1]
     assert own.log_prob[3].isneginf().tolist() == [False, False, True]
@@ -47,7 +47,7 @@ def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
     for parameter in joint.parameters():
         parameter.data.normal_()
     sets, counts = known_sets(GOLD)
-    whole = CompetingLabelSets(torch.randn(len(GOLD), 3), sets, counts, index_of(sets, GOLD), own=True)
+    whole = CompetingLabelSets(torch.randn(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
     some = whole.with_gold()
     assert len(some.logits) == 5 and (some.gold >= 0).all()
     torch.testing.assert_close(joint.loss(some), joint.loss(whole))
@@ -77,7 +77,7 @@ def test_gold_among_likely_sets():
     logits, (sets, counts) = torch.randn(len(GOLD), 3), known_sets(GOLD)
     # The set of row 3 occurs there alone: to itself it is not known, and may be likely.
     likely = LikelySets(logits, 8, SetIndex(sets), GOLD)
-    own = CompetingLabelSets(logits, sets, counts, index_of(sets, GOLD), own=True, likely=likely)
+    own = CompetingLabelSets(logits, sets, counts, SetIndex(sets).of(GOLD), own=True, likely=likely)
     assert torch.equal(own.outputs(own.gold.unsqueeze(1)).squeeze(1), GOLD.float())
     assert (own.gold >= len(sets)).tolist() == [False, False, False, True, False, False]
     new = torch.tensor([[1, 1, 1]] * len(GOLD))

@@ -1,0 +1,66 @@
+from collections.abc import Mapping, Sequence
+
+from seal.constraints import Declared
+from seal.registry import ConfigurationError
+from seal.structure.gate import gate
+from seal.structure.joint_score import CandidateEnergy
+from seal.structure.scores import Ratio
+from seal.structure.structure import Structure, logger
+
+#: The option of the gate that is the task-net's own output, the first candidate.
+OWN = "own"
+
+
+class CandidateStructure(Structure):
+    """
+    The base of structures that choose among the task-net's best outputs. For each score the gate chooses the name of a
+    decision, or `own`.
+
+    # Parameters
+
+    energies, penalties, margin, declared : as for `Structure`
+    num_candidates : `int`
+        So many outputs compete, at least 2.
+
+    # Raises
+
+    `ConfigurationError` if fewer than 2 outputs compete.
+    """
+
+    def __init__(
+        self,
+        energies: Sequence[CandidateEnergy],
+        num_candidates: int,
+        penalties: Sequence[float],
+        margin: float,
+        declared: Declared | None = None,
+    ) -> None:
+        if num_candidates < 2:
+            raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
+        super().__init__(energies, penalties, margin, declared)
+        self.num_candidates = num_candidates
+
+    @property
+    def main_score(self) -> str:
+        """The score by which outputs are predicted."""
+        return "f1"
+
+    def _choose_decisions(self, options: Mapping[str, dict[str, Ratio]]) -> dict:
+        """
+        Lets the gate choose for each score among the `options`, of which `own` is the first. Returns what was chosen
+        and why, plain values.
+        """
+        self.chosen, report = {}, {}
+        for name, ratios in options.items():
+            verdict = gate(ratios, self.margin)
+            logger.info("Decision for %s: %s", name, verdict)
+            self.chosen[name] = verdict.chosen
+            report[name] = {"option": verdict.chosen, **verdict.reasons()}
+        return report
+
+    def uses_candidates(self, score: str | None = None) -> bool:
+        """Whether the decision for `score`, by default the main one, is not the task-net's own output."""
+        return self.is_fitted and self._follows(self.chosen[score or self.main_score])
+
+    def _follows(self, chosen: str) -> bool:
+        return chosen != OWN
