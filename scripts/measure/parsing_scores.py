@@ -21,15 +21,7 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
         predicted = run.model.make_output_human_readable(output)["symbols"]
         for symbols, meta in zip(predicted, batch["metadata"]):
-            counts = bracket_counts(symbols, meta["symbols"], meta["tags"])
-            yield {
-                "source": meta["source"],
-                "correct": counts.correct,
-                "predicted": counts.predicted,
-                "gold": counts.gold,
-                "exact": int(counts.words > 0 and counts.correct == counts.predicted == counts.gold),
-                "sentence": int(counts.words > 0),
-            }
+            yield {"source": meta["source"], **bracket_counts(symbols, meta["symbols"], meta["tags"]).sums()}
 
     rows, metrics, seconds = run.pass_over(path, see)
     examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)

@@ -44,9 +44,7 @@ def score_split(run: TrainedRun, path: str) -> Scores:
                 "source": meta["source"],
                 "predicate": meta["predicate"],
                 "nth": seen[frame],
-                **{name: sum(getattr(counts, name).values()) for name in ("correct", "predicted", "gold")},
-                "duplicate": int(counts.duplicates > 0),
-                "exact": int(counts.correct == counts.predicted == counts.gold),
+                **counts.sums(),
                 "frame": 1,
             }
             seen[frame] += 1

@@ -16,23 +16,12 @@ KEY = ("source",)
 
 def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring."""
-    from seal.common.tag_encodings import tags_to_spans
+    from seal.metrics.tagging_score import tagging_sums
 
     def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
         predicted = run.model.make_output_human_readable(output)["tags"]
         for ours, meta in zip(predicted, batch["metadata"]):
-            gold = meta["tags"]
-            row = {
-                "source": meta["source"],
-                "right": sum(one == other for one, other in zip(ours, gold)),
-                "tokens": len(gold),
-                "exact": int(list(ours) == list(gold)),
-                "sentence": 1,
-            }
-            if run.model.has_spans:
-                found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(gold))
-                row.update(correct=len(found & wanted), predicted=len(found), gold=len(wanted))
-            yield row
+            yield {"source": meta["source"], **tagging_sums(ours, meta["tags"], run.model.has_spans)}
 
     rows, metrics, seconds = run.pass_over(path, see)
     examples = pandas.DataFrame(rows).sort_values(list(KEY), kind="stable", ignore_index=True)

@@ -19,6 +19,7 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
 from seal.metrics import bracket_counts
 from seal.metrics.srl_score import frame_counts
+from seal.metrics.tagging_score import tagging_sums
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
 from seal.models.seal_model import SealModel
 from seal.two_player.task_state import TaskState
@@ -243,16 +244,8 @@ class _TagExaminer(_Examiner):
 
     def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> Dict[str, float]:
         if isinstance(self._model, SrlModel):
-            frame = frame_counts(ours, gold)
-            counts = {name: sum(getattr(frame, name).values()) for name in ("correct", "predicted", "gold")}
-            exact = counts["correct"] == counts["predicted"] == counts["gold"]
-            return {**counts, "duplicate": frame.duplicates > 0, "exact": exact, "sentence": 1}
-        right = sum(one == other for one, other in zip(ours, gold))
-        counts = {"right": right, "tokens": len(gold), "exact": list(ours) == list(gold), "sentence": 1}
-        if self._has_spans:
-            found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(gold))
-            counts.update(correct=len(found & wanted), predicted=len(found), gold=len(wanted))
-        return counts
+            return {**frame_counts(ours, gold).sums(), "sentence": 1}
+        return tagging_sums(ours, gold, self._has_spans)
 
     @property
     def _has_spans(self) -> bool:
@@ -296,20 +289,11 @@ class _TreeExaminer(_Examiner):
             if not set(gold) <= set(model.output_space.labels):
                 numbers = {}  # No output of the model stands for this gold.
             counts = bracket_counts(found, gold, item["tags"])
-            exact = counts.correct == counts.predicted == counts.gold
-            right.append(exact)
+            right.append(counts.exact)
             self.found.confusions.update(_confused_labels(gold, found))
             texts = (as_brackets(symbols, words) for symbols in (gold, found))
-            self.found.examples.append(Example(item["source"], "", *texts, right=exact, **numbers))
-            self.found.count(
-                item["source"],
-                " ".join(gold),
-                correct=counts.correct,
-                predicted=counts.predicted,
-                gold=counts.gold,
-                exact=exact and counts.words > 0,
-                sentence=counts.words > 0,
-            )
+            self.found.examples.append(Example(item["source"], "", *texts, right=counts.exact, **numbers))
+            self.found.count(item["source"], " ".join(gold), **counts.sums())
         self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
 

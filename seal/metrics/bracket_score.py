@@ -21,6 +21,17 @@ class BracketCounts(NamedTuple):
     gold: int
     words: int
 
+    @property
+    def exact(self) -> bool:
+        """Whether all constituents are right, and none is missing."""
+        return self.correct == self.predicted == self.gold
+
+    def sums(self) -> Dict[str, int]:
+        """What a test of significance sums over trees; those of punctuation alone do not count as a sentence."""
+        counted = self.words > 0
+        columns = {"correct": self.correct, "predicted": self.predicted, "gold": self.gold}
+        return {**columns, "exact": int(self.exact and counted), "sentence": int(counted)}
+
 
 def bracket_counts(predicted: Sequence[str], gold: Sequence[str], tags: Sequence[str]) -> BracketCounts:
     """
@@ -95,7 +106,7 @@ class BracketScore(Metric):
                 raise ConfigurationError(f"BracketScore, sentence {index} of the batch: {error}") from error
             if counts.words:
                 self._trees += 1
-                self._exact += counts.correct == counts.predicted == counts.gold
+                self._exact += counts.exact
                 self._correct += counts.correct
                 self._predicted += counts.predicted
                 self._gold += counts.gold

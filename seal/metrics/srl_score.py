@@ -23,6 +23,16 @@ class FrameCounts(NamedTuple):
     gold: Counter
     duplicates: int
 
+    @property
+    def exact(self) -> bool:
+        """Whether all arguments are right, and none is missing."""
+        return self.correct == self.predicted == self.gold
+
+    def sums(self) -> Dict[str, int]:
+        """What a test of significance sums over frames."""
+        columns = {name: getattr(self, name).total() for name in ("correct", "predicted", "gold")}
+        return {**columns, "duplicate": int(self.duplicates > 0), "exact": int(self.exact)}
+
 
 def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> FrameCounts:
     """The counts of one frame from its BIO tags, one a word, as `SrlScore` counts them."""
@@ -121,7 +131,7 @@ class SrlScore(Metric):
     def _count(self, predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> None:
         counts = frame_counts(predicted_tags, gold_tags)
         self._frames += 1
-        self._exact += counts.correct == counts.predicted == counts.gold
+        self._exact += counts.exact
         self._violations += counts.duplicates > 0
         self._duplicates += counts.duplicates
         self._correct.update(counts.correct)

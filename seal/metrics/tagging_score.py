@@ -12,6 +12,19 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.common.workers import gathered
 
 
+def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> Dict[str, int]:
+    """
+    What a test of significance sums over sentences: the tags that are `right`, the `tokens`, whether all are `exact`, 1
+    for the `sentence`; and with `spans` the entities that are `correct`, `predicted` and `gold`.
+    """
+    right = sum(one == other for one, other in zip(predicted, gold))
+    sums = {"right": right, "tokens": len(gold), "exact": int(list(predicted) == list(gold)), "sentence": 1}
+    if spans:
+        found, wanted = set(tags_to_spans(predicted)), set(tags_to_spans(gold))
+        sums.update(correct=len(found & wanted), predicted=len(found), gold=len(wanted))
+    return sums
+
+
 @Metric.register("tagging_score")
 class TaggingScore(Metric):
     """
