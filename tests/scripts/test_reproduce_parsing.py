@@ -1,0 +1,86 @@
+"""scripts/reproduce.py --suite parsing: its configs, and its scores against those of the metric."""
+
+import pytest
+
+from scripts.measure.suite import Settings, all_suites
+from scripts.measure.suites import parsing
+from seal.metrics import BracketScore, bracket_counts
+from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
+
+SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "parsing"}
+#: A value for each argument that takes no number.
+VALUES = {
+    "cost": "'hamming'",
+    "q": "{ type: 'pass_through', input_dim: 26 }",
+    "fine_tune_epochs": "2",
+    "share_encoder": "false",
+    "last_layer": "true",
+    "straight_through": "true",
+    "truncation": "true",
+}
+#: The configs of the sample, where they have another name than the method.
+FILES = {
+    "cross_entropy": "seq2seq",
+    "compound_stacked": "stacked",
+    "compound_shared": "shared",
+    "compound_separated": "separated",
+}
+
+
+def settings_of(suite, *more, encoder=None):
+    return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
+
+
+@pytest.mark.parametrize("name", sorted(SUITES))
+def test_every_argument_of_a_method_reaches_its_config(name):
+    suite = SUITES[name]
+    for method in suite.methods:
+        arguments = parsing.ARGUMENTS.get(method, ())
+        given = [(name, VALUES.get(name, "7")) for name in arguments]
+        settings = [(), *((pair,) for pair in given), (("patience", "3"),), (("beam", "2"),), (("next_word", "false"),)]
+        written = [suite.methods[method].write(settings_of(suite, *more)) for more in settings]
+        plain, *changed, trained, searched, attended = evaluated_together(written)
+        assert len(changed) == len(arguments)
+        assert plain not in changed, (method, arguments[changed.index(plain)])
+        assert trained["trainer"]["patience"] == 3 and searched["model"]["beam"] == 2
+        assert attended["model"]["task_net"]["encoder"]["next_word"] is False
+    names = parsing.setting_names(suite.dataset, "compound_stacked")
+    assert {"lambda", "energies", "beam", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
+
+
+def test_configs_are_those_of_training_configs():
+    suite = SUITES["parsing_sample"]
+    compared = 0
+    for name, method in suite.methods.items():
+        path = ROOT / "training_configs" / f"parsing_{FILES.get(name, name)}.jsonnet"
+        if path.exists():
+            (ours,) = evaluated_together([method.write(settings_of(suite))])
+            (theirs,) = evaluated_together([path.read_text("utf-8")], path.parent)
+            assert ours == theirs, path.name
+            compared += 1
+    assert compared == len(list((ROOT / "training_configs").glob("parsing_*.jsonnet")))
+
+
+def test_a_transformer_has_its_own_rates():
+    suite = SUITES["parsing_sample"]
+    config = evaluated(suite.methods["compound_stacked"].write(settings_of(suite, encoder="a/b")))
+    assert config["model"]["task_net"]["encoder"]["source"]["model_name"] == "a/b"
+    for player in ("task_net", "loss_net"):
+        optimizer = config["trainer"][player]["optimizer"]
+        ((patterns, rates),) = optimizer["parameter_groups"]
+        assert optimizer["lr"] == 5e-5 and rates == {"lr": 1e-3} and "^loss_net[.]_layer[.]" in patterns
+
+
+def test_counts_of_trees_sum_to_the_score():
+    gold = "(S (NP XX ) (VP XX (NP XX ) ) XX )".split()
+    trees = [gold, "(S (NP XX ) (VP XX ) (NP XX ) XX )".split(), "(S XX XX XX XX )".split()]
+    tags = "NN VB NN .".split()
+    sums = [bracket_counts(tree, gold, tags).sums() for tree in trees]
+    total = {name: sum(one[name] for one in sums) for name in sums[0]}
+    score = BracketScore()
+    score(trees, [gold] * 3, [tags] * 3)
+    metrics = score.get_metric()
+    for name, statistic in SUITES["parsing_sample"].statistics.items():
+        assert float(statistic.value(total)) == pytest.approx(metrics[name])
+    # Punctuation alone is no sentence.
+    assert bracket_counts(["(NP", "XX", ")"], ["(NP", "XX", ")"], ["."]).sums()["sentence"] == 0
