@@ -14,11 +14,7 @@ from scripts.measure.command import at_least_one, check_folder, exit_status  # n
 from scripts.measure.command import make_folder, mistakes_of_the_library  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
-
-#: Those of gradient-based inference. Importing it takes seconds, and `--help` should not.
-OPTIMIZERS = (
-    "sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "asgd", "rprop",
-)
+from seal.samplers.elementwise_optimizers import OPTIMIZERS  # noqa: E402
 
 EPILOG = """\
 Gradient-based inference starts (a) from the task-net's output, (b) from draws from the task-net and (c) from

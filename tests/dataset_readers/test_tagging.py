@@ -157,7 +157,7 @@ def test_max_instances_takes_the_first(tmp_path):
             "dataset_reader.target_encoding must be 'BIO', 'BIOES' or null, found 'IOB1'",
         ),
         ({"feature_columns": {"tags": 1}}, "dataset_reader.feature_columns: 'tags' is taken by another field"),
-        ({"separator": "comma"}, "dataset_reader.separator"),
+        ({"separator": "semicolon"}, "dataset_reader.separator"),
     ],
 )
 def test_wrong_options(options, message):

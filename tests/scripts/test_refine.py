@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pandas
@@ -176,20 +174,6 @@ def test_the_figure_ends_its_axis_below_far_random_points(tmp_path):
 
 
 # The command.
-
-
-def test_the_optimizers_are_those_of_gradient_based_inference():
-    assert refine.OPTIMIZERS == tuple(OPTIMIZERS)
-
-
-def test_help_names_the_optimizers_without_importing_torch():
-    code = (
-        "import sys\nfrom scripts import refine\n"
-        "try:\n    refine.main(['--help'])\nfinally:\n    assert 'torch' not in sys.modules"
-    )
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert told.returncode == 0 and told.stderr == ""
-    assert ", ".join(OPTIMIZERS) in " ".join(told.stdout.split())
 
 
 @pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "adam"])

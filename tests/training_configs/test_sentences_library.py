@@ -135,7 +135,7 @@ def test_self_training(library):
     with pytest.raises(RuntimeError, match="data: 'unlabelled' is missing, the path of inputs"):
         evaluated(library, "{}", "self_training()")
     distilled = evaluated(library, "{}", "distilled()")
-    assert distilled["trainer"]["self_training"] == {"distil": True, "labelled_share": 0.5}
+    assert distilled["trainer"]["self_training"] == {"distil": True, "hard": False, "labelled_share": 0.5}
     assert "structure" in distilled["model"]
     more = evaluated(library, "{ unlabelled: 'raw.txt' }", "distilled()")
     assert more["trainer"]["self_training"]["unlabelled"] == "raw.txt"

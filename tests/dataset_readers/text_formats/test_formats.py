@@ -45,6 +45,7 @@ def test_every_format_reads_the_same_texts(tmp_path):
         "a.jsonl": "".join(json.dumps({"text": t, "labels": ls}) + "\n" for t, ls in zip(texts, labels)),
         "numbers.tsv": "wind and rain\t1\tx7\nsun\t0,2\tx8\n",
         "names.tsv": "wind and rain\tstorm\nsun\theat,drought\n",
+        "a.csv": 'text,labels\nwind and rain,storm\nsun,"heat,drought"\n',
         "text_a": "wind and rain\nsun\n",
         "label_a": "storm\nheat drought\n",
         "a.dat": ".I 7\n.W\nwind and\nrain\n\n.I 8\n.W\nsun\n",
@@ -57,7 +58,7 @@ def test_every_format_reads_the_same_texts(tmp_path):
     for name, content in write.items():
         (tmp_path / name).write_text(content)
     formats = []
-    for name in ("a.jsonl", "names.tsv", "numbers.tsv", "text_a", "a.dat", "a.txt"):
+    for name in ("a.jsonl", "a.csv", "names.tsv", "numbers.tsv", "text_a", "a.dat", "a.txt"):
         path, options = str(tmp_path / name), TextOptions(label_names=names if name == "numbers.tsv" else None)
         formats.append(format_of(path, options))
         found = list(FORMATS[formats[-1]](path, options))
