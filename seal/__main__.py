@@ -16,7 +16,7 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional
 
-from seal.late_imports import late
+from seal.common.late_imports import late
 
 #: What AllenNLP imports for parts that most commands do not use: half of the time that the imports took.
 LATE = (
@@ -48,7 +48,7 @@ from seal.commands.runs import read_run  # noqa: E402
 from seal.common.shards import Shard, shard_of  # noqa: E402
 from seal.common.strict_json import read_json  # noqa: E402
 from seal.common.whole_files import replacing  # noqa: E402
-from seal.compat import replace_once  # noqa: E402
+from seal.patches.replacing import replace_once  # noqa: E402
 from seal.predictors.readable import readable  # noqa: E402
 
 FORMATS = ("json", "plain", "allennlp")
@@ -57,7 +57,7 @@ SOME_ERRORS = 3
 
 
 class _Warnings(logging.Formatter):
-    """`warning: ...`, as `seal.user_errors` writes `error: ...`."""
+    """`warning: ...`, as `seal.patches.user_errors` writes `error: ...`."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"{record.levelname.lower()}: {super().format(record)}"

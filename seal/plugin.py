@@ -2,16 +2,8 @@
 AllenNLP's room is put in order once it is entered, be that before `seal` is imported or after it.
 
 The `allennlp` command imports AllenNLP before the plugin `seal`; a program may import `seal` first, and a model or a
-predictor later. In both cases AllenNLP is patched, and every module of the package is imported, so that configs can
-name everything that is registered there; new modules are found automatically. What the patches are for, by module:
-
-- current libraries: `compat`
-- a user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files`, `command_line`, `lost_workers`
-- archives that are safe to open, also from a hub, and training that continues from them: `safe_archives`,
-  `hub_models`, `continued_models`
-- the folder of a run, which a second run is kept out of, stays clean and says what was trained: `run_lock`,
-  `run_folder`, `run_record`
-- data in one order, and the pieces of words that pretrained encoders know: `loading_order`, `pretrained_encoders`
+predictor later. In both cases AllenNLP is patched (`seal.patches`), and every module of the package is imported, so
+that configs can name everything that is registered there; new modules are found automatically.
 
 A program that uses the core alone never enters, whether or not AllenNLP is installed.
 """
@@ -23,7 +15,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Optional
 
-from seal import compat
+from seal.patches import compat
+from seal.patches.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
 #: takes some.
@@ -37,16 +30,19 @@ _APART = ("seal.__main__", "seal.sklearn")
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
-    compat.apply()
+    apply(compat.PATCHES)
 
-    from seal import command_line, config_keys, continued_models, hub_models, loading_order, lost_workers
-    from seal import pretrained_encoders, run_folder, run_lock, run_record, safe_archives, unusable_files, user_errors
-    from seal import whole_configs
+    from seal.patches import config_keys, continued_models, evaluating, hub_models, loading_order, lost_workers
+    from seal.patches import predicting, pretrained_encoders, run_folder, run_lock, run_record, safe_archives
+    from seal.patches import unusable_files, user_errors, whole_configs
 
+    # Where two replace one function, the later one is called first.
     for patching in (config_keys, lost_workers, whole_configs, run_folder, run_lock, run_record, unusable_files):
-        compat.apply(patching.PATCHES)
-    for patching in (safe_archives, hub_models, command_line, loading_order, pretrained_encoders, continued_models):
-        compat.apply(patching.PATCHES)
+        apply(patching.PATCHES)
+    for patching in (safe_archives, hub_models, predicting, evaluating):
+        apply(patching.PATCHES)
+    for patching in (loading_order, pretrained_encoders, continued_models):
+        apply(patching.PATCHES)
     if runs_the_command():
         user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):

@@ -49,4 +49,4 @@ def test_the_room_is_in_order_in_a_program(program, told):
 
 def test_only_the_allennlp_command_takes_the_hook_for_errors(told):
     found, errors = told
-    assert found.get(COMMAND) == [True, True, "seal.user_errors"], errors
+    assert found.get(COMMAND) == [True, True, "seal.patches.user_errors"], errors

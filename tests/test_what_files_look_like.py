@@ -20,7 +20,7 @@ from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
-from seal.command_line import _inputs_of_evaluation
+from seal.patches.evaluating import _inputs_of_evaluation
 from seal.dataset_readers.file_parts import split_off_part
 from seal.common.paths import expanded, user_path
 from seal.dataset_readers.multilabel import MultilabelReader

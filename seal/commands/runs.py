@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.run_record import trainings
+from seal.patches.run_record import trainings
 
 ARCHIVE = "model.tar.gz"
 
@@ -32,7 +32,7 @@ class Run(NamedTuple):
         Those of the best epoch on validation data and, where the config asks for it, on test data, under their names
         with `validation_` and `test_` before them.
     trainings : `List[Dict[str, str]]`
-        See `seal.run_record`.
+        See `seal.patches.run_record`.
     """
 
     name: str

@@ -28,6 +28,17 @@ READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 HEAD = 64
 
 
+class NumberedLine(str):
+    """A line of a file or of standard input, with its number from 1 as an editor counts lines."""
+
+    number: int
+
+    def __new__(cls, text: str, number: int) -> "NumberedLine":
+        line = super().__new__(cls, text)
+        line.number = number
+        return line
+
+
 def without_packing(path: str) -> str:
     """The path without the ending `.gz`, `.bz2` or `.xz`; the ending before it tells the format."""
     stem, ending = os.path.splitext(path)

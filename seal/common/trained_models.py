@@ -12,7 +12,7 @@ from allennlp.data import Vocabulary
 
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.paths import user_path
-from seal.safe_archives import extracted_archive
+from seal.patches.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
 ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)

@@ -11,6 +11,7 @@ from allennlp.predictors import Predictor
 from seal.common.names import SURROGATE
 from seal.common.quoting import short
 from seal.common.shards import Shard
+from seal.common.text_lines import NumberedLine
 
 
 #: The record of an input for which inference by the energy finds nothing.
@@ -18,17 +19,6 @@ NOTHING_FOUND = {
     "error": "the energy is not finite wherever the search for a prediction has looked; the values of the input may be "
     "too large for the model, or its weights be NaN."
 }
-
-
-class NumberedLine(str):
-    """A line of a file or of standard input, with its number from 1 as an editor counts lines."""
-
-    number: int
-
-    def __new__(cls, text: str, number: int) -> "NumberedLine":
-        line = super().__new__(cls, text)
-        line.number = number
-        return line
 
 
 class Line(dict):

@@ -69,7 +69,7 @@ def decodable(line: str) -> str:
     `ConfigurationError` if a byte of it was not UTF-8.
     """
     line = line.rstrip("\r\n").lstrip("\ufeff")
-    # `allennlp predict` reads with `surrogateescape` (`seal.command_line.keep_undecodable_input_lines`).
+    # `allennlp predict` reads with `surrogateescape` (`seal.patches.input_lines`).
     undecodable = SURROGATE.search(line)
     if undecodable:
         byte = ord(undecodable.group()) & 0xFF

@@ -4,7 +4,8 @@ import math
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.predictors.line_predictor import LinePredictor, NumberedLine, finite, wrong_line
+from seal.common.text_lines import NumberedLine
+from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
 
 
 class Numbers(LinePredictor):

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
-from seal import user_errors
+from seal.patches import user_errors
 from seal.models import SealModel
 from seal.samplers import GradientBasedInference
 from seal.training import Phase

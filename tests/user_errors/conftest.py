@@ -7,7 +7,7 @@ import pytest
 from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
 
-from seal import user_errors
+from seal.patches import user_errors
 
 CONFIG = """{
   dataset_reader: {type: 'sequence_tagging'},

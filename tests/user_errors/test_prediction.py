@@ -10,7 +10,7 @@ from allennlp.commands import main
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
-from seal import user_errors
+from seal.patches import user_errors
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.common.util import SigTermReceived
 from allennlp.training import TrainerCallback
 
-from seal import error_sentences
+from seal.patches import error_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,57 @@
+"""Checks of the files that the sub-commands of AllenNLP read and write."""
+
+import glob
+import os
+from typing import Dict, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.paths import user_path
+from seal.common.setting_checks import check_range
+
+#: What a command reads of a model that is given as a folder.
+_FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
+
+
+def _files_read(paths: List[Optional[str]]) -> List[str]:
+    """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
+    files: List[str] = []
+    for path in map(user_path, filter(None, paths)):
+        files += [path, *glob.glob(path.partition("#")[0])]
+        files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
+    return [file for file in files if os.path.isfile(file)]
+
+
+def check_files_and_batch_size(
+    batch_size: Optional[int], inputs: List[Optional[str]], outputs: Dict[str, List[str]]
+) -> None:
+    """
+    Refuses a batch size below 1, and output files that would be lost or would lose another.
+
+    # Parameters
+
+    batch_size : `Optional[int]`
+    inputs : `List[Optional[str]]`
+        Paths of data and of models, which must not be written to.
+    outputs : `Dict[str, List[str]]`
+        Paths to write to, by the option that names them; empty ones are left out.
+
+    # Raises
+
+    `ConfigurationError`
+    """
+    check_range("--batch-size", batch_size, least=1)
+    read = _files_read(inputs)
+    option_of: Dict[str, str] = {}
+    for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # A pipe or `/dev/null` may be named twice: it holds no result.
+        real = os.path.realpath(path)
+        if real in option_of:
+            named = ", ".join(dict.fromkeys((option_of[real], option)))
+            raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
+        option_of[real] = option
+        if os.path.exists(path) and any(os.path.samefile(path, file) for file in read):
+            raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")

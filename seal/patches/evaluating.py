@@ -1,0 +1,116 @@
+"""The sub-command `evaluate`: its options are checked, and its scores are printed."""
+
+import json
+import os
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional
+
+from allennlp.commands import evaluate
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+
+from seal.common.nested_values import plain
+from seal.common.paths import user_path
+from seal.patches.command_files import check_files_and_batch_size
+from seal.patches.replacing import replace_once
+
+
+def _inputs_of_evaluation(text: str) -> List[str]:
+    """The files that `evaluate` reads; none where the text holds JSON objects, which some readers take."""
+    if os.path.exists(user_path(text)):
+        return [text]
+    try:
+        inputs = json.loads(f"[{text}]")
+    except json.JSONDecodeError:
+        return text.split(",")
+    return inputs if all(isinstance(path, str) for path in inputs) else []
+
+
+def _outputs_of_evaluation(
+    inputs: List[str], metrics: Optional[str], predictions: Optional[str], auto_names: str
+) -> Dict[str, List[str]]:
+    """The files that `evaluate` writes, by the option that names them; `inputs` is empty where they are not files."""
+    outputs: Dict[str, List[str]] = {}
+    for option, names, auto, ending in (
+        ("--output-file", metrics, "METRICS", ".outputs"),
+        ("--predictions-output-file", predictions, "PREDS", ".preds"),
+    ):
+        if names and auto_names in (auto, "ALL"):
+            made = [str(path.parent / f"{path.stem}{ending}") for path in map(Path, inputs)]
+            outputs["--auto-names"] = outputs.get("--auto-names", []) + made
+        elif names:
+            outputs[option] = names.split(",")
+            if inputs and len(outputs[option]) != len(inputs):
+                raise ConfigurationError(
+                    f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
+                    f"--auto-names {auto}; found {len(outputs[option])}."
+                )
+    return outputs
+
+
+@contextmanager
+def _no_batch_sampler(module: Any) -> Iterator[None]:
+    """Inside, the archives that the module loads have no batch sampler in their config."""
+    original = module.load_archive
+
+    def load_archive(*args: Any, **settings: Any) -> Any:
+        archive = original(*args, **settings)
+        for loader in ("data_loader", "validation_data_loader"):
+            settings_of_loader = archive.config.get(loader)
+            if isinstance(settings_of_loader, Params):  # Else null, or a name alone.
+                settings_of_loader.pop("batch_sampler", None)
+        return archive
+
+    module.load_archive = load_archive
+    try:
+        yield
+    finally:
+        module.load_archive = original
+
+
+def check_options_of_evaluate() -> None:
+    """
+    Patches: `allennlp.commands.evaluate.evaluate_from_archive`.
+
+    Symptom: an output file that is also the input is emptied. A missing folder of an output file is noticed only after
+    the evaluation. An output file that is named twice, or that `--auto-names` makes from two inputs, keeps one result
+    of two. A `--batch-size` below 1 ends in a traceback, and so does a number of output files that differs from that of
+    inputs. `--batch-size` for a model that was trained with a `batch_sampler` is refused as if the config had both. A
+    `--cuda-device` that does not exist ends in a traceback, where `predict` prints one sentence. Without
+    `--output-file` the scores are nowhere but in the progress bar.
+
+    Can go: when AllenNLP checks its arguments, and prints the scores.
+    """
+
+    def evaluate_from_archive(
+        original,
+        archive_file,
+        input_file,
+        metrics_output_file=None,
+        predictions_output_file=None,
+        batch_size=None,
+        **kwargs,
+    ):
+        check_for_gpu(kwargs.get("cuda_device", -1))
+        inputs = _inputs_of_evaluation(str(input_file))
+        if len(inputs) == 1:
+            # As JSON, so that a name with commas or of digits is one name.
+            input_file = json.dumps(inputs[0])
+        outputs = _outputs_of_evaluation(
+            inputs, metrics_output_file, predictions_output_file, kwargs.get("auto_names", "NONE")
+        )
+        read = [*inputs, str(archive_file), kwargs.get("weights_file")]
+        check_files_and_batch_size(batch_size, read, outputs)
+        with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
+            metrics = original(
+                archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
+            )
+        if not outputs.get("--output-file") and not outputs.get("--auto-names"):
+            print(json.dumps(plain(metrics), indent=2))
+        return metrics
+
+    replace_once(evaluate, "evaluate_from_archive", evaluate_from_archive)
+
+
+PATCHES = (check_options_of_evaluate,)

@@ -1,0 +1,166 @@
+"""
+A worker of a distributed run that is killed or frozen, or a node that never comes, ends the run on every node in one
+sentence, within `distributed.timeout` seconds.
+"""
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from datetime import timedelta
+from typing import Any, Callable, List, Optional
+
+import torch.distributed as dist
+from allennlp.commands import train
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from torch.distributed import distributed_c10d
+
+from seal.common.setting_checks import check_range
+from seal.patches.replacing import replace_once
+
+#: How long a worker waits for the others, in seconds.
+DEFAULT_TIMEOUT = 120.0
+
+# By this variable the command tells its workers, which it spawns.
+_VARIABLE = "SEAL_WORKER_TIMEOUT"
+# The exchanges of a run in which a worker waits for the others.
+_EXCHANGES = ("all_gather_object", "all_reduce", "barrier", "broadcast")
+
+
+class Pulse:
+    """
+    Tells the other workers that this one is alive, and which host it is on, as long as its process runs.
+
+    # Parameters
+
+    store : `torch.distributed.Store`
+        That of the group of workers.
+    rank, size : `int`
+    seconds : `float`
+        The time between two beats.
+    """
+
+    def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
+        self._store, self._size, self._seconds = store, size, seconds
+        self._store.set(f"host-{rank}", socket.gethostname())
+        threading.Thread(target=self._beat, args=(f"beat-{rank}",), daemon=True).start()
+
+    def _beat(self, key: str) -> None:
+        try:
+            while True:
+                self._store.add(key, 1)
+                time.sleep(self._seconds)
+        except RuntimeError:
+            pass  # The first worker, which has the store, has ended.
+
+    def lost(self) -> str:
+        """The workers whose pulse has stopped, with their hosts, in words; empty if all have one."""
+        try:
+            before = self._beats()
+            time.sleep(3 * self._seconds)
+            after = self._beats()
+            found = [rank for rank in range(self._size) if before[rank] == after[rank]]
+            return " and ".join(f"worker {rank} on {self._store.get(f'host-{rank}').decode()}" for rank in found)
+        except RuntimeError:
+            return "worker 0, which the others meet at,"
+
+    def _beats(self) -> List[int]:
+        return [self._store.add(f"beat-{rank}", 0) for rank in range(self._size)]
+
+
+_pulse: Optional[Pulse] = None
+
+
+def take_the_timeout() -> None:
+    """
+    Patches: `allennlp.commands.train.train_model`.
+
+    Symptom: AllenNLP has no setting for how long workers wait; PyTorch's default is half an hour.
+
+    Can go: when AllenNLP has one.
+    """
+
+    def train_model(original: Callable, params: Any, *args: Any, **kwargs: Any) -> Any:
+        workers = params.params.get("distributed")
+        seconds = workers.pop("timeout", DEFAULT_TIMEOUT) if isinstance(workers, dict) else DEFAULT_TIMEOUT
+        if type(seconds) not in (int, float):
+            raise ConfigurationError(f'config key "distributed.timeout" must be a number of seconds, found {seconds!r}')
+        check_range('config key "distributed.timeout"', seconds, least=1)
+        os.environ[_VARIABLE] = str(seconds)
+        return original(params, *args, **kwargs)
+
+    replace_once(train, "train_model", train_model)
+
+
+def name_lost_workers() -> None:
+    """
+    Patches: `torch.distributed.init_process_group` and the exchanges `all_gather_object`, `all_reduce`, `barrier` and
+    `broadcast`.
+
+    Symptom: where a worker is killed, the others end in a traceback about a connection; where one is frozen, or a node
+    does not come, they wait for half an hour. None says which worker it was.
+
+    Can go: when PyTorch's errors name the rank and the host.
+    """
+
+    def init_process_group(original: Callable, *args: Any, **kwargs: Any) -> Any:
+        global _pulse
+        if _VARIABLE not in os.environ:
+            return original(*args, **kwargs)
+        seconds = float(os.environ[_VARIABLE])
+        kwargs.setdefault("timeout", timedelta(seconds=seconds))
+        rank, size = kwargs.get("rank"), kwargs.get("world_size")
+        try:
+            result = original(*args, **kwargs)
+        except RuntimeError as error:  # `DistStoreError` is one.
+            raise ConfigurationError(
+                f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at "
+                f"{kwargs.get('init_method')} within {seconds:g} s (distributed.timeout); start the command on every "
+                "node, each with its --node-rank"
+            ) from error
+        _pulse = Pulse(distributed_c10d._get_default_store(), rank, size, min(1.0, seconds / 10))
+        return result
+
+    def exchange(original: Callable, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except RuntimeError as error:
+            if _pulse is None:
+                raise
+            lost = _pulse.lost()
+            seconds = os.environ[_VARIABLE]
+            what = f"{lost} has ended or is frozen" if lost else f"another worker took more than {seconds} s to answer"
+            raise ConfigurationError(
+                f"{what} (seen by worker {dist.get_rank()} on {socket.gethostname()}); --recover continues the run"
+            ) from error
+
+    replace_once(dist, "init_process_group", init_process_group)
+    for name in _EXCHANGES:
+        replace_once(dist, name, exchange)
+
+
+def end_data_workers_quietly() -> None:
+    """
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
+
+    Symptom: where one data-loading worker fails, AllenNLP ends the others by SIGTERM. They inherit the
+    command's handler, which raises an error, so each prints its own traceback beside the one sentence that names
+    the mistake.
+
+    Can go: when AllenNLP's workers reset the handler.
+    """
+
+    def worker(original, self, *args, **kwargs):
+        # Only in a worker process: in the main process this would remove the command's own handler.
+        if multiprocessing.parent_process() is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return original(self, *args, **kwargs)
+
+    replace_once(MultiProcessDataLoader, "_instance_worker", worker)
+    replace_once(MultiProcessDataLoader, "_batch_worker", worker)
+
+
+PATCHES = (take_the_timeout, name_lost_workers, end_data_workers_quietly)

@@ -1,0 +1,38 @@
+"""How AllenNLP is patched: its functions are replaced by others that may call them."""
+
+import functools
+from typing import Any, Callable, Iterable
+
+
+def replace_once(owner: Any, name: str, replacement: Callable) -> None:
+    """
+    Makes every call `owner.name(*args, **kwargs)` a call `replacement(original, *args, **kwargs)`. Done a second time,
+    this changes nothing; several patches may replace one function. The original stays reachable as `__wrapped__`, which
+    also lets `inspect.signature` (and so `FromParams`) see the original's parameters.
+
+    # Parameters
+
+    owner : `Any`
+        A module or a class.
+    name : `str`
+        A function of the module or a method of the class, but not a class method, static method or property.
+    replacement : `Callable`
+        Its first parameter is the original; the others are those of the original.
+    """
+    original = getattr(owner, name)
+    done, this = getattr(original, "patched_by_seal", ()), f"{replacement.__module__}.{replacement.__qualname__}"
+    if this in done:
+        return
+
+    @functools.wraps(original)
+    def patched(*args: Any, **kwargs: Any) -> Any:
+        return replacement(original, *args, **kwargs)
+
+    patched.patched_by_seal = (*done, this)
+    setattr(owner, name, patched)
+
+
+def apply(patches: Iterable[Callable[[], None]]) -> None:
+    """Applies patches, in their order. Doing it again changes nothing."""
+    for patch in patches:
+        patch()

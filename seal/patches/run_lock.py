@@ -1,0 +1,98 @@
+"""
+Two runs in one folder would destroy each other: the second is refused while the first lives.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+import socket
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+from allennlp.commands import train
+from allennlp.common.checks import ConfigurationError
+
+from seal.patches.replacing import replace_once
+
+logger = logging.getLogger(__name__)
+
+#: What a file system says that has no locks.
+_NO_LOCKS = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL)
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """
+    Keeps other runs out of a folder. The lock is that of a hidden file beside the folder (`--force` empties the folder
+    itself), and the system ends it with the process, however that ends.
+
+    # Raises
+
+    `ConfigurationError` if another process has it.
+    """
+    folder = os.path.abspath(folder)
+    path = os.path.join(os.path.dirname(folder), f".{os.path.basename(folder)}.lock")
+    try:
+        descriptor = _acquired(folder, path)
+    except OSError as error:
+        # A folder that cannot be written is told where it is made.
+        descriptor = None
+        if error.errno in _NO_LOCKS:
+            logger.warning("%s: this file system has no locks; no other run may write here", folder)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            # Removed while it is locked: who opens it now sees that it is not this file any more.
+            os.unlink(path)
+            os.close(descriptor)
+
+
+def _acquired(folder: str, path: str) -> int:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 200).decode(errors="replace") or "another process"
+            os.close(descriptor)
+            raise ConfigurationError(
+                f"-s {folder}: {holder} trains there; wait until it ends, stop it, or name another folder."
+            ) from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        try:
+            same = os.stat(path).st_ino == os.fstat(descriptor).st_ino
+        except FileNotFoundError:
+            same = False
+        if same:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            return descriptor
+        # Its holder removed it in between.
+        os.close(descriptor)
+
+
+def keep_other_runs_out() -> None:
+    """
+    Patches: `allennlp.commands.train.train_model`.
+
+    Symptom: a second run with `--recover` or `--force` in the folder of a living one destroys what that has written.
+
+    Can go: when AllenNLP locks the folder.
+    """
+
+    def train_model(original: Callable, params: Any, serialization_dir: Any, *args: Any, **kwargs: Any) -> Any:
+        # Further nodes of a distributed run share the folder with the first one.
+        if kwargs.get("node_rank", args[2] if len(args) > 2 else 0):
+            return original(params, serialization_dir, *args, **kwargs)
+        with locked(os.fspath(serialization_dir)):
+            return original(params, serialization_dir, *args, **kwargs)
+
+    replace_once(train, "train_model", train_model)
+
+
+PATCHES = (keep_other_runs_out,)

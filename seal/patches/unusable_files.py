@@ -1,0 +1,196 @@
+"""
+A file of word vectors, or of data, that cannot be used is reported in a sentence that names the file and says what to
+change.
+"""
+
+import itertools
+import lzma
+import tarfile
+import zipfile
+import zlib
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.modules.token_embedders import embedding
+
+from seal.common.text_lines import undecodable
+from seal.patches.replacing import replace_once
+
+
+def explain_vectors_that_do_not_fit() -> None:
+    """
+    Patches: `allennlp.modules.token_embedders.embedding._read_embeddings_from_text_file`.
+
+    Symptom: where a file's vectors have another size than the config says, there is a warning for each of its lines,
+    with the vector in it, and then an error that gives neither size. What is no number, or no finite one, ends in a
+    traceback.
+
+    Can go: when AllenNLP's message says both, and names the file.
+    """
+
+    def read(original, file_uri, embedding_dim, vocab, namespace="tokens"):
+        with embedding.EmbeddingsTextFile(file_uri) as lines:
+            # Several lines are read, because a word may contain a blank.
+            sizes = [len(line.rstrip().split(" ")) - 1 for line in itertools.islice(lines, 10)]
+        if sizes and embedding_dim not in sizes:
+            found = max(sizes, key=sizes.count)
+            if found == 0:
+                raise ConfigurationError(
+                    f"{file_uri}: its first lines have no blank; put one between a word and its numbers, and between "
+                    "them"
+                )
+            raise ConfigurationError(
+                f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "
+                f"(word_dim of seal's libraries) to {found}."
+            )
+        try:
+            # What is too large is told of below, with its line.
+            with numpy.errstate(over="ignore", invalid="ignore"):
+                weight = original(file_uri, embedding_dim, vocab, namespace)
+            if weight.isfinite().all():
+                return weight
+        except (ValueError, RuntimeError) as error:
+            number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
+            if isinstance(error, ValueError):
+                place = f" (line {number})" if number else ""
+                raise ConfigurationError(f"{file_uri}: this is no file of word vectors: {error}{place}") from error
+            if not number:
+                raise
+        number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
+        raise ConfigurationError(
+            f"{file_uri}:{number}: {value!r} is not a finite number in single precision; correct the vector, or leave "
+            "its word out"
+        )
+
+    replace_once(embedding, "_read_embeddings_from_text_file", read)
+
+
+def _first_of_no_use(file_uri, embedding_dim, vocab, namespace):
+    """The line of the first vector of a known word with a value that is not a finite number, and that value."""
+    known = vocab.get_token_to_index_vocabulary(namespace)
+    with embedding.EmbeddingsTextFile(file_uri) as lines:
+        # A first line of numbers alone, the size of the file, is no vector.
+        for number, line in enumerate(lines, start=1 if lines.num_tokens is None else 2):
+            word, *values = line.rstrip().split(" ")
+            if word not in known or len(values) != embedding_dim:
+                continue
+            for value in values:
+                try:
+                    if abs(float(value)) <= float(numpy.finfo(numpy.float32).max):
+                        continue
+                except ValueError:
+                    pass
+                return number, value
+    return 0, ""
+
+
+# What a file that is no text, archive or HDF5 file, or is damaged, makes its library raise.
+_UNREADABLE = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def name_damaged_files_of_vectors() -> None:
+    """
+    Patches: `allennlp.modules.token_embedders.embedding._read_pretrained_embeddings_file`.
+
+    Symptom: a damaged file of word vectors, compressed or not, what is no number in it, or a number that is not finite,
+    ends in a traceback.
+
+    Can go: when AllenNLP names the file.
+    """
+
+    def read(original, file_uri, embedding_dim, *args, **kwargs):
+        try:
+            vectors = original(file_uri, embedding_dim, *args, **kwargs)
+        except FileNotFoundError:
+            raise
+        except _UNREADABLE as error:
+            told = " ".join(str(error).split())
+            problem = "this is no file of word vectors, or a damaged one"
+            raise ConfigurationError(f"{file_uri}: {problem}: {told}") from error
+        except ConfigurationError as error:
+            named = str(file_uri) in str(error)
+            raise ConfigurationError(str(error) if named else f"{file_uri}: {error}") from error
+        if not bool(vectors.isfinite().all()):
+            raise ConfigurationError(f"{file_uri}: it has numbers that are not finite; mend or drop these lines")
+        return vectors
+
+    replace_once(embedding, "_read_pretrained_embeddings_file", read)
+
+
+def name_files_of_vectors_that_are_no_text() -> None:
+    """
+    Patches: `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile.__init__` and `__next__`.
+
+    Symptom: a file of word vectors that is empty or not UTF-8 ends in a traceback. A byte order mark becomes part of
+    the first word.
+
+    Can go: when AllenNLP names the file, and leaves out the mark.
+    """
+
+    def __init__(original, self, file_uri, encoding="utf-8-sig", *args, **kwargs):
+        try:
+            original(self, file_uri, encoding, *args, **kwargs)
+        except StopIteration:
+            raise ConfigurationError(f"{file_uri}: the file of word vectors is empty") from None
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(f"{file_uri}: {undecodable(error)}") from error
+
+    def __next__(original, self):
+        try:
+            return original(self)
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(f"{self.uri}: {undecodable(error)}") from error
+
+    replace_once(embedding.EmbeddingsTextFile, "__init__", __init__)
+    replace_once(embedding.EmbeddingsTextFile, "__next__", __next__)
+
+
+def refuse_data_without_instances() -> None:
+    """
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader.iter_instances`.
+
+    Symptom: where a reader gives no instance, the error is one about the key `min_count` of the vocabulary, or there
+    is none and nothing is trained. Of several processes, one may get no instance of a small file.
+
+    Can go: when AllenNLP's loader refuses to be empty.
+    """
+
+    def iter_instances(original, self):
+        instances = original(self)
+        first = next(instances, None)
+        if first is None:
+            info = self.reader.get_distributed_info()
+            if info is not None and info.global_rank > 0:
+                # The first process gets the first instance, if there is one.
+                raise ConfigurationError(
+                    f"{self.data_path}: process {info.global_rank + 1} of {info.world_size} gets no instance, as there "
+                    "are fewer instances than processes; take fewer processes (distributed.cuda_devices) or more data"
+                )
+            raise ConfigurationError(
+                f"{self.data_path}: no instance is read; see what the file has, and what the dataset_reader leaves out"
+            )
+        yield first
+        yield from instances
+
+    replace_once(MultiProcessDataLoader, "iter_instances", iter_instances)
+
+
+PATCHES = (
+    explain_vectors_that_do_not_fit,
+    name_damaged_files_of_vectors,
+    name_files_of_vectors_that_are_no_text,
+    refuse_data_without_instances,
+)

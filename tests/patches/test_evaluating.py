@@ -1,0 +1,46 @@
+"""The patches of `evaluate`. The sentences for wrong options are tested in `tests/user_errors`."""
+
+import os
+
+from allennlp.commands import evaluate
+from allennlp.commands.train import train_model
+from allennlp.models import SimpleTagger
+
+import seal  # noqa: F401
+from tests.stock_tagger import TAGGED, experiment
+
+
+def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
+    tmp_path, monkeypatch, allennlp_logging
+):
+    tagged = tmp_path / "train.tsv"
+    tagged.write_text(TAGGED, encoding="utf-8")
+    params = experiment(tagged)
+    sampler = {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
+    params["data_loader"] = {"batch_sampler": sampler}
+    train_model(params, str(tmp_path / "run"))
+    original, sizes = SimpleTagger.forward, []
+
+    def forward(self, tokens, **rest):
+        sizes.append(len(tokens["tokens"]["tokens"]))
+        return original(self, tokens=tokens, **rest)
+
+    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    for batch_size, wanted in ((None, [1, 2]), (1, [1, 1, 1]), (3, [3])):
+        sizes.clear()
+        evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
+        assert sorted(sizes) == wanted
+
+
+def test_names_that_lose_no_result_of_an_evaluation(tmp_path, allennlp_logging):
+    tagged = tmp_path / "train.tsv"
+    tagged.write_text(TAGGED, encoding="utf-8")
+    train_model(experiment(tagged), str(tmp_path / "run"))
+    run, data = str(tmp_path / "run"), str(tagged)
+    # With `auto_names` the given names are ignored. AllenNLP reads the names of the input as JSON where they are JSON.
+    evaluate.evaluate_from_archive(run, f'"{data}"', "x", "x", auto_names="ALL")
+    assert (tmp_path / "train.outputs").is_file() and (tmp_path / "train.preds").is_file()
+    evaluate.evaluate_from_archive(run, data, os.devnull, os.devnull)
+    # A file that exists is meant by its name, whatever signs it has.
+    (tmp_path / "a,b.tsv").write_text(TAGGED, encoding="utf-8")
+    assert "accuracy" in evaluate.evaluate_from_archive(run, str(tmp_path / "a,b.tsv"))

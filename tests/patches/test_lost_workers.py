@@ -1,0 +1,99 @@
+"""Workers that are killed, frozen or never come."""
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from allennlp.commands import train
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import find_open_port
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from torch.multiprocessing import ProcessExitedException
+
+import seal  # noqa: F401  (puts the patches in place)
+from seal.patches.error_sentences import describe
+
+
+def work(rank: int, seconds: int, ending: int, folder: Path, port: int) -> None:
+    os.environ["SEAL_WORKER_TIMEOUT"] = str(seconds)
+    told = "nothing"
+    try:
+        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+        dist.barrier()
+        if rank == 1:
+            os.kill(os.getpid(), ending)
+        dist.all_reduce(torch.ones(1))
+    except ConfigurationError as error:
+        told = str(error)
+    (folder / str(rank)).write_text(told)
+    os._exit(0)
+
+
+def told_by_the_first(folder, present: int, ending: int, seconds: int) -> str:
+    # Forked: the imports are done.
+    context, port = torch.multiprocessing.get_context("fork"), find_open_port()
+    workers = [context.Process(target=work, args=(rank, seconds, ending, folder, port)) for rank in range(present)]
+    for worker in workers:
+        worker.start()
+    workers[0].join(60)
+    for worker in workers:
+        worker.kill()
+        worker.join()
+    return (folder / "0").read_text()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_is_killed_or_frozen_is_named(tmp_path, ending):
+    host = socket.gethostname()
+    told = f"worker 1 on {host} has ended or is frozen (seen by worker 0 on {host}); --recover continues the run"
+    # So long that a worker which is only slow on a busy machine is not given up before it ends.
+    assert told_by_the_first(tmp_path, 2, ending, seconds=12) == told
+
+
+def test_a_node_that_never_comes(tmp_path):
+    told = told_by_the_first(tmp_path, 1, signal.SIGKILL, seconds=3)
+    assert told.startswith(f"worker 0 on {socket.gethostname()}: not all of 2 workers met at tcp://127.0.0.1:")
+    assert "within 3 s (distributed.timeout); start the command on every node" in told
+
+
+def test_what_the_command_says_of_a_worker_that_was_killed():
+    error = ProcessExitedException("killed", error_index=1, error_pid=7, exit_code=-9, signal_name="SIGKILL")
+    assert describe(error) == f"worker 1 on {socket.gethostname()} was killed by SIGKILL; --recover continues the run"
+
+
+@pytest.mark.parametrize("seconds", ["long", 0])
+def test_a_timeout_that_is_none(tmp_path, seconds):
+    params = Params({"distributed": {"cuda_devices": [-1, -1], "timeout": seconds}})
+    with pytest.raises(ConfigurationError, match='config key "distributed.timeout" must be'):
+        train.train_model(params, str(tmp_path / "run"))
+
+
+def _handler_in_a_worker(queue):
+    # AllenNLP's command installs such a handler, and workers inherit it.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    for name in ("_instance_worker", "_batch_worker"):
+        try:
+            getattr(MultiProcessDataLoader, name)(None, 0, None)
+        except TypeError:
+            pass  # AllenNLP's own function needs more arguments; the handler is reset before it is called.
+        queue.put(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+
+
+def test_data_workers_end_quietly():
+    context = torch.multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    process = context.Process(target=_handler_in_a_worker, args=(queue,))
+    process.start()
+    assert [queue.get(), queue.get()] == [True, True]
+    process.join()
+    # The main process keeps its own handler.
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(TypeError):
+        MultiProcessDataLoader._instance_worker(None)
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,0 +1,128 @@
+"""
+The patches of `predict`. The sentences for wrong options are tested in `tests/user_errors`.
+"""
+
+import io
+import json
+import sys
+
+import pytest
+from allennlp.commands.predict import _PredictManager
+
+import seal  # noqa: F401
+from seal.common.shards import Shard
+from seal.patches import predicting
+from tests.predictors.multilabel_nets import predictor
+
+
+class _LineKeeper:
+    """Stands in for a predictor: keeps the lines it is given."""
+
+    def __init__(self):
+        self.lines = []
+
+    def load_line(self, line):
+        self.lines.append(line)
+        return {}
+
+    def predict_json(self, inputs):
+        return inputs
+
+    def dump_line(self, outputs):
+        return "\n"
+
+
+BAD_INPUT = b'{"sentence": "first"}\n\xff\xfe bad \xe9\n{"sentence": "caf\xc3\xa9"}\n'
+
+
+@pytest.mark.parametrize("source", ["file", "stdin"])
+def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatch, source):
+    if source == "file":
+        path = tmp_path / "input.jsonl"
+        path.write_bytes(BAD_INPUT)
+    else:
+        path = "-"
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD_INPUT), encoding="utf-8"))
+    predictor = _LineKeeper()
+
+    _PredictManager(predictor, str(path), None, 1, False, False).run()
+
+    assert [line.encode("utf-8", "surrogateescape") for line in predictor.lines] == BAD_INPUT.splitlines(True)
+    assert "\udcff" in predictor.lines[1]
+    assert predictor.lines[2] == '{"sentence": "café"}\n'
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 20])
+def test_the_outputs_of_shards_are_that_of_the_file(tmp_path, count):
+    path = tmp_path / "input.jsonl"
+    # The first line has a byte order mark; the third is blank, the fourth wrong, and the last has no end.
+    lines = [b'\xef\xbb\xbf{"features": {}}\n', b'{"features": {"ripe": 2}}\r\n', b" \n", b"{\n"]
+    path.write_bytes(b"".join([*lines, b'{"id": 5, "features": {}}\n{"features": 1}']))
+
+    def output(shard):
+        one = predictor()
+        one.shard = shard
+        _PredictManager(one, str(path), str(tmp_path / "output.jsonl"), 2, False, False).run()
+        return (tmp_path / "output.jsonl").read_text()
+
+    whole = output(None)
+    assert [json.loads(line)["line"] for line in whole.splitlines()] == [1, 2, 4, 5, 6]
+    assert "".join(output(Shard(number, count)) for number in range(1, count + 1)) == whole
+
+
+def test_shards_of_a_csv_file_are_rows(tmp_path):
+    # The second row has two lines, and there is a blank one.
+    (tmp_path / "input.csv").write_text('id,features\n1,a\n2,"b\nb"\n\n3,c\n')
+    ids = []
+    for number in (1, 2):
+        one = predictor()
+        one.shard = Shard(number, 2)
+        one.load_line = lambda line: ids.append((number, line.number, json.loads(line)["id"])) or {"features": {}}
+        _PredictManager(one, str(tmp_path / "input.csv"), None, 1, False, False).run()
+    assert ids == [(1, 2, "1"), (2, 3, "2"), (2, 6, "3")]
+
+
+def test_long_lines_are_predicted_a_few_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(predicting, "MOST_CHARACTERS_AT_ONCE", 60)
+    lines = ['{"features": {}}\n', '{"features": {}}\n', '{"features": {}%s}\n' % (" " * 50), '{"features": {}}\n']
+    (tmp_path / "input.jsonl").write_text("".join(lines))
+    one, sizes = predictor(), []
+    of_one = one.predict_batch_json
+    monkeypatch.setattr(one, "predict_batch_json", lambda inputs: sizes.append(len(inputs)) or of_one(inputs))
+    _PredictManager(one, str(tmp_path / "input.jsonl"), None, 64, False, False).run()
+    assert sizes == [3, 1]
+
+
+def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_path):
+    (tmp_path / "input.jsonl").write_text("\n")
+    output = tmp_path / "output.jsonl"
+    output.write_text("all of it\n")
+    manager = _PredictManager(_LineKeeper(), str(tmp_path / "input.jsonl"), str(output), 1, False, False)
+    assert output.read_text() == "all of it\n"
+    manager.run()
+    assert output.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "lines, told",
+    [
+        (['{"features": {}}', '{"features": {}}'], None),
+        # One line is an error of its form, the other of what it asks for. Predicted two at a time.
+        (
+            ['{"features": {}}', "{", '{"feature": {}}'],
+            "2 of 3 lines have an error in place of a prediction; the first: line 2: ",
+        ),
+        (["@relation r", "@data"], "2 of 2 lines have an error in place of a prediction; the first: line 1: "),
+    ],
+)
+def test_wrong_lines_are_told_at_the_end(tmp_path, caplog, lines, told):
+    path = tmp_path / "input.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    _PredictManager(predictor(), str(path), str(tmp_path / "output.jsonl"), 2, False, False).run()
+    found = [record.getMessage() for record in caplog.records if record.name == "seal.patches.predicting"]
+    if told is None:
+        assert found == []
+    else:
+        (message,) = found
+        assert message.startswith(told)
+        assert message.endswith(" add --use-dataset-reader.") == (len(lines) == 2)
