@@ -68,18 +68,18 @@ class Answers:
         """
         raise NotImplementedError
 
-    def _records(self, text: str) -> Iterator[JsonDict]:
-        """The records of the lines of a text."""
+    def _records(self, text: str) -> Iterator[Tuple[JsonDict, JsonDict]]:
+        """What each line of a text asks for, and its record."""
         lines = [line for line in text.splitlines() if line.strip()]
         if not lines:
             raise ConfigurationError("there is nothing to predict: the text is blank.")
         if len(lines) > LINES:
             raise ConfigurationError(f"the page takes {LINES} lines at a time, and there are {len(lines)}.")
-        for line in lines:
-            record = self.predictor.predict_json(self.predictor.read(line))
+        for request in map(self.predictor.read, lines):
+            record = self.predictor.predict_json(request)
             if "error" in record:
                 raise ConfigurationError(record["error"])
-            yield record
+            yield request, record
 
     def _some_examples(self) -> List[str]:
         """A few inputs of the validation data, where these are at hand."""
@@ -97,34 +97,66 @@ class Answers:
         """An instance as what a person would give."""
         raise NotImplementedError
 
+
+class _SentenceAnswers(Answers):
+    """Of sentences: what is predicted is one of a few whole outputs that compete."""
+
+    def answer(self, given: str) -> List[JsonDict]:
+        return [block for request, record in self._records(given) for block in self._blocks(request, record)]
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
+        """The blocks of a sentence."""
+        raise NotImplementedError
+
     def _tensors(self, instance: Instance) -> Dict[str, Any]:
         self.reader.apply_token_indexers(instance)
         batch = Batch([instance])
         batch.index_instances(self.model.vocab)
         return move_to_device(batch.as_tensor_dict(), next(self.model.parameters()).device)
 
+    @property
+    def _structure(self) -> Any:
+        """The structure that chooses; `None` without one, or where it has not been learned."""
+        structure = self.model.structure
+        return structure if structure is not None and structure.is_fitted else None
 
-class _TagAnswers(Answers):
-    """Frames, entities or tags: a block for each frame, or for each sentence."""
+    def _scores(self, log_prob: torch.Tensor, competing: Any) -> Dict[str, List[float]]:
+        """What scores the outputs that compete for one sentence: the task-net, and a structure with its terms."""
+        columns: Dict[str, List[float]] = {"log-probability": log_prob[0].tolist()}
+        if self._structure is not None:
+            joint = self._structure.joint
+            terms = {_words(energy): energy(competing).expand_as(log_prob)[0] for energy in joint.energies}
+            columns["energy"] = sum(terms.values()).tolist()
+            columns.update((name, values.tolist()) for name, values in terms.items())
+            columns["joint probability"] = joint.probabilities(competing)[0].tolist()
+        return columns
 
-    def answer(self, given: str) -> List[JsonDict]:
-        blocks: List[JsonDict] = []
-        for record in self._records(given):
-            blocks += self._blocks(record)
-        return blocks
+    def _best(self, outputs: List[JsonDict], columns: Dict[str, List[float]]) -> List[JsonDict]:
+        """The task-net's best outputs with their numbers, and the chosen one wherever it is."""
+        for place, output in enumerate(outputs):
+            output["numbers"] = {name: finite(values[place]) for name, values in columns.items()}
+        return outputs[:ALTERNATIVES] + [output for output in outputs[ALTERNATIVES:] if output["chosen"]]
 
-    def _blocks(self, record: JsonDict) -> Iterable[JsonDict]:
-        yield self._block(record, self.reader.text_to_instance(record["words"]), record["tags"], "")
+    def _as_input(self, instance: Instance) -> str:
+        return " ".join(instance["metadata"].metadata["words"])
 
-    def _block(self, record: JsonDict, instance: Instance, tags: List[str], heading: str) -> JsonDict:
-        words = instance["metadata"].metadata["words"]
+
+class _TagAnswers(_SentenceAnswers):
+    """Entities or tags: a block for each sentence."""
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
+        # The words as the model reads them, which may write brackets and quotes in another way.
+        _, instance = self.predictor.prepare(request)
+        yield self._block(record, record["words"], instance, "")
+
+    def _block(self, record: JsonDict, words: List[str], instance: Instance, heading: str) -> JsonDict:
         return {
             "kind": "spans",
             "heading": heading,
             "words": words,
-            "spans": self._spans(tags),
+            "spans": self._spans(record["tags"]),
             "numbers": _numbers(record),
-            "alternatives": self._alternatives(instance, words, tags),
+            "alternatives": self._alternatives(instance, record["tags"]),
         }
 
     def _spans(self, tags: List[str]) -> List[Tuple[str, int, int]]:
@@ -133,57 +165,45 @@ class _TagAnswers(Answers):
         return [(tag, place, place) for place, tag in enumerate(tags)]
 
     @torch.no_grad()
-    def _alternatives(self, instance: Instance, words: List[str], chosen: List[str]) -> List[JsonDict]:
+    def _alternatives(self, instance: Instance, chosen: List[str]) -> List[JsonDict]:
         """The best outputs of the task-net, with what scores them: a structure and its terms, or a loss-net."""
-        model = self.model
+        model, structure = self.model, self._structure
         if model.task_net is None or model.inference is not None:
             return []
         tensors = self._tensors(instance)
         state = model.task_state(**tensors)
-        structure = model.structure if model.structure is not None and model.structure.is_fitted else None
         most = ALTERNATIVES if structure is None else structure.num_candidates
         tags, log_prob = model.output_space.k_best(state.logits, most, state.mask)
-        columns: Dict[str, List[float]] = {"log-probability": log_prob[0].tolist()}
+        competing = None
         if structure is not None:
+            words = instance["metadata"].metadata["words"]
             key = words[int(tensors["predicate"][0].argmax())].lower() if "predicate" in tensors else ""
             competing = TagPaths(tags, log_prob, state.mask, keys=[key]).competing(structure.scheme)
-            terms = {_words(energy): energy(competing).expand_as(log_prob)[0] for energy in structure.joint.energies}
-            columns["energy"] = sum(terms.values()).tolist()
-            columns.update((name, values.tolist()) for name, values in terms.items())
-            columns["joint probability"] = structure.joint.probabilities(competing)[0].tolist()
+        columns = self._scores(log_prob, competing)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energy(state, tags)[0].tolist()
-        found = []
-        for place, row in enumerate(tags[0].tolist()):
-            if log_prob[0, place].isneginf():
-                continue
-            named = [model.output_space.labels[tag] for tag in row[: len(words)]]
-            numbers = {name: finite(values[place]) for name, values in columns.items()}
-            found.append({"spans": self._spans(named), "numbers": numbers, "chosen": named == chosen})
-        # The task-net's best ones, and the chosen one wherever it is.
-        return found[:ALTERNATIVES] + [one for one in found[ALTERNATIVES:] if one["chosen"]]
-
-    def _as_input(self, instance: Instance) -> str:
-        return " ".join(instance["metadata"].metadata["words"])
+        # A short sentence has fewer outputs than were asked for; what is left has no probability, and comes last.
+        rows = tags[0, : int(log_prob[0].isfinite().sum()), : len(chosen)].tolist()
+        named = [[model.output_space.labels[tag] for tag in row] for row in rows]
+        return self._best([{"spans": self._spans(row), "chosen": row == chosen} for row in named], columns)
 
 
 class _FrameAnswers(_TagAnswers):
-    def _blocks(self, record: JsonDict) -> Iterable[JsonDict]:
+    """Roles: a block for each frame."""
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         if not record["frames"]:
             yield {"kind": "text", "text": f"{' '.join(record['words'])}: no predicate was found"}
+        sentence, _ = self.predictor.prepare(request)
         for frame in record["frames"]:
-            instance = self.reader.text_to_instance(record["words"], frame["index"])
-            yield self._block(frame, instance, frame["tags"], frame["predicate"])
+            instance = self.reader.text_to_instance(sentence.words, frame["index"])
+            yield self._block(frame, record["words"], instance, frame["predicate"])
 
 
-class _TreeAnswers(Answers):
+class _TreeAnswers(_SentenceAnswers):
     """The tree of each sentence as a picture, and the other trees of the beam."""
 
-    def answer(self, given: str) -> List[JsonDict]:
-        lines = [line for line in given.splitlines() if line.strip()]
-        return [self._block(line, record) for line, record in zip(lines, self._records(given))]
-
-    def _block(self, line: str, record: JsonDict) -> JsonDict:
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         """
         # Raises
 
@@ -195,38 +215,23 @@ class _TreeAnswers(Answers):
             picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()
         except ValueError as error:
             raise ConfigurationError("the tree has too many constituents inside each other to be drawn.") from error
-        return {
+        _, instance = self.predictor.prepare(request)
+        yield {
             "kind": "tree",
             "text": record["tree"],
             "image": f"data:image/svg+xml;base64,{picture}",
             "numbers": _numbers(record),
-            "alternatives": self._alternatives(line, record),
+            "alternatives": self._alternatives(instance, record),
         }
 
     @torch.no_grad()
-    def _alternatives(self, line: str, record: JsonDict) -> List[JsonDict]:
-        model, words = self.model, record["words"]
-        # The words as the model reads them, which may write brackets and quotes in another way.
-        _, instance = self.predictor.prepare(self.predictor.read(line))
+    def _alternatives(self, instance: Instance, record: JsonDict) -> List[JsonDict]:
         tensors = self._tensors(instance)
-        structure = model.structure if model.structure is not None and model.structure.is_fitted else None
-        candidates = model.candidates(tensors["tokens"], tensors["metadata"], competing=structure is not None)
-        columns: Dict[str, List[float]] = {"log-probability": candidates.log_prob[0].tolist()}
-        if structure is not None:
-            competing = candidates.competing()
-            terms = {_words(energy): energy(competing)[0] for energy in structure.joint.energies}
-            columns["energy"] = sum(terms.values()).tolist()
-            columns.update((name, values.tolist()) for name, values in terms.items())
-            columns["joint probability"] = structure.joint.probabilities(competing)[0].tolist()
-        found = []
-        for place, tree in enumerate(candidates.trees[0]):
-            text = as_brackets(tree, words)
-            numbers = {name: finite(values[place]) for name, values in columns.items()}
-            found.append({"text": text, "numbers": numbers, "chosen": text == record["tree"]})
-        return found[:ALTERNATIVES] + [one for one in found[ALTERNATIVES:] if one["chosen"]]
-
-    def _as_input(self, instance: Instance) -> str:
-        return " ".join(instance["metadata"].metadata["words"])
+        several = self._structure is not None
+        candidates = self.model.candidates(tensors["tokens"], tensors["metadata"], competing=several)
+        columns = self._scores(candidates.log_prob, candidates.competing() if several else None)
+        trees = [as_brackets(tree, record["words"]) for tree in candidates.trees[0]]
+        return self._best([{"text": text, "chosen": text == record["tree"]} for text in trees], columns)
 
 
 class _LabelAnswers(Answers):
@@ -238,7 +243,7 @@ class _LabelAnswers(Answers):
         super().__init__(name, archive, probabilities=True)
 
     def answer(self, given: str) -> List[JsonDict]:
-        return [self._block(record) for record in self._records(given)]
+        return [self._block(record) for _, record in self._records(given)]
 
     def _block(self, record: JsonDict) -> JsonDict:
         probabilities = record["probabilities"]

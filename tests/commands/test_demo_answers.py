@@ -51,6 +51,18 @@ def test_frames_with_what_competed(frames):
     json.dumps(found(frames), allow_nan=False)
 
 
+def test_what_competed_is_of_the_words_as_the_model_reads_them(frames, monkeypatch):
+    split = frames.predictor._split
+    read = lambda text: (split(text)[0], ["A", "girl", "likes", "a", "kite", "."])  # noqa: E731
+    plain = found(frames)[0]
+    monkeypatch.setattr(frames.predictor, "_split", read)
+    block = found(frames)[0]
+    assert block["words"] == SENTENCE.split() and block["numbers"] != plain["numbers"]
+    best = block["alternatives"][0]
+    assert best["chosen"]
+    assert numpy.exp(best["numbers"]["log-probability"]) == pytest.approx(block["numbers"]["probability"], rel=1e-4)
+
+
 def test_examples_are_sentences_of_the_validation_data(frames):
     assert frames.about()["asks"] == "text"
     assert frames.about()["examples"][1:] == ["Rain .", "It is easy , people say , to get lost ."]
