@@ -35,6 +35,10 @@ LATE = (
 try:
     with late(*LATE):
         from allennlp.commands import main, predict, train
+        from allennlp.common.util import import_module_and_submodules
+
+        # What `main` would import, so that configs can name all that AllenNLP registers.
+        import_module_and_submodules("allennlp", exclude={"allennlp.sanity_checks", "allennlp.tools"})
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
