@@ -103,6 +103,7 @@ MEANING = {
     "pooling": "how the vectors of wordpieces become one",
     "predicate_dim": "the size of the mark of the predicate",
     "prediction_steps": "steps of the search that predicts; `null`: `inference_steps`",
+    "cost_augmented_tau": "the weight of the cross-entropy of the map of `compound_stacked`; `null`: `tau`",
     "q": "the encoder of the map of `compound_stacked`; `null`: affine",
     "restarts": "random starts of the search that predicts",
     "roles": "the core roles that may occur once",

@@ -45,6 +45,9 @@ class InferenceNetworkLoss(TaskLoss):
         As for `weighted`.
     margin_weight : `float`, optional (default = `1.0`)
         `mu`.
+    cost_augmented_cross_entropy_weight : `Optional[float]`, optional (default = `None`)
+        The weight of `CE(F^c(x), y)` in the place of `tau`. A `stacked` network reads gold, which cross-entropy teaches
+        it to repeat: with 0 it looks for what is costly alone.
 
     # Raises
 
@@ -62,6 +65,7 @@ class InferenceNetworkLoss(TaskLoss):
         zero_truncation: bool = False,
         straight_through: bool = False,
         margin_weight: float = 1.0,
+        cost_augmented_cross_entropy_weight: Optional[float] = None,
     ) -> None:
         super().__init__(energy_weight, cross_entropy_weight, straight_through)
         for name, weight in (("perceptron_weight", perceptron_weight), ("margin_weight", margin_weight)):
@@ -71,6 +75,9 @@ class InferenceNetworkLoss(TaskLoss):
         self.margin_cost = cost or L1Cost()
         self.perceptron_weight, self.margin_weight = perceptron_weight, margin_weight
         self.needs_gold_energy = zero_truncation
+        own = cost_augmented_cross_entropy_weight
+        check_range("task_loss.cost_augmented_cross_entropy_weight", own, least=0)
+        self.cost_augmented_cross_entropy_weight = cross_entropy_weight if own is None else own
 
     def cost(
         self,
@@ -87,10 +94,9 @@ class InferenceNetworkLoss(TaskLoss):
         cost_augmented: Optional[NetTerms] = None,
         gold_energy: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        supervised = task_net.supervised
+        loss = self.cross_entropy_weight * task_net.supervised
         if cost_augmented is not None:
-            supervised = supervised + cost_augmented.supervised
-        loss = self.cross_entropy_weight * supervised
+            loss = loss + self.cost_augmented_cross_entropy_weight * cost_augmented.supervised
         first = cost_augmented or task_net
         if task_net.energy is None or first.energy is None or self.energy_weight == 0:
             return loss

@@ -88,17 +88,32 @@ methods {
   compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
     compound(function(encoder) { type: 'shared' }, lambda, tau, truncation, steps, share_encoder, cost),
 
-  // `q`: a sequence encoder over [A(x)_t ; y_t]; null for the affine map.
-  compound_stacked(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1', q=null):
-    compound(
-      function(encoder) { type: 'stacked', [if q != null then 'encoder']: q },
-      lambda,
-      tau,
-      truncation,
-      steps,
-      share_encoder,
-      cost,
-    ),
+  // `q`: a sequence encoder over [A(x)_t ; y_t]; null for the affine map. `cost_augmented_tau`: the weight of its
+  // cross-entropy, where that is not `tau`; as it reads gold, cross-entropy teaches it to repeat gold.
+  compound_stacked(
+    lambda=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=false,
+    cost='l1',
+    q=null,
+    cost_augmented_tau=null,
+  ):
+    function(encoder, energies)
+      compound(
+        function(encoder) { type: 'stacked', [if q != null then 'encoder']: q },
+        lambda,
+        tau,
+        truncation,
+        steps,
+        share_encoder,
+        cost,
+      )(encoder, energies) + {
+        task_loss+: {
+          [if cost_augmented_tau != null then 'cost_augmented_cross_entropy_weight']: cost_augmented_tau,
+        },
+      },
 
   // A cross-entropy tagger and, beside it, a language model of the training data's tags, by maximum likelihood (Tu &
   // Gimpel 2018). It is the one among the energies or, without one, a forward model. Another run can load it:
