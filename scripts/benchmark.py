@@ -1,6 +1,8 @@
 """Measure the cost of training, metrics and prediction, with ratios to a baseline in the same run."""
 
 import argparse
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, List, Optional
@@ -46,6 +48,9 @@ crops of an image than cross-entropy does, so cross-entropy is measured with as 
 chains: the steps of NCE with whole tag sequences against those with independent tags, what the output spaces take of
 them, and predictions of SRL with and without a structure.
 
+all: every suite, each in a process of its own, into a folder of OUT by its name. An option goes to the suites that take
+it; `--cases` and `--methods` belong to one suite.
+
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
@@ -55,6 +60,7 @@ examples:
   python scripts/benchmark.py --suite text --out results/benchmark_text --methods nce_20,nce_20_shared --batches 3
   python scripts/benchmark.py --suite tagging --out results/benchmark_tagging
   python scripts/benchmark.py --suite segmentation --out results/benchmark_segmentation
+  python scripts/benchmark.py --suite all --device gpu --out results/benchmark_gpu
 """
 
 
@@ -62,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    result.add_argument("--suite", required=True, help="what is measured: " + ", ".join(SUITES))
+    result.add_argument("--suite", required=True, help=f"what is measured: {', '.join(SUITES)}; or all")
     result.add_argument("--out", required=True, type=Path, help="the folder for the results")
     result.add_argument(
         "--cases",
@@ -90,6 +96,11 @@ def parser() -> argparse.ArgumentParser:
         "--warmup-steps",
         type=int,
         help=f"of training before the second timing of steps; 0: no such timing (default: {DEFAULTS['warmup_steps']})",
+    )
+    result.add_argument(
+        "--device",
+        choices=("cpu", "gpu"),
+        help="where steps and predictions run (default: on a GPU where there is one)",
     )
     result.add_argument("--threads", type=int, default=1, help="of torch (default: %(default)s)")
     return result
@@ -129,6 +140,52 @@ def fill_in(arguments: argparse.Namespace) -> None:
             setattr(arguments, option, default)
         elif option not in SUITES[arguments.suite]:
             raise UserError(f"--{option.replace('_', '-')}: the suite {arguments.suite} takes none.")
+
+
+def choose_device(device: Optional[str]) -> None:
+    """
+    Hides the GPUs for `cpu`; torch looks for them later.
+
+    # Raises
+
+    `UserError` for `gpu`, where there is none.
+    """
+    from scripts.measure.suite import UserError
+
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    elif device == "gpu":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise UserError("--device gpu: torch finds no GPU here; leave it out, or say --device cpu.")
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """
+    Every suite in a process of its own: memory is a process's peak, and a suite that fails does not stop the others.
+
+    # Raises
+
+    `UserError` if a suite failed, or an option is for one suite.
+    """
+    from scripts.measure.suite import UserError
+
+    for option in ("cases", "methods"):
+        if getattr(arguments, option) is not None:
+            raise UserError(f"--{option}: name one suite, whose {option} these are; found --suite all.")
+    failed = []
+    for suite, takes in SUITES.items():
+        given = ["--suite", suite, "--out", str(arguments.out / suite)]
+        for option in ("repeats", "batches", "threads", "device", *takes):
+            value = getattr(arguments, option)
+            if value is not None:
+                given += [f"--{option.replace('_', '-')}", str(value)]
+        print(f"{suite}:", flush=True)
+        if subprocess.run([sys.executable, __file__, *given]).returncode != 0:
+            failed.append(suite)
+    if failed:
+        raise UserError(f"these suites failed: {', '.join(failed)}; what was measured is in {arguments.out}.")
 
 
 # The functions below import torch and AllenNLP, which takes seconds: `run` checks first what can be checked without.
@@ -233,6 +290,10 @@ def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.command import check_folder, make_folder, mistakes_of_the_library
     from scripts.measure.suite import UserError
 
+    choose_device(arguments.device)
+    if arguments.suite == "all":
+        check_folder("out", arguments.out)
+        return run_all(arguments)
     choose("suite", arguments.suite, list(SUITES))
     fill_in(arguments)
     check_folder("out", arguments.out)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pandas
 import pytest
@@ -20,6 +21,7 @@ from scripts.measure.bench_encoder import VOCABULARY, save_random_bert
 from scripts.measure.bench_plots import draw_benchmark
 from scripts.measure.bench_srl_memory import write_longest
 from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, spread, timed, train_epoch
+from scripts.measure.suite import UserError
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 
 WORDS = ["Kim", "sold", "the", "old", "car", "to", "Lee", "."]
@@ -210,6 +212,9 @@ def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys):
         (["--suite", "segmentation", "--dataset", "weizmann"], "--dataset"),
         (["--suite", "segmentation", "--encoder", "bert"], "--encoder"),
         (["--suite", "srl", "--out", __file__], "test_benchmark.py is a file, not a folder"),
+        (["--suite", "all", "--out", __file__], "test_benchmark.py is a file, not a folder"),
+        (["--suite", "all", "--cases", "step"], "--cases: name one suite"),
+        (["--suite", "all", "--methods", "nce"], "--methods: name one suite"),
     ],
 )
 def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, capsys):
@@ -243,6 +248,36 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_is_measured(monkey
     monkeypatch.setattr("scripts.measure.bench_tagging.TaggingBenchmark.run", None)
     assert benchmark.main(["--suite", "tagging", "--out", "/proc/results"]) == 2
     assert capsys.readouterr().err.startswith("error: --out: /proc/results cannot be written to (")
+
+
+def test_all_suites_are_given_the_options_that_they_take(tmp_path, monkeypatch, capsys):
+    commands = []
+
+    def ran(command, **_):
+        commands.append(command[2:])
+        return SimpleNamespace(returncode=int("text" in command))
+
+    monkeypatch.setattr(benchmark.subprocess, "run", ran)
+    options = ["--repeats", "2", "--layers", "1", "--dataset", "bibtex", "--device", "cpu"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert benchmark.main(["--suite", "all", "--out", str(tmp_path), *options]) == 2
+    assert capsys.readouterr().err == f"error: these suites failed: text; what was measured is in {tmp_path}.\n"
+    given = {command[1]: dict(zip(command[4::2], command[5::2])) for command in commands}
+    assert list(given) == list(benchmark.SUITES)
+    for command in commands:
+        arguments = benchmark.parser().parse_args(command)
+        assert arguments.repeats == 2 and arguments.out == tmp_path / arguments.suite
+        benchmark.fill_in(arguments)  # Refuses what the suite does not take.
+    assert given["srl"]["--layers"] == given["text"]["--layers"] == "1" and given["multilabel"]["--dataset"] == "bibtex"
+
+
+def test_a_device(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    benchmark.choose_device("cpu")
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match="--device gpu: torch finds no GPU here"):
+        benchmark.choose_device("gpu")
 
 
 def test_a_stop_is_no_traceback(tmp_path, monkeypatch, capsys):
