@@ -43,7 +43,7 @@ ARGUMENTS = {
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,
     "compound_shared": _COMPOUND,
-    **dict.fromkeys(("compound_stacked", *WITH_ENERGY), (*_COMPOUND, "q")),
+    **dict.fromkeys(("compound_stacked", *WITH_ENERGY), (*_COMPOUND, "q", "cost_augmented_tau")),
 }
 # The arguments that `--settings` may give to the encoder. For a data set with features besides words, the library has a
 # BiLSTM of another name and other defaults (`BILSTM`).
