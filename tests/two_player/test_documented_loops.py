@@ -1,4 +1,4 @@
-"""The programs of docs/python.md that train, run as they stand there."""
+"""Programs of docs/python.md, run as they stand there."""
 
 import re
 import subprocess
@@ -47,3 +47,20 @@ def test_a_classifier_of_hugging_face_is_a_task_net(tmp_path):
     moved = {name.partition(".")[0] for name, value in nets.named_parameters() if not torch.equal(value, before[name])}
     assert moved == {"task_net", "loss_net"}
     assert nets(found["inputs"]).shape == (2, 3)
+
+
+def test_a_function_for_engines_gives_the_records_of_an_iterator_of_lines(monkeypatch):
+    from allennlp.predictors import Predictor
+
+    from tests.predictors.multilabel_nets import predictor
+
+    loaded = []
+    monkeypatch.setattr(Predictor, "from_path", lambda path: loaded.append(path) or predictor())
+    (program,) = [program for program in programs() if "def records(lines)" in program]
+    found = {}
+    exec(compile(program, "python.md", "exec"), found)
+    lines = ['{"features": {"ripe": %d}}' % (number % 7) for number in range(600)]
+    alone = predictor()
+    wanted = [alone.dump_line(alone.predict_json(alone.load_line(line))).rstrip("\n") for line in lines]
+    records = [re.sub(r'"line": \d+, ', "", record) for record in found["records"](iter(lines))]
+    assert records == [re.sub(r'"line": \d+, ', "", record) for record in wanted] and len(loaded) == 1
