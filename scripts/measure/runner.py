@@ -1,4 +1,4 @@
-"""What finishes a run: its training by `allennlp train` in a process of its own, and its scores."""
+"""What finishes a run: its training by `seal train` in a process of its own, and its scores."""
 
 import os
 import shutil
@@ -88,7 +88,7 @@ class Runner:
             self._train_and_score(run, lock)
 
     def _train(self, run: Run, lock: int, recover: bool) -> int:
-        command = [sys.executable, "-m", "allennlp", "train", str(run.folder / "config.jsonnet")]
+        command = [sys.executable, "-m", "seal", "train", str(run.folder / "config.jsonnet")]
         command += ["-s", str(run.model), "--recover" if recover else "--force"]
         for package in run.suite.methods[run.method].packages:
             command += ["--include-package", package]
