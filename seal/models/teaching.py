@@ -4,7 +4,8 @@ that these become.
 """
 
 import copy
-from typing import Any, Callable, Dict, Optional
+from collections.abc import Callable
+from typing import Any, Optional
 
 import torch
 from allennlp.data import Field, Instance
@@ -20,7 +21,7 @@ _GOLD = ("tags", "labels", "is_predicate")
 _NO_GOLD = dict.fromkeys(_GOLD)
 
 
-def without_gold(batch: Dict[str, Any]) -> Dict[str, Any]:
+def without_gold(batch: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in batch.items() if name not in _GOLD}
 
 
@@ -32,7 +33,7 @@ def drawn_tags(
     structure.
     """
     structure, space = model.structure, model.output_space
-    if structure is None or not structure.is_followed:
+    if structure is None or not structure.uses_candidates():
         if draws is None:
             return space.decode(state.logits, state.mask).unsqueeze(1)
         return space.sample(state.logits, draws, state.mask)
@@ -44,7 +45,7 @@ def drawn_tags(
 def drawn_labels(model: SealModel, logits: torch.Tensor, draws: Optional[int]) -> torch.Tensor:
     """The same of label sets: `(batch, draws, labels)`."""
     structure = model.structure
-    if structure is None or not structure.is_followed:
+    if structure is None or not structure.is_followed(model.score):
         if draws is None:
             return (logits.sigmoid() >= model.threshold).unsqueeze(1)
         return model.output_space.sample(logits, draws)
@@ -69,7 +70,7 @@ def with_labels(instance: Instance, labels: torch.Tensor, space: LabelSet) -> In
     return replaced(instance, _NO_GOLD, labels=field)
 
 
-def replaced(instance: Instance, known: Dict[str, Any], **fields: Field) -> Instance:
+def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
     """An indexed instance with other values `known` in its metadata, and other `fields`, which are indexed, too."""
     # Of the same type as before.
     metadata = copy.copy(instance["metadata"])

@@ -60,7 +60,7 @@ class CandidateStructure(Structure):
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """Whether the decision for `score`, by default the main one, is not the task-net's own output."""
-        return self.is_fitted and self._follows(self.chosen[score or self.main_score])
+        return self.is_followed(score or self.main_score)
 
     def _follows(self, chosen: str) -> bool:
         return chosen != OWN

@@ -52,10 +52,9 @@ class Structure(nn.Module, Registrable):
     def is_fitted(self) -> bool:
         return bool(self.chosen)
 
-    @property
-    def is_followed(self) -> bool:
-        """Whether the gate chose the structure for one of the scores at least."""
-        return any(map(self._follows, self.chosen.values()))
+    def is_followed(self, score: str) -> bool:
+        """Whether it is fitted, and the gate chose it for this score."""
+        return self.is_fitted and self._follows(self.chosen[score])
 
     def _follows(self, chosen) -> bool:
         """Whether an entry of `chosen` is another than the task-net's own output."""

@@ -105,7 +105,7 @@ def test_what_words_say_is_learned_and_followed():
     # What was learned is kept with the weights.
     other = TreeStructure(symbols)
     other.load_state_dict(structure.state_dict())
-    assert torch.equal(other.decide(validation), structure.decide(validation)) and other.is_followed
+    assert torch.equal(other.decide(validation), structure.decide(validation)) and other.is_followed("f1")
 
 
 def test_what_says_nothing_is_not_followed():
@@ -117,7 +117,8 @@ def test_what_says_nothing_is_not_followed():
     validation = TreeCandidates(training.trees, training.words, training.log_prob, [training.trees[0][0]] * 40)
     structure = TreeStructure(symbols)
     structure.fit([training], [validation])
-    assert not structure.is_followed and structure.decide(validation).tolist() == [0] * 40
+    assert not any(map(structure.is_followed, structure.chosen))
+    assert structure.decide(validation).tolist() == [0] * 40
 
 
 def test_the_expected_f1_by_enumeration():
