@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -106,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def choose(option: str, given: Optional[str], known: List[str]) -> List[str]:
+def choose(option: str, given: Optional[str], known: list[str]) -> list[str]:
     """
     The names in the comma-separated list `given`, or all `known` names if it is `None`.
 
@@ -355,7 +355,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     from scripts.measure.command import exit_status
 

@@ -10,7 +10,6 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import List
 
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
@@ -52,7 +51,7 @@ def write(folder: Path) -> None:
     shutil.copytree(ROOT / "docs" / "figures", folder / "figures", dirs_exist_ok=True)
 
 
-def main(arguments: List[str]) -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "site")
     write(parser.parse_args(arguments).out)

@@ -10,8 +10,9 @@ What the first one shows is in `docs/figures/example.json`.
 import argparse
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Optional
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +59,7 @@ class Drawing:
             weight = "bold" if number == 0 else "normal"
             self.text(x + width / 2, y + 22 + 18 * number, line, 13, text_anchor="middle", font_weight=weight)
 
-    def arrow(self, *points: Tuple[float, float], dashed: bool = False) -> None:
+    def arrow(self, *points: tuple[float, float], dashed: bool = False) -> None:
         path = " L".join(f"{x:g} {y:g}" for x, y in points)
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
         self._parts.append(
@@ -78,7 +79,7 @@ class Drawing:
         return "\n".join([*self._parts, "</svg>"]) + "\n"
 
 
-def example(record: Dict[str, Any]) -> str:
+def example(record: dict[str, Any]) -> str:
     """A sentence and the frames that compete for it, with their numbers; the chosen one is marked."""
     drawing = Drawing(880, 292, f"Frames that compete for: {' '.join(record['words'])}")
     drawing.text(20, 34, "Sentence", 13, GREY)
@@ -104,7 +105,7 @@ def example(record: Dict[str, Any]) -> str:
     return drawing.end()
 
 
-def _spans(drawing: Drawing, x: float, y: float, words: List[str], spans: List[Tuple[str, int, int]]) -> None:
+def _spans(drawing: Drawing, x: float, y: float, words: list[str], spans: list[tuple[str, int, int]]) -> None:
     size = 15
     starts, position = [], x
     for word in words:
@@ -190,7 +191,7 @@ def results(path: Path = LABEL_SETS) -> str:
     return drawing.end()
 
 
-def ask(run: Path) -> Dict[str, Any]:
+def ask(run: Path) -> dict[str, Any]:
     """What the model of a run of `srl_seal` says about `SENTENCE`: its own best frame, and the likeliest one in all."""
     import torch
     from allennlp.data import Batch
@@ -234,7 +235,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
+def main(arguments: Optional[list[str]] = None) -> int:
     given = parser().parse_args(arguments)
     if given.run is not None:
         EXAMPLE.write_text(json.dumps(ask(given.run), indent=1) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -38,7 +38,7 @@ _BLURBS = b"""<book date="2018-08-18" xml:lang="en">
 _LABELS = str(DATA / "multilabel_sample" / "labels.xml")
 
 #: By name: the file that is mutated or its content, the ending of its name, and the reader's settings.
-READERS: Dict[str, Tuple[Union[str, bytes], str, Dict[str, Any]]] = {
+READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "arff": ("multilabel_sample/valid.arff", ".arff", {"type": "seal_multilabel", "label_xml": _LABELS}),
     "masks": ("shapes_sample/valid.npz", ".npz", {"type": "seal_segmentation"}),
     "conll2012": ("srl_sample/dev.gold_conll", ".gold_conll", {"type": "seal_srl"}),
@@ -116,7 +116,7 @@ def mutated(content: bytes, generator: random.Random, size: Optional[int] = None
     return bytes(data)
 
 
-def _read(settings: Dict[str, Any], path: str, pipe: Any) -> None:
+def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
     try:
         for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
@@ -131,7 +131,7 @@ def _read(settings: Dict[str, Any], path: str, pipe: Any) -> None:
     pipe.send(Ending(kind, what, time.perf_counter() - start, memory))
 
 
-def read_apart(settings: Dict[str, Any], path: str, seconds: float) -> Ending:
+def read_apart(settings: dict[str, Any], path: str, seconds: float) -> Ending:
     """Reads a file in a process of its own, which is ended after so many seconds."""
     # Forked: the imports are done.
     context = multiprocessing.get_context("fork")
@@ -150,7 +150,7 @@ def read_apart(settings: Dict[str, Any], path: str, seconds: float) -> Ending:
 
 def fuzz(
     name: str, inputs: int, generator: random.Random, folder: Path, seconds: float, size: Optional[int] = None
-) -> List[Tuple[Path, Ending]]:
+) -> list[tuple[Path, Ending]]:
     """The endings of the given number of mutated files of a reader, which stay in the folder."""
     source, ending_of_name, settings = READERS[name]
     content = source if isinstance(source, bytes) else (DATA / source).read_bytes()

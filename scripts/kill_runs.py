@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -36,7 +36,7 @@ _SMALL = {"trainer.num_epochs": 3}
 _OFTEN = {"trainer.checkpointer": {"save_every_num_batches": 2}}
 
 #: By kind: a config of training_configs and the overrides that make it small, or what it is about.
-KINDS: Dict[str, Tuple[str, Dict[str, Any]]] = {
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "cross-entropy": ("multilabel_cross_entropy", _SMALL),
     "NCE, a checkpoint every two batches": ("multilabel_nce", {**_SMALL, **_OFTEN}),
     "implicit gradients": ("multilabel_implicit_cd", {**_SMALL, **_OFTEN}),
@@ -92,13 +92,13 @@ class Trial(NamedTuple):
 
     # Parameters
 
-    seconds : `List[float]`
+    seconds : `list[float]`
         After which it was killed, counted from each of its starts.
     difference : `str`, optional
         In what it differs from the run that was not killed.
     """
 
-    seconds: List[float]
+    seconds: list[float]
     difference: Optional[str]
 
 
@@ -120,7 +120,7 @@ def cut(source: Path, target: Path, number: int) -> None:
     target.write_text(content, encoding="utf-8")
 
 
-def config_of(kind: str, folder: Path) -> Dict[str, Any]:
+def config_of(kind: str, folder: Path) -> dict[str, Any]:
     """The config of a kind, on files of few instances in `folder`."""
     name, overrides = KINDS[kind]
     path = ROOT / "training_configs" / f"{name}.jsonnet"
@@ -138,7 +138,7 @@ def config_of(kind: str, folder: Path) -> Dict[str, Any]:
     return moved(config)
 
 
-def start(config: Dict[str, Any], folder: Path) -> int:
+def start(config: dict[str, Any], folder: Path) -> int:
     """Starts or continues a run in a process, the head of a group of its own, and returns its id."""
     recover = folder.is_dir() and any(folder.iterdir())
     process = os.fork()
@@ -174,9 +174,9 @@ def ended(process: int, seconds: float) -> Optional[int]:
     return None
 
 
-def outcome(folder: Path) -> Dict[str, Any]:
+def outcome(folder: Path) -> dict[str, Any]:
     """What is compared of a run that has ended: tensors, and the rest of what it found, by name."""
-    found: Dict[str, Any] = dict(torch.load(folder / "best.th", map_location="cpu"))
+    found: dict[str, Any] = dict(torch.load(folder / "best.th", map_location="cpu"))
     for path in sorted(folder.glob("**/*.json")):
         if path.name == "metrics.json" or path.name.startswith("metrics_epoch_") or path.name in _LEARNED:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -193,7 +193,7 @@ _LEARNED = ("structure.json", "self_training.json")
 _OF_THE_COURSE = ("duration", "memory", "training_start_epoch", "training_epochs")
 
 
-def difference(one: Dict[str, Any], other: Dict[str, Any]) -> Optional[str]:
+def difference(one: dict[str, Any], other: dict[str, Any]) -> Optional[str]:
     """The names of what differs, or `None`."""
     names = [
         name
@@ -209,11 +209,11 @@ def _same(one: Any, other: Any) -> bool:
     return one == other or one != one and other != other
 
 
-def trial(config: Dict[str, Any], folder: Path, whole: Dict[str, Any], seconds: float, draw: random.Random) -> Trial:
+def trial(config: dict[str, Any], folder: Path, whole: dict[str, Any], seconds: float, draw: random.Random) -> Trial:
     """
     Kills a run after a random time below `seconds`, perhaps several times, and lets it end.
     """
-    killed: List[float] = []
+    killed: list[float] = []
     status: Optional[int] = None
     while status is None:
         kill_now = not killed or draw.random() < AGAIN
@@ -229,7 +229,7 @@ def trial(config: Dict[str, Any], folder: Path, whole: Dict[str, Any], seconds: 
     return Trial(killed, difference(whole, outcome(folder)))
 
 
-def try_kind(kind: str, kills: int, seed: int, folder: Path) -> Tuple[int, List[Trial]]:
+def try_kind(kind: str, kills: int, seed: int, folder: Path) -> tuple[int, list[Trial]]:
     """Kills runs of a kind until there were so many kills, and returns their number and the trials."""
     config, draw = config_of(kind, folder), random.Random(f"{seed} {kind}")
     begun = time.monotonic()

@@ -3,9 +3,10 @@ Write a vector of each word of data files, from a pretrained transformer, as a t
 
 import argparse
 import sys
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
-from typing import Any, Iterator, List, Optional
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -44,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def words_of(config: Path, data: List[Path]) -> List[str]:
+def words_of(config: Path, data: list[Path]) -> list[str]:
     """The words of the files in lower case, the most frequent first; words of equal counts as they first occur."""
     from collections import Counter
 
@@ -84,7 +85,7 @@ def load(encoder: str, layer: int) -> Any:
     return tokenizer, model.eval()
 
 
-def vectors(words: List[str], tokenizer: Any, model: Any, layer: int) -> Any:
+def vectors(words: list[str], tokenizer: Any, model: Any, layer: int) -> Any:
     """`(words, size)`: the mean of a layer over the pieces of each word, the special ones left out."""
     import torch
 
@@ -129,7 +130,7 @@ def run(arguments: argparse.Namespace) -> str:
     return f"{arguments.out}: {len(words)} words of {size} numbers"
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     return exit_status(lambda: print(run(arguments)))
 

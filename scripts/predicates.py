@@ -7,7 +7,7 @@ import json
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Dict, List, Optional, Set
+from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def scores(found: List[List[int]], gold: List[Set[int]]) -> Dict[str, float]:
+def scores(found: list[list[int]], gold: list[set[int]]) -> dict[str, float]:
     """
     Precision, recall and F1 of places, in percent; and `silent`, the percentage of sentences with a predicate in which
     nothing is found.
@@ -42,7 +42,7 @@ def scores(found: List[List[int]], gold: List[Set[int]]) -> Dict[str, float]:
     return {name: round(100 * value, 1) for name, value in table.items()}
 
 
-def measured(model: str, tagger: str, data: str, most: Optional[int]) -> Dict[str, Dict[str, float]]:
+def measured(model: str, tagger: str, data: str, most: Optional[int]) -> dict[str, dict[str, float]]:
     """
     The scores by what finds the predicates.
 
@@ -60,7 +60,7 @@ def measured(model: str, tagger: str, data: str, most: Optional[int]) -> Dict[st
     from seal.predictors.words import join_words
 
     class Nothing(PredicateFinder):
-        def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+        def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
             return [[] for _ in sentences]
 
     archive = load_archive(model)
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(json.dumps({"found by": name, **found}))
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     return exit_status(lambda: run(arguments))
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -40,7 +40,7 @@ class ReadyModel:
     method : `str`
     training : `str`
         Settings of training, of which `--training` may change some.
-    files : `Tuple[str, ...]`
+    files : `tuple[str, ...]`
         The data's files, relative to the repository.
     source : `str`
         What to get where they are absent, and from where.
@@ -58,7 +58,7 @@ class ReadyModel:
     data: str
     method: str
     training: str
-    files: Tuple[str, ...]
+    files: tuple[str, ...]
     source: str
     test: Optional[str]
     takes: str
@@ -218,7 +218,7 @@ def told(folder: Path, card: Path, example: str) -> str:
     )
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     return exit_status(lambda: run(arguments), stopped="stopped; the same command goes on from here")
 

@@ -4,14 +4,13 @@ import argparse
 import sys
 from contextlib import chdir
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm  # noqa: E402
 
-from scripts.measure.command import at_least_one, check_folder, exit_status  # noqa: E402
-from scripts.measure.command import make_folder, mistakes_of_the_library  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder, mistakes_of_the_library  # noqa: E402  # noqa: E402
 from scripts.measure.files import replacing  # noqa: E402
 from scripts.measure.suite import ROOT, UserError  # noqa: E402
 from seal.samplers.elementwise_optimizers import OPTIMIZERS  # noqa: E402
@@ -83,7 +82,7 @@ def load(path: Path) -> Any:
     return archive
 
 
-def read(archive: Any, data: Path, batch_size: int) -> List[Dict[str, Any]]:
+def read(archive: Any, data: Path, batch_size: int) -> list[dict[str, Any]]:
     from seal.dataset_readers.tensor_loader import TensorLoader
 
     loader = TensorLoader(archive.validation_dataset_reader, str(data), batch_size=batch_size)
@@ -127,7 +126,7 @@ def run(arguments: argparse.Namespace) -> str:
     return summary(table, lines) + f"\n{arguments.out}: refinement.csv, refinement.png"
 
 
-def summary(table: Any, lines: Dict[str, float]) -> str:
+def summary(table: Any, lines: dict[str, float]) -> str:
     told = [f"task-net alone: F1 {lines['task_net_f1']:.2f}, energy {lines['task_net_energy']:.4g}"]
     told.append(f"gold: energy {lines['gold_energy']:.4g}")
     for start, rows in table.groupby("start", sort=False):
@@ -140,7 +139,7 @@ def summary(table: Any, lines: Dict[str, float]) -> str:
     return "\n".join(told)
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
 
     def refine() -> None:

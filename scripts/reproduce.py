@@ -6,10 +6,11 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -21,8 +22,7 @@ from scripts.measure.files import write_text  # noqa: E402
 from scripts.measure.idle_settings import refuse_idle  # noqa: E402
 from scripts.measure.runner import Runner  # noqa: E402
 from scripts.measure.runs import Run, RunFailed, run_name  # noqa: E402
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, Suite, UserError  # noqa: E402
-from scripts.measure.suite import all_families, all_suites  # noqa: E402
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402  # noqa: E402
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
@@ -90,12 +90,12 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def choices() -> List[str]:
+def choices() -> list[str]:
     """What `--suite` may be: a family stands for its suites."""
     return [name for name, suite in all_suites().items() if suite.family is None] + list(all_families())
 
 
-def names_of(option: str, source: str) -> List[str]:
+def names_of(option: str, source: str) -> list[str]:
     """The names of a comma-separated list, each once; at least one."""
     names = list(dict.fromkeys(name.strip() for name in source.split(",") if name.strip()))
     if not names:
@@ -112,7 +112,7 @@ def seeds_of(source: str) -> range:
     return seeds
 
 
-def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
+def chosen_suites(arguments: argparse.Namespace) -> list[Suite]:
     """The suites that were asked for: one for each data set."""
     suites, families = all_suites(), all_families()
     if arguments.suite not in choices():
@@ -130,7 +130,7 @@ def chosen_suites(arguments: argparse.Namespace) -> List[Suite]:
     return [known[name] for name in datasets]
 
 
-def plan(arguments: argparse.Namespace) -> List[Run]:
+def plan(arguments: argparse.Namespace) -> list[Run]:
     """The runs that are asked for."""
     suites = chosen_suites(arguments)
     check_folder("out", arguments.out)
@@ -170,11 +170,11 @@ def plan(arguments: argparse.Namespace) -> List[Run]:
     return runs
 
 
-def methods_of(suite: Suite, arguments: argparse.Namespace) -> List[str]:
+def methods_of(suite: Suite, arguments: argparse.Namespace) -> list[str]:
     return list(suite.methods) if arguments.methods is None else names_of("methods", arguments.methods)
 
 
-def splits_of(suite: Suite, arguments: argparse.Namespace) -> Tuple[str, ...]:
+def splits_of(suite: Suite, arguments: argparse.Namespace) -> tuple[str, ...]:
     """
     The splits to score. The validation split is always among them: its score shows whether the model is the one that
     was trained.
@@ -186,7 +186,7 @@ def splits_of(suite: Suite, arguments: argparse.Namespace) -> Tuple[str, ...]:
 
 
 def check(
-    suite: Suite, arguments: argparse.Namespace, overrides: Dict[str, object], more: Dict[str, str]
+    suite: Suite, arguments: argparse.Namespace, overrides: dict[str, object], more: dict[str, str]
 ) -> None:
     """Raises `UserError` if the suite cannot do what was asked for."""
     # Messages name a suite of a family by the family, as `--suite` does.
@@ -226,8 +226,8 @@ def check(
             raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
 
 
-def refuse_idle_settings(suites: List[Suite], arguments: argparse.Namespace, more: Dict[str, str]) -> None:
-    def writer(suite: Suite, method: str) -> Callable[[Dict[str, str]], str]:
+def refuse_idle_settings(suites: list[Suite], arguments: argparse.Namespace, more: dict[str, str]) -> None:
+    def writer(suite: Suite, method: str) -> Callable[[dict[str, str]], str]:
         rest = {"fraction": arguments.fraction, "encoder": encoder_path(arguments.encoder)}
         epochs = arguments.epochs or suite.epochs
         return lambda given: suite.methods[method].write(
@@ -250,9 +250,9 @@ def encoder_path(encoder: Optional[str]) -> Optional[str]:
     return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(absolute)
 
 
-def run_all(runs: List[Run], jobs: int, threads: int, tell: Callable[[], None]) -> Dict[str, str]:
+def run_all(runs: list[Run], jobs: int, threads: int, tell: Callable[[], None]) -> dict[str, str]:
     """Finishes the runs, calls `tell` after each; returns what went wrong, by the run's name."""
-    failed: Dict[str, str] = {}
+    failed: dict[str, str] = {}
     runner = Runner(threads)
     todo = []
     for run in runs:
@@ -292,7 +292,7 @@ def report(out: Path, label: str, command: str) -> None:
     """Writes the table, the page and the figures from what lies in `out`."""
     from scripts.measure import family_plots, how_trained, machine, plots, results, tables
 
-    suites: Dict[str, Suite] = {name: results.with_data(out, suite) for name, suite in all_suites().items()}
+    suites: dict[str, Suite] = {name: results.with_data(out, suite) for name, suite in all_suites().items()}
     families = list(all_families().values())
     table = results.collect(out)
     results.write_csv(table, out / "results.csv")
@@ -333,7 +333,7 @@ def run(arguments: argparse.Namespace, command: str) -> int:
     return 1 if failed else 0
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     arguments = parser().parse_args(argv)
     command = f"python scripts/reproduce.py {shlex.join(argv)}"

@@ -14,12 +14,12 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 
-def run(notebook: Dict[str, Any]) -> None:
+def run(notebook: dict[str, Any]) -> None:
     """Runs the code cells, and replaces their outputs; an error of a cell ends it."""
-    names: Dict[str, Any] = {"__name__": "__main__", "shell": _shell}
+    names: dict[str, Any] = {"__name__": "__main__", "shell": _shell}
     for number, cell in enumerate((cell for cell in notebook["cells"] if cell["cell_type"] == "code"), start=1):
         source = re.sub(r"^!(.*)$", lambda found: f"shell(f{found[1]!r})", "".join(cell["source"]), flags=re.MULTILINE)
         printed = io.StringIO()

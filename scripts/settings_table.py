@@ -8,8 +8,8 @@ with its defaults in each task.
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
@@ -142,7 +142,7 @@ MEANING = {
     "word_dropout": "the share of words that are unknown in training",
 }
 #: A setting, the function that has it (or none), and its default as jsonnet; without one the default is empty.
-Entry = Tuple[str, str, str]
+Entry = tuple[str, str, str]
 START = """\
 # Settings
 
@@ -173,7 +173,7 @@ def split_arguments(text: str) -> Iterator[str]:
     yield part
 
 
-def functions(source: str) -> Dict[str, List[Tuple[str, str]]]:
+def functions(source: str) -> dict[str, list[tuple[str, str]]]:
     """The public functions of a jsonnet file: the names of their parameters and the texts of their defaults."""
     found = {}
     source = re.sub(r"//.*", "", source)
@@ -192,8 +192,8 @@ def functions(source: str) -> Dict[str, List[Tuple[str, str]]]:
     return found
 
 
-def of_files(files: List[str], names: List[str]) -> List[Entry]:
-    signatures: Dict[str, List[Tuple[str, str]]] = {}
+def of_files(files: list[str], names: list[str]) -> list[Entry]:
+    signatures: dict[str, list[tuple[str, str]]] = {}
     for file in files:
         signatures.update(functions((LIBRARY_FOLDER / f"{file}.libsonnet").read_text(encoding="utf-8")))
     return [(name, function, default) for function in names for name, default in signatures[function]]
@@ -205,9 +205,9 @@ def jsonnet(value: object) -> str:
     return re.sub(r"\{(.+)\}", r"{ \1 }", text).replace('"', "'")
 
 
-def entries() -> Dict[str, Dict[str, List[Entry]]]:
+def entries() -> dict[str, dict[str, list[Entry]]]:
     """By argument and task."""
-    found: Dict[str, Dict[str, List[Entry]]] = {"method": {}, "encoder": {}, "training": {}, "energies": {}}
+    found: dict[str, dict[str, list[Entry]]] = {"method": {}, "encoder": {}, "training": {}, "energies": {}}
     for task, files in METHODS.items():
         library = "citation_tagging" if task == "citations" else task
         training = "lib.training" if task == "citations" else "lib.training.default"
@@ -230,9 +230,9 @@ def entries() -> Dict[str, Dict[str, List[Entry]]]:
     return found
 
 
-def described(by_task: Dict[str, List[Entry]], setting: str) -> str:
+def described(by_task: dict[str, list[Entry]], setting: str) -> str:
     """The defaults of a setting, each with the tasks and functions that have it."""
-    places: Dict[str, Dict[str, List[str]]] = {}
+    places: dict[str, dict[str, list[str]]] = {}
     for task, rows in by_task.items():
         for name, function, default in rows:
             if name == setting:
@@ -241,7 +241,7 @@ def described(by_task: Dict[str, List[Entry]], setting: str) -> str:
                     of_task.append(function)
     cells = []
     for default, tasks in places.items():
-        alike: Dict[str, List[str]] = {}
+        alike: dict[str, list[str]] = {}
         for task, of_task in tasks.items():
             alike.setdefault(", ".join(f"`{function}`" for function in of_task), []).append(task)
         where = "; ".join(", ".join(names) + (f": {of}" if of else "") for of, names in alike.items())

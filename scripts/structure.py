@@ -7,7 +7,7 @@ import sys
 import warnings
 from contextlib import chdir
 from pathlib import Path
-from typing import List, Optional
+from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -118,7 +118,7 @@ def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar:
         write_json(others_path, classifiers.others(rows, make, 1))
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     # Set before torch and the libraries below scikit-learn are imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     argv = sys.argv[1:] if argv is None else argv

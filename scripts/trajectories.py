@@ -3,7 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -42,10 +42,10 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def parse_groups(sources: List[str]) -> Tuple[Dict[str, List[Path]], Dict[str, str]]:
+def parse_groups(sources: list[str]) -> tuple[dict[str, list[Path]], dict[str, str]]:
     """The folders of each group, and the values of those groups that have one of their own."""
-    groups: Dict[str, List[Path]] = {}
-    own: Dict[str, str] = {}
+    groups: dict[str, list[Path]] = {}
+    own: dict[str, str] = {}
     for source in sources:
         # The last "=" separates: a name may contain one, such as 'k = 1', a folder hardly ever does.
         name, sign, runs = (part.strip() for part in source.rpartition("="))
@@ -63,7 +63,7 @@ def parse_groups(sources: List[str]) -> Tuple[Dict[str, List[Path]], Dict[str, s
     return groups, own
 
 
-def files_of(out: Path) -> List[Path]:
+def files_of(out: Path) -> list[Path]:
     """The paths of the table and of the figure."""
     if out.name in ("", ".."):
         raise UserError(f"--out: {out} is a folder; give the name of table and figure in it.")
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{rows}, {figure}")
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
     return exit_status(lambda: run(arguments))
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -95,16 +95,16 @@ class Search:
         self.metric, self.maximize = metric[1:], metric[0] == "+"
         if metric != own:
             self.held["trainer.validation_metric"] = metric
-        self.config: Dict[str, Any] = trials.load(arguments.config, self.held).as_dict(quiet=True)
+        self.config: dict[str, Any] = trials.load(arguments.config, self.held).as_dict(quiet=True)
         self.trainings = trials.Trainings(arguments.config, self.metric, arguments.verbose)
         self.name = f"{Path(arguments.config).stem}_{arguments.search.stem}"
         self.url = storage_url(arguments.storage or f"results/tune/{self.name}.db")
 
-    def own(self) -> Dict[str, Any]:
+    def own(self) -> dict[str, Any]:
         """The config's own settings, those that the space holds."""
         return {key: value for key, value in self._found() if self.space[key].holds(value)}
 
-    def _found(self) -> List[Tuple[str, Any]]:
+    def _found(self) -> list[tuple[str, Any]]:
         found = []
         for key in self.space:
             with suppress(KeyError):
@@ -182,6 +182,7 @@ def storage_url(given: str) -> str:
 def run_trials(search: Search, study: Any, arguments: argparse.Namespace) -> None:
     """Runs trials until the storage has as many as wanted, or until the time-out."""
     import optuna
+
     from seal.training import NonFiniteLoss
 
     wanted = arguments.trials
@@ -239,7 +240,7 @@ def report(search: Search, study: Any, arguments: argparse.Namespace) -> None:
     print(f"seal train {config} -s {folder}{packages} -o {shlex.quote(overrides)}")
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: Optional[list[str]] = None) -> int:
     arguments = parser().parse_args(argv)
 
     def tune() -> None:

@@ -9,7 +9,7 @@ import argparse
 import itertools
 import re
 from collections import Counter
-from typing import Iterable, List, Tuple
+from collections.abc import Iterable
 
 from seal.predictors.words import SPLITTERS
 
@@ -18,14 +18,14 @@ _CLOSING = re.compile(r"[.,!?:;)\]}\u2026\u201d\u2019]+")
 _OPENING = re.compile(r"[(\[{\u201c\u2018]+")
 
 
-def read_tweets(path: str) -> List[List[str]]:
+def read_tweets(path: str) -> list[list[str]]:
     """The words of each tweet of a file with a word in the first column, and empty lines between tweets."""
     with open(path, encoding="utf-8") as file:
         blocks = itertools.groupby(file, key=lambda line: line.strip() != "")
         return [[line.split("\t")[0] for line in block] for is_tweet, block in blocks if is_tweet]
 
 
-def written(words: List[str], joined: bool) -> Tuple[str, List[Tuple[int, int]]]:
+def written(words: list[str], joined: bool) -> tuple[str, list[tuple[int, int]]]:
     """A text of the words, and the place of each word in it."""
     text, places = "", []
     for index, word in enumerate(words):
@@ -36,7 +36,7 @@ def written(words: List[str], joined: bool) -> Tuple[str, List[Tuple[int, int]]]
     return text, places
 
 
-def found_again(tweets: Iterable[List[str]], tokenizer: str, joined: bool) -> Tuple[float, float, Counter]:
+def found_again(tweets: Iterable[list[str]], tokenizer: str, joined: bool) -> tuple[float, float, Counter]:
     """The share of words that are found again, that of tweets all of whose words are, and the other words."""
     splitter, words_found, tweets_found, lost = SPLITTERS[tokenizer](), 0, 0, Counter()
     tweets = list(tweets)

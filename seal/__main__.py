@@ -13,8 +13,9 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Optional
 
 from seal.common.late_imports import late
 

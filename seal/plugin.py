@@ -32,9 +32,23 @@ def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     apply(compat.PATCHES)
 
-    from seal.patches import config_keys, continued_models, evaluating, hub_models, loading_order, lost_workers
-    from seal.patches import predicting, pretrained_encoders, run_folder, run_lock, run_record, safe_archives
-    from seal.patches import unusable_files, user_errors, whole_configs
+    from seal.patches import (
+        config_keys,
+        continued_models,
+        evaluating,
+        hub_models,
+        loading_order,
+        lost_workers,
+        predicting,
+        pretrained_encoders,
+        run_folder,
+        run_lock,
+        run_record,
+        safe_archives,
+        unusable_files,
+        user_errors,
+        whole_configs,
+    )
 
     # Where two replace one function, the later one is called first.
     for patching in (config_keys, lost_workers, whole_configs, run_folder, run_lock, run_record, unusable_files):

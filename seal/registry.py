@@ -5,7 +5,8 @@ so that the modules that import from here work with torch and numpy alone.
 """
 
 import importlib
-from typing import Any, Callable, Dict
+from collections.abc import Callable
+from typing import Any
 
 try:
     from allennlp.common import FromParams, Lazy, Registrable
@@ -99,7 +100,7 @@ def construct(part: "Lazy[Any] | Callable[..., Any]", **arguments: Any) -> Any:
     return part.construct(**arguments) if isinstance(part, Lazy) else part(**arguments)
 
 
-def from_allennlp_room(package: str, modules: Dict[str, str]) -> Callable[[str], Any]:
+def from_allennlp_room(package: str, modules: dict[str, str]) -> Callable[[str], Any]:
     """
     The `__getattr__` of a package of the core, by which it also has the names that need AllenNLP: each is imported when
     it is first asked for.
@@ -107,7 +108,7 @@ def from_allennlp_room(package: str, modules: Dict[str, str]) -> Callable[[str],
     # Parameters
 
     package : `str`
-    modules : `Dict[str, str]`
+    modules : `dict[str, str]`
         The module, in the package, of each name.
     """
 

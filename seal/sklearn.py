@@ -48,9 +48,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     scoring : `str`, optional (default = `"f1_samples"`)
         The score for which `predict` decides, by scikit-learn's name: `"f1_samples"`, `"f1_micro"` or `"accuracy"`
         (subset accuracy).
-    energies : `List[Union[str, dict]]`, optional (default = `None`)
+    energies : `list[Union[str, dict]]`, optional (default = `None`)
         As for `LabelSetStructure`.
-    constraints : `List[Constraint]`, optional (default = `None`)
+    constraints : `list[Constraint]`, optional (default = `None`)
         Rules of `seal.constraints`, which the decisions `"likeliest"` and `"expected_score"` keep whenever a set of the
         training data does. Labels are called by their number: `Implication({"3": "0"})`.
     num_likely : `int`, optional (default = `0`)

@@ -1,8 +1,9 @@
 """What the tests of multi-label classification share: a small ARFF file and small models of its data."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Dict, Iterable, Optional
+from typing import Optional
 
 import torch
 from allennlp.common import Params
@@ -38,7 +39,7 @@ def row(text: str, gold) -> str:
     return f"{weight},{sweet},{ripe},{red},{round_},{size}\n"
 
 
-def write_data(folder: Path, rows=ROWS, name: str = "fruit.arff") -> Dict:
+def write_data(folder: Path, rows=ROWS, name: str = "fruit.arff") -> dict:
     """Writes the file and its XML; returns the settings of a reader of it, as the training file."""
     path = folder / name
     path.write_text(HEAD + "".join(row(*one) for one in rows), encoding="utf-8")
@@ -82,7 +83,7 @@ def model(seed: int = 0, vocab: Optional[Vocabulary] = None, **parts) -> Model:
     return Model.from_params(Params(json.loads(json.dumps(params))), vocab=vocab or vocabulary()).double()
 
 
-def seal_parts(**more) -> Dict:
+def seal_parts(**more) -> dict:
     return {
         "task_net": TASK_NET,
         "loss_net": LOSS_NET,
@@ -92,7 +93,7 @@ def seal_parts(**more) -> Dict:
     }
 
 
-def run_settings(data: Dict, parts: Dict, data_loader: Dict, **trainer) -> Dict:
+def run_settings(data: dict, parts: dict, data_loader: dict, **trainer) -> dict:
     """The config of a run on `write_data`'s file, which is also what it validates with."""
     settings = {
         "random_seed": 13,
@@ -109,7 +110,7 @@ def run_settings(data: Dict, parts: Dict, data_loader: Dict, **trainer) -> Dict:
     return json.loads(json.dumps(settings))
 
 
-def batch(rows: int = 4, seed: int = 1) -> Dict[str, torch.Tensor]:
+def batch(rows: int = 4, seed: int = 1) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return {
         "features": torch.randn(rows, 3, generator=generator, dtype=torch.double),

@@ -6,8 +6,9 @@ refuses it, and so is NumPy. What creates tensors without saying where, and what
 without a GPU; what a GPU computes, its speed and its memory are not.
 """
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from torch.optim import optimizer

@@ -3,7 +3,6 @@
 import itertools
 import json
 from pathlib import Path
-from typing import Dict
 
 import numpy
 import torch
@@ -19,7 +18,7 @@ def all_masks(height: int, width: int) -> torch.Tensor:
     return masks.view(-1, height, width)
 
 
-def arrays(count: int = 5, height: int = 10, width: int = 12, seed: int = 0) -> Dict[str, numpy.ndarray]:
+def arrays(count: int = 5, height: int = 10, width: int = 12, seed: int = 0) -> dict[str, numpy.ndarray]:
     """Images whose foreground is red, the rest blue, with noise."""
     random = numpy.random.default_rng(seed)
     masks = (random.random((count, 1, 1)) < numpy.linspace(0, 1, height)[None, :, None]).repeat(width, axis=2)
@@ -64,7 +63,7 @@ def model(seed: int = 0, size=8, crops_per_side: int = 3, **parts) -> Model:
     return Model.from_params(Params(json.loads(json.dumps(params))), vocab=Vocabulary()).double()
 
 
-def seal_parts(**more) -> Dict:
+def seal_parts(**more) -> dict:
     return {
         "task_net": TASK_NET,
         "loss_net": LOSS_NET,
@@ -74,7 +73,7 @@ def seal_parts(**more) -> Dict:
     }
 
 
-def batch(images: int = 3, height: int = 8, width: int = 8, seed: int = 1) -> Dict[str, torch.Tensor]:
+def batch(images: int = 3, height: int = 8, width: int = 8, seed: int = 1) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return {
         "image": torch.randn(images, 3, height, width, generator=generator, dtype=torch.double),

@@ -2,7 +2,6 @@
 
 import io
 from pathlib import Path
-from typing import Dict, Tuple
 
 import sentencepiece
 from tokenizers import ByteLevelBPETokenizer
@@ -31,7 +30,7 @@ TEXT = [
 ] * 4
 
 #: A slow and a fast class of each family, by a name.
-FAMILIES: Dict[str, Tuple] = {
+FAMILIES: dict[str, tuple] = {
     "wordpiece": (None, None),
     "roberta": (RobertaTokenizer, RobertaTokenizerFast),
     "gpt2": (GPT2Tokenizer, GPT2TokenizerFast),

@@ -2,7 +2,8 @@
 
 import copy
 import itertools
-from typing import Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Optional
 
 import torch
 from allennlp.common import Params
@@ -66,7 +67,7 @@ SENTENCES = [
 FRAMES, FINDER_ROWS = [0, 1, 2], [3, 4]
 
 
-def srl_instances(rows: Sequence[int] = range(5)) -> List[Instance]:
+def srl_instances(rows: Sequence[int] = range(5)) -> list[Instance]:
     reader = SrlReader()
     instances = []
     for i in rows:
@@ -81,13 +82,13 @@ def srl_instances(rows: Sequence[int] = range(5)) -> List[Instance]:
 VOCAB = Vocabulary.from_instances(srl_instances())
 
 
-def srl_batch(rows: Sequence[int] = range(5)) -> Dict:
+def srl_batch(rows: Sequence[int] = range(5)) -> dict:
     batch = Batch(srl_instances(rows))
     batch.index_instances(VOCAB)
     return batch.as_tensor_dict()
 
 
-def encoder_params(size: int = 4) -> Dict:
+def encoder_params(size: int = 4) -> dict:
     return {
         "type": "seq2seq",
         "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
@@ -96,7 +97,7 @@ def encoder_params(size: int = 4) -> Dict:
     }
 
 
-def loss_net_params(shared: bool = False, **more) -> Dict:
+def loss_net_params(shared: bool = False, **more) -> dict:
     params = {
         "energies": [
             {"type": "local"},
@@ -111,9 +112,9 @@ def loss_net_params(shared: bool = False, **more) -> Dict:
 
 
 def srl_model(
-    loss_net: Optional[Dict] = None,
-    sampler: Optional[Dict] = None,
-    energy_loss: Optional[Dict] = None,
+    loss_net: Optional[dict] = None,
+    sampler: Optional[dict] = None,
+    energy_loss: Optional[dict] = None,
     output_space: str = "tag_sequence",
     seed: int = 0,
     **more,

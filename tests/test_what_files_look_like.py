@@ -12,21 +12,22 @@ import lzma
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple, Optional, Union
 
 import pytest
 from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
-from seal.patches.evaluating import _inputs_of_evaluation
-from seal.dataset_readers.file_parts import split_off_part
 from seal.common.paths import expanded, user_path
+from seal.dataset_readers.file_parts import split_off_part
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.patches.evaluating import _inputs_of_evaluation
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "your_data.md"
 START, END = "<!-- what files look like: made by tests/test_what_files_look_like.py -->", "<!-- end -->"
@@ -44,7 +45,7 @@ class Form(NamedTuple):
         For the table.
     told : `Union[str, int]`
         A pattern of the error's sentence, or the number of records that are read.
-    examples : `List[Tuple[str, Union[str, bytes]]]`
+    examples : `list[tuple[str, Union[str, bytes]]]`
         Names and contents of files.
     warned : `str`, optional (default = `None`)
         A pattern of the warning; `None` where there is none.
@@ -54,7 +55,7 @@ class Form(NamedTuple):
     form: str
     answer: str
     told: Union[str, int]
-    examples: List[Tuple[str, Union[str, bytes]]]
+    examples: list[tuple[str, Union[str, bytes]]]
     warned: Optional[str] = None
 
 
@@ -81,7 +82,7 @@ def predicted(path: str) -> list:
     return lines.found
 
 
-READERS: Dict[str, Callable[[str], list]] = {
+READERS: dict[str, Callable[[str], list]] = {
     "`predict`": predicted,
     "tagging": lambda path: list(TaggingReader().read(path)),
     "SRL": lambda path: list(SrlReader(predicate_instances=False).read(path)),

@@ -1,7 +1,7 @@
 """What tests of parsing share: a few trees and a tiny parser, a space of a few symbols and all of its trees."""
 
 import copy
-from typing import Any, Dict, List
+from typing import Any
 
 import torch
 from allennlp.common import Params
@@ -24,7 +24,7 @@ class WordVectors(Encoder):
         super().__init__()
         self._embedding = torch.nn.Embedding(9, size)
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         return self._embedding(inputs["ids"])
 
     def get_output_dim(self) -> int:
@@ -41,7 +41,7 @@ def small_parser(max_opened: int = 2, next_word: bool = True, layers: int = 1):
     return space, TaskNet(decoder, space).double().eval()
 
 
-def sentences(*rows: List[int]) -> Dict[str, torch.Tensor]:
+def sentences(*rows: list[int]) -> dict[str, torch.Tensor]:
     """Inputs of `WordVectors`."""
     longest = max(map(len, rows))
     return {
@@ -50,11 +50,11 @@ def sentences(*rows: List[int]) -> Dict[str, torch.Tensor]:
     }
 
 
-def all_trees(space: LinearTree, num_words: int) -> List[List[int]]:
+def all_trees(space: LinearTree, num_words: int) -> list[list[int]]:
     """The symbols of each tree over so many words that a search can come to."""
-    found: List[List[int]] = []
+    found: list[list[int]] = []
 
-    def go_on(prefix: TreePrefixes, symbols: List[int]) -> None:
+    def go_on(prefix: TreePrefixes, symbols: list[int]) -> None:
         for symbol in prefix.allowed()[0].nonzero().flatten().tolist():
             if bool(prefix.ending) and symbol == space.close:
                 found.append([*symbols, symbol])

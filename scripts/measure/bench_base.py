@@ -1,7 +1,8 @@
 """What suites of the benchmark share: their loop over cases, batches, models, predictions, a trainer of steps alone."""
 
 import copy
-from typing import Any, Callable, Dict, Iterator, List
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from allennlp.common import Params
@@ -17,14 +18,14 @@ from scripts.measure.bench_rows import Row
 class Benchmark:
     """A suite. Each of its cases is a method, by name, that measures something and returns the rows."""
 
-    def run(self, cases: List[str]) -> List[Row]:
+    def run(self, cases: list[str]) -> list[Row]:
         return [row for case in tqdm(cases, desc="cases") for row in getattr(self, case)()]
 
 
 class Batches(DataLoader):
     """A loader of batches that are in memory already, so that the time of a step includes no loading."""
 
-    def __init__(self, batches: List[TensorDict]) -> None:
+    def __init__(self, batches: list[TensorDict]) -> None:
         self._batches = batches
 
     def __len__(self) -> int:
@@ -43,7 +44,7 @@ class Batches(DataLoader):
         self._batches = [move_to_device(batch, device) for batch in self._batches]
 
 
-def build_model(settings: Dict[str, Any], vocab: Vocabulary) -> Model:
+def build_model(settings: dict[str, Any], vocab: Vocabulary) -> Model:
     """The model of a config's `model`, with random weights that are the same each time."""
     torch.manual_seed(0)
     return Model.from_params(Params(copy.deepcopy(settings)), vocab=vocab)
@@ -63,13 +64,13 @@ def predicts(model: Model, batches: Batches) -> Callable[[], None]:
     return predict
 
 
-def build_trainer(settings: Dict[str, Any], model: Model, loader: DataLoader, **changes: Any) -> Trainer:
+def build_trainer(settings: dict[str, Any], model: Model, loader: DataLoader, **changes: Any) -> Trainer:
     """
     The trainer of a config for one epoch, on its device, without callbacks, checkpoints and files.
 
     # Parameters
 
-    settings : `Dict[str, Any]`
+    settings : `dict[str, Any]`
         The config's `trainer`.
     changes : `Any`
         Values that replace those of `settings`.

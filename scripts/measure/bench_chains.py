@@ -1,6 +1,7 @@
 """The benchmark of chains over tags: training steps with whole sequences, and prediction among the best of them."""
 
-from typing import Any, Callable, Dict, List
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from allennlp.common import Params
@@ -53,7 +54,7 @@ class ChainsBenchmark(Benchmark):
         words = [f"w{number}" for number in range(1000)]
         self._vocab = Vocabulary(tokens_to_add={"tokens": words, "tags": tags}, non_padded_namespaces=["tags"])
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         generator = torch.Generator().manual_seed(0)
         batches = []
         for _ in range(self._num_batches):
@@ -78,7 +79,7 @@ class ChainsBenchmark(Benchmark):
         timings = interleaved(cases, self._repeats)
         return seconds_rows("chains", "step", timings, self._num_batches, "independent")
 
-    def space(self) -> List[Row]:
+    def space(self) -> list[Row]:
         rows = []
         torch.manual_seed(0)
         logits = 2 * torch.randn(BATCH, TOKENS, 2 * LABELS + 1)
@@ -92,7 +93,7 @@ class ChainsBenchmark(Benchmark):
             rows += seconds_rows("chains", what, timings, self._num_batches, "independent")
         return rows
 
-    def prediction(self) -> List[Row]:
+    def prediction(self) -> list[Row]:
         config = _of_sample("cross_entropy()")
         reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
         instances = list(reader.read(str(ROOT / config["validation_data_path"])))
@@ -101,7 +102,7 @@ class ChainsBenchmark(Benchmark):
         frames = sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
         case, rows = f"prediction, batch {PREDICTION_BATCH}", []
         for over in ("cross_entropy", "crf"):
-            cases: Dict[str, Callable[[], None]] = {}
+            cases: dict[str, Callable[[], None]] = {}
             methods = {f"{over}, without": f"{over}()", f"{over}, structure": f"seal(over=srl.method.{over}())"}
             for name, method in methods.items():
                 model = bench_base.build_model(_of_sample(method)["model"], vocab)
@@ -116,7 +117,7 @@ class ChainsBenchmark(Benchmark):
         return rows
 
 
-def _of_sample(method: str) -> Dict[str, Any]:
+def _of_sample(method: str) -> dict[str, Any]:
     """The config of a method on the sample of role labelling."""
     return library_value(
         "srl.libsonnet",
@@ -128,7 +129,7 @@ def _of_sample(method: str) -> Dict[str, Any]:
 
 
 @torch.no_grad()
-def _learn(model, batches: List[Any]) -> None:
+def _learn(model, batches: list[Any]) -> None:
     """A structure that is followed in all predictions; what it has learned does not change its cost."""
     model.eval()
     records = [TagPaths(**model.held_out(batch)) for batch in batches[:2]]

@@ -1,8 +1,8 @@
 """A BERT with random weights in a local folder, for timings that need no pretrained one."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = 30522

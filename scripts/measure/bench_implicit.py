@@ -1,7 +1,8 @@
 """The benchmark of implicit gradients: what a step costs, how much of it is the solver, and the solvers alone."""
 
+from collections.abc import Callable
 from statistics import median
-from typing import Any, Callable, List
+from typing import Any
 
 import torch
 
@@ -23,7 +24,7 @@ class ImplicitBenchmark(Benchmark):
     """
     # Parameters
 
-    methods : `List[str]`
+    methods : `list[str]`
         Of `bench_implicit_parts.VARIANTS`.
     repeats : `int`
         Rounds of each timing.
@@ -33,7 +34,7 @@ class ImplicitBenchmark(Benchmark):
 
     data = "random"
 
-    def __init__(self, methods: List[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+    def __init__(self, methods: list[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
         torch.set_num_threads(threads)
         self._threads, self._repeats = threads, repeats
         self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
@@ -41,7 +42,7 @@ class ImplicitBenchmark(Benchmark):
         rows = len(self._batches[0]["labels"])
         self.description = f"batches of {rows} rows, {parts.FEATURES} features, {parts.LABELS} labels"
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         """`solver_seconds` is the part of `seconds` that the solver takes: the products, and its own arithmetic."""
         epochs, solving = {}, {}
         for name in self._methods:
@@ -57,18 +58,18 @@ class ImplicitBenchmark(Benchmark):
             rows.append(Row("implicit", "step", name, "solver_seconds", value, None, None))
         return rows
 
-    def solver(self) -> List[Row]:
+    def solver(self) -> list[Row]:
         problem = parts.LinearProblem(self._batches[0])
         timings = interleaved(problem.solvers(), self._repeats)
         return seconds_rows("implicit", f"solver, {parts.STEPS} products", timings, 1, "neumann")
 
-    def memory(self) -> List[Row]:
+    def memory(self) -> list[Row]:
         arguments = ("bench_multilabel_memory", "implicit", str(self._threads))
         found = {name: in_own_process(*arguments, name) for name in self._methods}
         return memory_rows("implicit", found, parts.BASELINE)
 
 
-def _measured_epoch(trainer: Any, seconds: List[float]) -> Callable[[], None]:
+def _measured_epoch(trainer: Any, seconds: list[float]) -> Callable[[], None]:
     """A function that trains an epoch and appends to `seconds` those that were spent inside the solver."""
     watch = Stopwatch()
     solver = getattr(trainer, "solver", None)

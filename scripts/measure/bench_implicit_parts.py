@@ -1,7 +1,8 @@
 """Steps and linear problems of the benchmark of implicit gradients."""
 
 import importlib.util
-from typing import Any, Callable, Dict, List, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from allennlp.common import Params
@@ -19,7 +20,7 @@ STEPS = 5
 DAMPING = 0.1
 
 
-def solver(kind: str, max_steps: int = STEPS, **settings: Any) -> Dict[str, Any]:
+def solver(kind: str, max_steps: int = STEPS, **settings: Any) -> dict[str, Any]:
     """The config of a solver, without the further product that measuring its residual takes."""
     return {
         "type": kind,
@@ -30,12 +31,12 @@ def solver(kind: str, max_steps: int = STEPS, **settings: Any) -> Dict[str, Any]
     }
 
 
-def with_solver(kind: str, *settings: Any, **more: Any) -> Dict[str, Any]:
+def with_solver(kind: str, *settings: Any, **more: Any) -> dict[str, Any]:
     return {"solver": solver(kind, *settings, **more)}
 
 
 # By name: the method of `training_configs/lib`, and what is changed in its trainer; None removes a key.
-VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating_margin": ("margin", {}),
     "alternating_ssvm": ("alternating_ssvm", {}),
     "alternating_cd": ("alternating_cd", {}),
@@ -59,14 +60,14 @@ VARIANTS: Dict[str, Tuple[str, Dict[str, Any]]] = {
 BASELINE = "alternating_margin"
 
 
-def build_trainer(variant: str, batches: List[TensorDict]) -> Any:
+def build_trainer(variant: str, batches: list[TensorDict]) -> Any:
     """The trainer of a variant with learning rates of 0: updates take their usual time and change nothing."""
     method, changes = VARIANTS[variant]
     still = {"task_net_lr": 0.0, "loss_net_lr": 0.0}
     return parts.build_trainer(DATASET, method, batches, trainer_changes=changes, **{**parts.ONE_STEP, **still})
 
 
-def random_batches(count: int) -> List[TensorDict]:
+def random_batches(count: int) -> list[TensorDict]:
     return parts.random_batches(count, parts.BATCH_SIZE, FEATURES, LABELS)
 
 
@@ -99,7 +100,7 @@ class LinearProblem:
         found = InverseHessianVector.from_params(Params(solver(kind, **settings)))
         return lambda: found.solve(self.curvature, self.rhs).solution
 
-    def solvers(self) -> Dict[str, Callable[[], torch.Tensor]]:
+    def solvers(self) -> dict[str, Callable[[], torch.Tensor]]:
         """
         Functions that solve the system, by name: our solvers, with `STEPS` products each except Sherman and Morrison's,
         and those of other libraries if these are installed.
@@ -122,7 +123,7 @@ class LinearProblem:
                 print(f"{library} is not installed, so its solvers are not measured.")
         return cases
 
-    def _torchopt(self) -> Dict[str, Callable[[], torch.Tensor]]:
+    def _torchopt(self) -> dict[str, Callable[[], torch.Tensor]]:
         from torchopt import linear_solve
 
         step = 1 / (1.1 * self._largest())
@@ -133,7 +134,7 @@ class LinearProblem:
             "neumann of TorchOpt, step given": lambda: series(self.damped, self.rhs),
         }
 
-    def _hypertorch(self) -> Dict[str, Callable[[], torch.Tensor]]:
+    def _hypertorch(self) -> dict[str, Callable[[], torch.Tensor]]:
         from hypergrad import CG_torch
 
         def solve() -> torch.Tensor:

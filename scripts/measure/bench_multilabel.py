@@ -3,8 +3,9 @@ The multi-label benchmark: what a step, inference, evaluation, prediction and re
 """
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any
 
 import torch
 
@@ -55,7 +56,7 @@ class MultilabelBenchmark(Benchmark):
 
     def __init__(
         self,
-        methods: List[str],
+        methods: list[str],
         dataset: str = "sample",
         repeats: int = 5,
         num_batches: int = 8,
@@ -78,7 +79,7 @@ class MultilabelBenchmark(Benchmark):
         }
         self.description = "%d rows, %d features, %d labels" % shape
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         epochs = {name: epoch_of(self._taught_trainer(name)) for name in self._methods}
         timings, steps = self._rounds(epochs), len(self._batches)
         operations = {name: counted_operations(epoch) for name, epoch in epochs.items()}
@@ -99,14 +100,14 @@ class MultilabelBenchmark(Benchmark):
         trainer.model.load_state_dict(taught.model.state_dict())
         return trainer
 
-    def _still_trainer(self, method: str, batches: List[Any], **settings: Any) -> Any:
+    def _still_trainer(self, method: str, batches: list[Any], **settings: Any) -> Any:
         still = {"task_net_lr": 0.0, "loss_net_lr": 0.0}
         return parts.build_trainer(self.data, method, batches, **{**parts.ONE_STEP, **still, **settings})
 
-    def _rounds(self, cases: Dict[str, Callable[[], Any]]) -> Dict[str, List[Timing]]:
+    def _rounds(self, cases: dict[str, Callable[[], Any]]) -> dict[str, list[Timing]]:
         return interleaved(cases, self._repeats)
 
-    def inference(self) -> List[Row]:
+    def inference(self) -> list[Row]:
         """The ratios are to the smallest batch."""
         config = parts.experiment(self.data, "spen", {"inference_steps": INFERENCE_STEPS})
         model = parts.build_model(config, self._batches[0]).eval()
@@ -119,7 +120,7 @@ class MultilabelBenchmark(Benchmark):
         best = max(of_cpu, key=lambda row: row.value)
         return [*speeds, best._replace(method=f"best: {best.method}")]
 
-    def evaluation(self) -> List[Row]:
+    def evaluation(self) -> list[Row]:
         model = parts.build_model(parts.experiment(self.data, parts.BASELINE), self._batches[0]).eval()
         model.is_tuned.fill_(True)  # So that the scores with tuned thresholds are among them.
         features, gold = (self._many[name].split(PREDICTION_BATCH) for name in ("features", "labels"))
@@ -134,18 +135,18 @@ class MultilabelBenchmark(Benchmark):
         timings = self._rounds({"prediction alone": predict, "all metrics": evaluate})
         return speed_rows("multilabel", "evaluation", timings, len(self._many["features"]), "prediction alone")
 
-    def prediction(self) -> List[Row]:
+    def prediction(self) -> list[Row]:
         model = parts.build_model(parts.experiment(self.data, parts.BASELINE), self._batches[0]).eval()
         net, features = parts.bare_net(model), self._many["features"]
 
         @torch.no_grad()
-        def bare() -> List[torch.Tensor]:
+        def bare() -> list[torch.Tensor]:
             return [net(part).sigmoid() >= 0.5 for part in features.split(PREDICTION_BATCH)]
 
         timings = self._rounds({"bare PyTorch": bare, "seal": _predicts(model, features, PREDICTION_BATCH)})
         return speed_rows("multilabel", "prediction", timings, len(features), "bare PyTorch")
 
-    def growth(self) -> List[Row]:
+    def growth(self) -> list[Row]:
         """The ratios are to the smallest size. The data are random: a step's time does not depend on their meaning."""
         if "nce" not in self._asked:
             return []
@@ -167,14 +168,14 @@ class MultilabelBenchmark(Benchmark):
             rows += seconds_rows("multilabel", f"NCE step by {name}", timings, GROWTH_STEPS, str(sizes[0]))
         return rows
 
-    def memory(self) -> List[Row]:
+    def memory(self) -> list[Row]:
         found = {name: self._in_own_process("steps", self.data, name) for name in self._methods}
         return memory_rows("multilabel", found, parts.BASELINE)
 
-    def _in_own_process(self, what: str, *arguments: str) -> Dict[str, float]:
+    def _in_own_process(self, what: str, *arguments: str) -> dict[str, float]:
         return in_own_process("bench_multilabel_memory", what, str(self._threads), *arguments)
 
-    def load(self) -> List[Row]:
+    def load(self) -> list[Row]:
         case = "load, %d rows, %d features, %d labels" % LOAD_SHAPE
         with tempfile.TemporaryDirectory(prefix="seal-benchmark-") as folder:
             path = parts.write_sparse_arff(Path(folder), *LOAD_SHAPE)
@@ -184,12 +185,12 @@ class MultilabelBenchmark(Benchmark):
         rows = [Row("multilabel", case, "reader", units[key], found[key], None, None) for key in units]
         return [*rows, Row("multilabel", case, "reader", "file_mib", size, None, None)]
 
-    def epoch(self) -> List[Row]:
+    def epoch(self) -> list[Row]:
         """
         One epoch with the papers' steps a batch. It is measured once: it takes long enough for that, and its CPU
         seconds do not depend on other programs.
         """
-        rows: List[Row] = []
+        rows: list[Row] = []
         for dataset in filter(parts.is_present, EPOCH_DATASETS):
             batches = list(parts.read_split(dataset))
             timings = {}

@@ -9,12 +9,11 @@ What has to be measured in a process of its own: the peak memory of training ste
 import json
 import sys
 import time
-from typing import Dict
 
 from scripts.measure.own_process import STEPS, peak_memory, peaks
 
 
-def measure(what: str, threads: int, *arguments: str) -> Dict[str, float]:
+def measure(what: str, threads: int, *arguments: str) -> dict[str, float]:
     """
     Measures in this process, which must not have done anything else. `peak` is the peak memory in MiB, and `added` the
     same less what was in use before (the imports, and for steps the data). For `load`, there are `seconds`,

@@ -2,7 +2,7 @@
 
 import copy
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy
 import torch
@@ -27,8 +27,8 @@ class Variant(NamedTuple):
     """A method of the library, measured with other settings, or with other keys of the trainer's config."""
 
     method: str
-    settings: Dict[str, Any] = {}
-    trainer: Dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    trainer: dict[str, Any] = {}
 
 
 REUSE = {"reuse_features": True}
@@ -41,7 +41,7 @@ VARIANTS = {
 # A step of these is one of the method that they are on.
 NAMES = library_value("multilabel.libsonnet", "std.objectFields(lib.method_for.sample)")
 _MORE_THAN_STEPS = ("seal", "self_training", "distilled")
-METHODS: List[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, *_MORE_THAN_STEPS)), *VARIANTS]
+METHODS: list[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, *_MORE_THAN_STEPS)), *VARIANTS]
 # One step a batch, so that methods are compared by the cost of a single step.
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}
 # The net that trains in the last phase of methods whose earlier phases train another one. Steps of the last phase are
@@ -55,7 +55,7 @@ LAST_PHASE = {
 }
 
 
-def experiment(dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+def experiment(dataset: str, method: str, settings: Optional[dict[str, Any]] = None) -> dict[str, Any]:
     """The config of `training_configs/lib`; data paths from the repository."""
     variant = VARIANTS.get(method, Variant(method))
     changes = {**variant.settings, **(settings or {})}
@@ -85,7 +85,7 @@ def vocabulary(features: int, labels: int) -> Vocabulary:
     return Vocabulary(tokens_to_add=names)
 
 
-def random_batches(count: int, rows: int, features: int, labels: int, per_row: int = 5) -> List[TensorDict]:
+def random_batches(count: int, rows: int, features: int, labels: int, per_row: int = 5) -> list[TensorDict]:
     """Batches of binary features and at most `per_row` labels a row, drawn with a fixed seed."""
     generator = numpy.random.default_rng(0)
     batches = []
@@ -98,7 +98,7 @@ def random_batches(count: int, rows: int, features: int, labels: int, per_row: i
     return batches
 
 
-def build_model(config: Dict[str, Any], batch: TensorDict) -> Model:
+def build_model(config: dict[str, Any], batch: TensorDict) -> Model:
     vocab = vocabulary(batch["features"].shape[1], batch["labels"].shape[1])
     return bench_base.build_model(config["model"], vocab)
 
@@ -106,8 +106,8 @@ def build_model(config: Dict[str, Any], batch: TensorDict) -> Model:
 def build_trainer(
     dataset: str,
     method: str,
-    batches: List[TensorDict],
-    trainer_changes: Optional[Dict[str, Any]] = None,
+    batches: list[TensorDict],
+    trainer_changes: Optional[dict[str, Any]] = None,
     **settings: Any,
 ) -> Trainer:
     """
@@ -129,7 +129,7 @@ def build_trainer(
 
 def bare_net(model: Model) -> nn.Sequential:
     """The task-net as one would write it in PyTorch alone, with the same weights."""
-    layers: List[nn.Module] = []
+    layers: list[nn.Module] = []
     linear = [module for module in model.task_net.modules() if isinstance(module, nn.Linear)]
     for module in linear[:-1]:
         layers += [module, nn.Softplus()]

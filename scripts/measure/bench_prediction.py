@@ -1,6 +1,7 @@
 """Sentences a second of our SRL predictor and of allennlp-models', given the same words and predicates."""
 
-from typing import Any, Callable, Dict, List
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from allennlp.data import Instance, Token, Vocabulary
@@ -27,7 +28,7 @@ class GivenPredicates(SemanticRoleLabelerPredictor):
     def __init__(self, model: Model, reader: UpstreamReader) -> None:
         Predictor.__init__(self, model, reader)
 
-    def _sentence_to_srl_instances(self, json_dict: Dict[str, Any]) -> List[Instance]:
+    def _sentence_to_srl_instances(self, json_dict: dict[str, Any]) -> list[Instance]:
         tokens = [Token(word) for word in json_dict["words"]]
         return [
             self._dataset_reader.text_to_instance(tokens, [int(i == predicate) for i in range(len(tokens))])
@@ -36,8 +37,8 @@ class GivenPredicates(SemanticRoleLabelerPredictor):
 
 
 def predictors(
-    sentences: List[SrlSentence], encoder: str, vocab: Vocabulary
-) -> Dict[str, Callable[[], None]]:
+    sentences: list[SrlSentence], encoder: str, vocab: Vocabulary
+) -> dict[str, Callable[[], None]]:
     """
     By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them; and
     `seal_srl_at_once`, with as many in a call as `seal predict` reads of a file.

@@ -1,11 +1,11 @@
 """The rows of a benchmark's table, from the timings of its rounds."""
 
 from statistics import median
-from typing import Dict, List, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from scripts.measure.bench_timing import Timing, median_ratio, spread
 
-Timings = Dict[str, List[Timing]]
+Timings = dict[str, list[Timing]]
 """By name, a timing a round."""
 
 
@@ -38,12 +38,12 @@ class Row(NamedTuple):
     ratio: Optional[float]
 
 
-def seconds_rows(suite: str, case: str, timings: Timings, steps: int, baseline: str) -> List[Row]:
+def seconds_rows(suite: str, case: str, timings: Timings, steps: int, baseline: str) -> list[Row]:
     """The seconds of a step, by the clock and of the CPU, for everything that was timed."""
     return [row for name in timings for row in seconds_of(suite, case, name, timings, steps, baseline)]
 
 
-def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, baseline: str) -> List[Row]:
+def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, baseline: str) -> list[Row]:
     """The seconds of a step for one name, with the ratio to the baseline and how far the rounds' ratios lie apart."""
     rows = []
     for kind, metric in (("wall", "seconds"), ("cpu", "cpu_seconds")):
@@ -56,7 +56,7 @@ def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, b
 
 def speed_rows(
     suite: str, case: str, timings: Timings, count: int, baseline: str, what: str = "examples"
-) -> List[Row]:
+) -> list[Row]:
     """The examples a second, of which a timing has `count`; a ratio above 1 is faster than the baseline."""
     rows = []
     for kind, metric in (("wall", f"{what}_per_second"), ("cpu", f"{what}_per_cpu_second")):
@@ -69,7 +69,7 @@ def speed_rows(
     return rows
 
 
-def operation_rows(suite: str, case: str, operations: Dict[str, int], steps: int, baseline: str) -> List[Row]:
+def operation_rows(suite: str, case: str, operations: dict[str, int], steps: int, baseline: str) -> list[Row]:
     """The operations of a step, in millions."""
     rows = []
     for name, count in operations.items():
@@ -78,7 +78,7 @@ def operation_rows(suite: str, case: str, operations: Dict[str, int], steps: int
     return rows
 
 
-def memory_rows(suite: str, found: Dict[str, Dict[str, float]], baseline: str) -> List[Row]:
+def memory_rows(suite: str, found: dict[str, dict[str, float]], baseline: str) -> list[Row]:
     """`peak` and `added` of each method, in MiB."""
     rows = []
     for name, values in found.items():

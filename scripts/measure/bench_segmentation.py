@@ -6,7 +6,7 @@ prints the peak memory of steps, for which it has to be a process of its own."""
 
 import json
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 import torch
@@ -24,7 +24,7 @@ from scripts.measure.suites.segmentation import METHODS as GROUPS
 from seal.dataset_readers.segmentation import as_input
 
 BASELINE = "cross_entropy"
-METHODS: List[str] = [name for members in GROUPS.values() for name in members]
+METHODS: list[str] = [name for members in GROUPS.values() for name in members]
 CASES = {
     "step": "seconds of a training step, against cross-entropy's, and images a second of training",
     "prediction": "images a second, against the task-net of cross-entropy",
@@ -34,7 +34,7 @@ CASES = {
 DATASET = "weizmann"
 # Cross-entropy averages over 36 crops of an image, and DVN, which searches, over 4: the ratio of the two has both
 # causes, and with as many crops for cross-entropy that of the search alone.
-PREDICTED: Dict[str, Dict[str, Any]] = {
+PREDICTED: dict[str, dict[str, Any]] = {
     "cross_entropy": {"method": "cross_entropy"},
     "cross_entropy_4_crops": {"method": "cross_entropy", "crops_per_side": 2},
     "dvn": {"method": "dvn"},
@@ -45,7 +45,7 @@ class SegmentationBenchmark(Benchmark):
     """
     # Parameters
 
-    methods : `List[str]`
+    methods : `list[str]`
         Of `METHODS`, for the cases `step` and `memory`.
     repeats : `int`
         Rounds of each timing.
@@ -57,7 +57,7 @@ class SegmentationBenchmark(Benchmark):
 
     data = "random"
 
-    def __init__(self, methods: List[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+    def __init__(self, methods: list[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
         torch.set_num_threads(threads)
         self._methods = list(dict.fromkeys([BASELINE, *methods]))
         self._repeats, self._num_batches, self._threads = repeats, num_batches, threads
@@ -65,7 +65,7 @@ class SegmentationBenchmark(Benchmark):
         self._size, self._crop = sizes["size"], sizes["crop"]
         self.description = f"images of {self._size} pixels a side, crops of {self._crop}"
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         trainers = {name: self.build_trainer(name) for name in self._methods}
         timings = interleaved({name: epoch_of(trainer) for name, trainer in trainers.items()}, self._repeats)
         size = batch_size("data_loader")
@@ -75,7 +75,7 @@ class SegmentationBenchmark(Benchmark):
             *speed_rows("segmentation", f"training, batch {size}", timings, count, BASELINE),
         ]
 
-    def prediction(self) -> List[Row]:
+    def prediction(self) -> list[Row]:
         """On whole images, each in the crops of its config."""
         size = batch_size("validation_data_loader")
         batches = random_batches(self._num_batches, size, self._size)
@@ -86,11 +86,11 @@ class SegmentationBenchmark(Benchmark):
         timings = interleaved(cases, self._repeats)
         return speed_rows("segmentation", f"prediction, batch {size}", timings, size * self._num_batches, BASELINE)
 
-    def memory(self) -> List[Row]:
+    def memory(self) -> list[Row]:
         found = {name: in_own_process("bench_segmentation", name, str(self._threads)) for name in self._methods}
         return memory_rows("segmentation", found, BASELINE)
 
-    def peaks_of_steps(self, method: str) -> Dict[str, float]:
+    def peaks_of_steps(self, method: str) -> dict[str, float]:
         """`peak`, and less what imports, data and model take, `added`, in MiB; needs a process of its own."""
         trainer, before = self.build_trainer(method), peak_memory()
         train_epoch(trainer)
@@ -103,7 +103,7 @@ class SegmentationBenchmark(Benchmark):
         return build_trainer(config["trainer"], build_model(config["model"], Vocabulary()), loader)
 
 
-def experiment(method: str, **settings: Any) -> Dict[str, Any]:
+def experiment(method: str, **settings: Any) -> dict[str, Any]:
     """The config of `training_configs/lib`."""
     return Grid("segmentation").config(DATASET, method, settings)
 
@@ -113,7 +113,7 @@ def batch_size(loader: str) -> int:
     return experiment(BASELINE)[loader]["batch_size"]
 
 
-def random_batches(count: int, images: int, side: int) -> List[TensorDict]:
+def random_batches(count: int, images: int, side: int) -> list[TensorDict]:
     """Batches of square images of noise with masks of noise, drawn with a fixed seed."""
     generator = numpy.random.default_rng(0)
     batches = []

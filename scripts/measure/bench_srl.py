@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 
@@ -11,8 +11,8 @@ import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_encoder import save_random_bert
-from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
 from scripts.measure.bench_rows import Row, memory_rows, seconds_of, seconds_rows, speed_rows
+from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
 from scripts.measure.bench_timing import Stopwatch, epoch_of, interleaved, median_ratio, timed, train_epoch
 
 BASELINE = "cross_entropy"
@@ -41,7 +41,7 @@ class SrlBenchmark(Benchmark):
 
     def __init__(
         self,
-        methods: List[str],
+        methods: list[str],
         encoder: Optional[str] = None,
         repeats: int = 5,
         num_batches: int = 8,
@@ -74,9 +74,9 @@ class SrlBenchmark(Benchmark):
         rows = sum(len(item.frames) for item in train)
         # Of the training sentences, so many that their frames fill the batches.
         self._fraction = min(1.0, num_batches * parts.BATCH_SIZE / rows)
-        self._trainers: Dict[str, Any] = {}
+        self._trainers: dict[str, Any] = {}
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         rows = self._steps("step, at the start")
         if self._warmup_steps:
             trained = parts.build_model(BASELINE, self._encoder, self._vocab)
@@ -88,7 +88,7 @@ class SrlBenchmark(Benchmark):
             rows += self._steps(f"step, after {self._warmup_steps} steps")
         return rows
 
-    def _steps(self, case: str) -> List[Row]:
+    def _steps(self, case: str) -> list[Row]:
         trainers = self._all_trainers()
         timings = interleaved({name: epoch_of(trainer) for name, trainer in trainers.items()}, self._repeats)
         rows = []
@@ -112,14 +112,14 @@ class SrlBenchmark(Benchmark):
                 counts += torch.isfinite(log_count).sum(dim=1).tolist()
         return sum(counts) / len(counts)
 
-    def _all_trainers(self) -> Dict[str, Any]:
+    def _all_trainers(self) -> dict[str, Any]:
         for name in self._methods:
             if name not in self._trainers:
                 model = parts.build_model(name, self._encoder, self._vocab)
                 self._trainers[name] = parts.build_trainer(name, model, self._instances, self._encoder, 0.0)
         return self._trainers
 
-    def training(self) -> List[Row]:
+    def training(self) -> list[Row]:
         """An epoch of each by its own config: what it reads, how it forms batches, and its steps."""
         from scripts.measure.bench_srl_training import BASELINE as SRL_BERT
         from scripts.measure.bench_srl_training import epochs
@@ -132,7 +132,7 @@ class SrlBenchmark(Benchmark):
             rows.append(Row("srl", "training, an epoch", name, "rows", epoch.rows, base, epoch.rows / base))
         return rows
 
-    def metrics(self) -> List[Row]:
+    def metrics(self) -> list[Row]:
         """
         "progress": the time that a training step spends on the running means that it reports. "score": the time of span
         F1 and UCR of a validation batch. Both are compared with a training step on the batch.
@@ -172,7 +172,7 @@ class SrlBenchmark(Benchmark):
             seconds += timed(lambda: (metric(gold, gold, predicates), metric.get_metric())).wall
         return seconds / self._num_batches
 
-    def prediction(self) -> List[Row]:
+    def prediction(self) -> list[Row]:
         from scripts.measure.bench_prediction import BATCH, predictors
 
         with_predicates = [sentence for sentence in self._dev if sentence.frames]
@@ -181,7 +181,7 @@ class SrlBenchmark(Benchmark):
         case = f"prediction, {BATCH} sentences a call"
         return speed_rows("srl", case, timings, len(sentences), "allennlp_models", what="sentences")
 
-    def memory(self) -> List[Row]:
+    def memory(self) -> list[Row]:
         path = Path(self._folder.name) / "longest.json"
         write_longest(self._train, self._vocab, path)
         found = {name: memory_of_steps(name, self._encoder, self._threads, path) for name in self._methods}

@@ -7,24 +7,23 @@ The peak memory of a few training steps, in a process of its own:
 import json
 import sys
 from pathlib import Path
-from typing import Dict, List
 
-import seal  # noqa: F401, I001
 import torch
 from allennlp.data import Vocabulary
 
+import seal  # noqa: F401, I001
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_timing import train_epoch
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from seal.dataset_readers.srl_records import SrlSentence
 
 
-def memory_of_steps(method: str, encoder: str, threads: int, rows: Path) -> Dict[str, float]:
+def memory_of_steps(method: str, encoder: str, threads: int, rows: Path) -> dict[str, float]:
     """`peak`, and less what the imports and the data take, `added`, in MiB; `rows` is a file of `write_longest`."""
     return in_own_process("bench_srl_memory", method, encoder, str(threads), str(rows))
 
 
-def write_longest(sentences: List[SrlSentence], vocab: Vocabulary, path: Path) -> None:
+def write_longest(sentences: list[SrlSentence], vocab: Vocabulary, path: Path) -> None:
     """
     Writes the rows of the longest sentences, which decide whether a run fits into memory, and the labels. They have a
     file of their own, since reading the whole data set can take more memory than the training of a small model, which
@@ -38,7 +37,7 @@ def write_longest(sentences: List[SrlSentence], vocab: Vocabulary, path: Path) -
     )
 
 
-def measure(method: str, encoder: str, threads: int, path: Path) -> Dict[str, float]:
+def measure(method: str, encoder: str, threads: int, path: Path) -> dict[str, float]:
     """As `memory_of_steps`, measured in this process, which must not have done anything else."""
     torch.set_num_threads(threads)
     content = json.loads(path.read_text(encoding="utf-8"))

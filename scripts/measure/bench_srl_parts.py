@@ -2,7 +2,7 @@
 
 import random
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
@@ -28,7 +28,7 @@ METHODS = {
 }
 
 
-def read_data() -> Tuple[str, List[SrlSentence], List[SrlSentence]]:
+def read_data() -> tuple[str, list[SrlSentence], list[SrlSentence]]:
     """The name, training and dev sentences of the Web Treebank or, where that is missing, of the sample."""
     name, paths = _data_set()
     return name, *(list(read_srl_sentences(paths[split])) for split in ("train", "dev"))
@@ -39,7 +39,7 @@ def train_file() -> str:
     return _data_set()[1]["train"]
 
 
-def _data_set() -> Tuple[str, Dict[str, str]]:
+def _data_set() -> tuple[str, dict[str, str]]:
     for name in ("ewt", "sample"):
         paths = library_value("srl.libsonnet", f"lib.data.{name}")
         paths = {split: str(ROOT / paths[split]) for split in ("train", "dev")}
@@ -48,15 +48,15 @@ def _data_set() -> Tuple[str, Dict[str, str]]:
     return name, paths
 
 
-def label_vocabulary(sentences: List[SrlSentence]) -> Vocabulary:
+def label_vocabulary(sentences: list[SrlSentence]) -> Vocabulary:
     """The tags of all sentences, for our models and, in its namespace, for allennlp-models'."""
     tags = sorted({tag for sentence in sentences for frame in sentence.frames for tag in frame.tags} | {"O"})
     return Vocabulary(tokens_to_add={"srl_tags": tags, "labels": tags})
 
 
 def draw_batches(
-    sentences: List[SrlSentence], count: int, seed: int
-) -> List[List[Tuple[SrlSentence, Optional[SrlFrame]]]]:
+    sentences: list[SrlSentence], count: int, seed: int
+) -> list[list[tuple[SrlSentence, Optional[SrlFrame]]]]:
     """
     At most `count` of the batches that an epoch with the `bucket` sampler has, which puts rows of similar length
     together. A row is a sentence with one of its frames or, once for each sentence, without one.
@@ -72,8 +72,8 @@ def draw_batches(
 
 
 def as_instances(
-    reader: DatasetReader, batches: List[List[Tuple[SrlSentence, Optional[SrlFrame]]]]
-) -> List[Instance]:
+    reader: DatasetReader, batches: list[list[tuple[SrlSentence, Optional[SrlFrame]]]]
+) -> list[Instance]:
     instances = []
     for sentence, frame in (row for batch in batches for row in batch):
         instance = reader.text_to_instance(
@@ -87,7 +87,7 @@ def as_instances(
     return instances
 
 
-def experiment(method: str, encoder: str, learning_rate: float) -> Dict[str, Any]:
+def experiment(method: str, encoder: str, learning_rate: float) -> dict[str, Any]:
     """The config of `training_configs/lib`, with the given encoder."""
     rate = repr(float(learning_rate))
     source = f"""
@@ -108,7 +108,7 @@ def build_model(method: str, encoder: str, vocab: Vocabulary) -> Model:
 
 
 def build_trainer(
-    method: str, model: Model, instances: List[Instance], encoder: str, learning_rate: float
+    method: str, model: Model, instances: list[Instance], encoder: str, learning_rate: float
 ) -> Trainer:
     """
     The config's trainer over the instances in their order. With a learning rate of 0, updates take their usual time

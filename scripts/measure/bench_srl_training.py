@@ -1,7 +1,8 @@
 """An epoch of training by our SRL cross-entropy and by allennlp-models' `srl_bert`, each by its own config."""
 
 import json
-from typing import Any, Callable, Dict, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from allennlp.common import Params
 from allennlp.data import DataLoader, DatasetReader, Vocabulary
@@ -30,7 +31,7 @@ class Epoch(NamedTuple):
     rows: int
 
 
-def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> Dict[str, Epoch]:
+def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> dict[str, Epoch]:
     """By name, an epoch over the same part of the sentences of a file."""
     # With a fraction here, the config would look for its tags in the data set's files, which another path may replace.
     settings = Settings(LIBRARY_FOLDER.as_posix(), seed=0, epochs=1, fraction=1.0, encoder=encoder)
@@ -41,7 +42,7 @@ def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> Dict[
     return {name: _epoch(config, path, vocab) for name, config in configs.items()}
 
 
-def _epoch(config: Dict[str, Any], path: str, vocab: Vocabulary) -> Epoch:
+def _epoch(config: dict[str, Any], path: str, vocab: Vocabulary) -> Epoch:
     reader = DatasetReader.from_params(Params(config["dataset_reader"]))
     loader = DataLoader.from_params(Params(config["data_loader"]), reader=reader, data_path=path)
     loader.index_with(vocab)

@@ -1,6 +1,6 @@
 """The benchmark of sequence labelling: what a step of each method and each energy costs, and a prediction."""
 
-from typing import Any, Dict, List
+from typing import Any
 
 import torch
 
@@ -30,7 +30,7 @@ class TaggingBenchmark(Benchmark):
     """
     # Parameters
 
-    methods : `List[str]`
+    methods : `list[str]`
         Of `bench_tagging_parts.METHODS`, for the case `step`.
     repeats : `int`
         Rounds of each timing.
@@ -40,13 +40,13 @@ class TaggingBenchmark(Benchmark):
 
     data = "random"
 
-    def __init__(self, methods: List[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+    def __init__(self, methods: list[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
         torch.set_num_threads(threads)
         self._repeats, self._num_batches = repeats, num_batches
         self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
         self.description = f"{parts.TAGS} tags, {parts.SHORTEST} to {parts.LONGEST} words, BiLSTM"
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         rows = []
         for size in BATCH_SIZES:
             batches = parts.random_batches(self._num_batches, size)
@@ -54,7 +54,7 @@ class TaggingBenchmark(Benchmark):
             rows += seconds_rows("tagging", f"step, batch {size}", timings, self._num_batches, parts.BASELINE)
         return rows
 
-    def energies(self) -> List[Row]:
+    def energies(self) -> list[Row]:
         rows = []
         for size in BATCH_SIZES:
             batches = parts.random_batches(self._num_batches, size)
@@ -64,13 +64,13 @@ class TaggingBenchmark(Benchmark):
             rows += seconds_rows("tagging", f"energy, batch {size}", timings, self._num_batches, parts.LINEAR_CHAIN)
         return rows
 
-    def speed(self) -> List[Row]:
+    def speed(self) -> list[Row]:
         batches = parts.random_batches(self._num_batches, SPEED_BATCH)
         timings = self._rounds({name: parts.build_trainer(name, batches) for name in COMPOUND})
         count = SPEED_BATCH * self._num_batches
         return speed_rows("tagging", f"training, batch {SPEED_BATCH}", timings, count, COMPOUND[0])
 
-    def prediction(self) -> List[Row]:
+    def prediction(self) -> list[Row]:
         batches = parts.random_batches(self._num_batches, PREDICTION_BATCH)
         loader = Batches([{"tokens": batch["tokens"]} for batch in batches])
         cases = {name: predicts(parts.build_model(parts.experiment(name)), loader) for name in PREDICTED}
@@ -78,6 +78,6 @@ class TaggingBenchmark(Benchmark):
         case, count = f"prediction, batch {PREDICTION_BATCH}", PREDICTION_BATCH * self._num_batches
         return speed_rows("tagging", case, timings, count, PREDICTED[0])
 
-    def _rounds(self, trainers: Dict[str, Any]) -> Dict[str, List[Timing]]:
+    def _rounds(self, trainers: dict[str, Any]) -> dict[str, list[Timing]]:
         epochs = {name: epoch_of(trainer) for name, trainer in trainers.items()}
         return interleaved(epochs, self._repeats)

@@ -1,6 +1,6 @@
 """Batches, models and trainers of the tagging benchmark, the same for every case."""
 
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 import torch
@@ -17,7 +17,7 @@ BASELINE = "cross_entropy"
 # After a method's name: with `trainer.reuse_features`.
 REUSED = "_reused"
 # A step of `seal` is one of the method that its structure is on.
-METHODS: List[str] = [
+METHODS: list[str] = [
     name for members in GROUPS.values() for name in members if name not in WITH_ENERGY and name != "seal"
 ] + [
     f"{name}{REUSED}" for name in ("compound_shared", "compound_stacked", "nce")
@@ -40,7 +40,7 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(tokens_to_add=names, non_padded_namespaces=["tags"])
 
 
-def random_batches(count: int, size: int) -> List[TensorDict]:
+def random_batches(count: int, size: int) -> list[TensorDict]:
     """Batches of sentences of similar length, as the `bucket` sampler makes them, drawn with a fixed seed."""
     generator = numpy.random.default_rng(0)
     batches = []
@@ -56,7 +56,7 @@ def random_batches(count: int, size: int) -> List[TensorDict]:
     return batches
 
 
-def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
+def experiment(method: str, energies: str = LINEAR_CHAIN) -> dict[str, Any]:
     """The config of `training_configs/lib`, with learning rates of 0, so that updates change nothing."""
     source = f"""
         local tagging = lib;
@@ -71,11 +71,11 @@ def experiment(method: str, energies: str = LINEAR_CHAIN) -> Dict[str, Any]:
     return config
 
 
-def build_model(config: Dict[str, Any]) -> Model:
+def build_model(config: dict[str, Any]) -> Model:
     return bench_base.build_model(config["model"], vocabulary())
 
 
-def build_trainer(method: str, batches: List[TensorDict], energies: str = LINEAR_CHAIN) -> Trainer:
+def build_trainer(method: str, batches: list[TensorDict], energies: str = LINEAR_CHAIN) -> Trainer:
     """The trainer of the config over the batches in their order."""
     config = experiment(method, energies)
     model, loader = build_model(config), bench_base.Batches(batches)

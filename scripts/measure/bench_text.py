@@ -7,9 +7,10 @@ prints the peak memory of a step, for which it has to be a process of its own.""
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 from allennlp.common import Params
@@ -76,7 +77,7 @@ class TextBenchmark(Benchmark):
     """
     # Parameters
 
-    methods : `List[str]`
+    methods : `list[str]`
     encoder : `str`, optional
         `None`: a BERT with random weights, of `layers` and `width`.
     repeats : `int`
@@ -90,7 +91,7 @@ class TextBenchmark(Benchmark):
 
     def __init__(
         self,
-        methods: List[str],
+        methods: list[str],
         encoder: Optional[str],
         repeats: int,
         num_batches: int,
@@ -109,29 +110,29 @@ class TextBenchmark(Benchmark):
         self._instances = self._read()
         self._vocab = Vocabulary.from_instances(self._instances)
 
-    def step(self) -> List[Row]:
+    def step(self) -> list[Row]:
         trainers = {name: self._trainer(name) for name in self._methods}
         timings = interleaved({name: epoch_of(trainer) for name, trainer in trainers.items()}, self._repeats)
         return seconds_rows("text", "step", timings, self._num_batches, BASELINE)
 
-    def memory(self) -> List[Row]:
+    def memory(self) -> list[Row]:
         arguments = (self._encoder, str(self._threads))
         found = {name: in_own_process("bench_text", name, *arguments) for name in self._methods}
         return memory_rows("text", found, BASELINE)
 
-    def peaks_of_steps(self, method: str) -> Dict[str, float]:
+    def peaks_of_steps(self, method: str) -> dict[str, float]:
         """`peak`, and less what imports, data and model take, `added`, in MiB; needs a process of its own."""
         trainer, before = self._trainer(method), peak_memory()
         train_epoch(trainer)
         return peaks(before)
 
-    def _words(self) -> List[str]:
+    def _words(self) -> list[str]:
         path = str(ROOT / self._paths["train"].partition("#")[0])
         options = TextOptions(text_keys=("title", "text") if self.data == "reuters" else None)
         texts = islice(FORMATS[format_of(path, options)](path, options), 2000)
         return [word for item in texts for word in item.words]
 
-    def _read(self) -> List[Instance]:
+    def _read(self) -> list[Instance]:
         settings = self._experiment(BASELINE)["dataset_reader"]
         for key in ("labels", "taxonomy"):
             if key in settings:
@@ -155,7 +156,7 @@ class TextBenchmark(Benchmark):
         }
         return build_trainer(config["trainer"], model, loader, **changes)
 
-    def _experiment(self, method: str) -> Dict[str, Any]:
+    def _experiment(self, method: str) -> dict[str, Any]:
         source = f"""
             local text = lib;
             text.experiment(
@@ -167,10 +168,10 @@ class TextBenchmark(Benchmark):
         return library_value("text.libsonnet", source)
 
 
-def longest(instances: Iterable[Instance], count: int, length: int) -> List[Instance]:
+def longest(instances: Iterable[Instance], count: int, length: int) -> list[Instance]:
     """The first `count` that have `length` pieces; where these are too few, the first of the others are added."""
-    full: List[Instance] = []
-    others: List[Instance] = []
+    full: list[Instance] = []
+    others: list[Instance] = []
     for instance in instances:
         (full if len(instance["tokens"]) >= length else others).append(instance)
         if len(full) == count:
@@ -178,7 +179,7 @@ def longest(instances: Iterable[Instance], count: int, length: int) -> List[Inst
     return full + others[: count - len(full)]
 
 
-def paths(dataset: str) -> Dict[str, str]:
+def paths(dataset: str) -> dict[str, str]:
     return library_value("text.libsonnet", f"{{ train: lib.data.{dataset}.train }}")
 
 

@@ -2,9 +2,10 @@
 
 import io
 import time
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -19,12 +20,12 @@ class Timing(NamedTuple):
     cpu: float
 
 
-def interleaved(cases: Dict[str, Callable[[], Any]], rounds: int) -> Dict[str, List[Timing]]:
+def interleaved(cases: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[Timing]]:
     """
     The time of each case in each round. A round runs every case once, one after the other, so that a slow
     moment falls on all; the first round is not counted.
     """
-    timings: Dict[str, List[Timing]] = {name: [] for name in cases}
+    timings: dict[str, list[Timing]] = {name: [] for name in cases}
     for number in range(rounds + 1):
         for name, case in cases.items():
             timing = timed(case)
@@ -52,17 +53,17 @@ def counted_operations(case: Callable[[], Any]) -> int:
     return counter.get_total_flops()
 
 
-def ratios(seconds: List[float], baseline: List[float]) -> List[float]:
+def ratios(seconds: list[float], baseline: list[float]) -> list[float]:
     """The ratio within each round."""
     return [ours / theirs for ours, theirs in zip(seconds, baseline)]
 
 
-def median_ratio(seconds: List[float], baseline: List[float]) -> float:
+def median_ratio(seconds: list[float], baseline: list[float]) -> float:
     """The median over rounds of the ratio within a round."""
     return median(ratios(seconds, baseline))
 
 
-def spread(seconds: List[float], baseline: List[float]) -> float:
+def spread(seconds: list[float], baseline: list[float]) -> float:
     """How far the rounds' ratios lie apart: the highest less the lowest."""
     found = ratios(seconds, baseline)
     return max(found) - min(found)

@@ -1,6 +1,6 @@
 """The cells of a page's tables, and what more than one of its parts shows."""
 
-from typing import List, Sequence
+from collections.abc import Sequence
 
 import pandas
 
@@ -30,7 +30,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def present_methods(suite: Suite, table: pandas.DataFrame) -> List[str]:
+def present_methods(suite: Suite, table: pandas.DataFrame) -> list[str]:
     """The methods that have a result, in the suite's order."""
     found = set(table["method"])
     return [name for name in suite.methods if name in found]

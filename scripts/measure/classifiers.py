@@ -1,9 +1,10 @@
 """Label sets by scikit-learn's classifiers, alone and under `seal.sklearn`: what `scripts/structure.py` measures."""
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -75,7 +76,7 @@ def read(name: str) -> Data:
     return Data(train, numpy.concatenate(gold[:2]), test, gold[2])
 
 
-def _texts(found: Dict[str, Any]) -> Data:
+def _texts(found: dict[str, Any]) -> Data:
     reader = DatasetReader.by_name("seal_text_multilabel")(**found["reader"])
     assert isinstance(reader, TextMultilabelReader)
     splits = {split: list(reader.texts(found[split])) for split in ("train", "dev", "test")}
@@ -102,7 +103,7 @@ def forest(leaf: int, seed: int) -> RandomForestClassifier:
     return RandomForestClassifier(100, min_samples_leaf=leaf, max_features="sqrt", random_state=seed)
 
 
-TASK_NETS: Dict[str, tuple[Callable[..., Any], tuple]] = {
+TASK_NETS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "logistic regression": (logistic_regression, (0.3, 1.0, 3.0, 10.0)),
     "random forest": (forest, (1, 3)),
 }
@@ -130,7 +131,7 @@ def chosen_setting(name: str, data: Data) -> float:
     return best[1]
 
 
-def measure(data: Data, make: Callable[[int], Any], seed: int) -> Dict[str, Any]:
+def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]:
     """
     What a task-net has on the test data by thresholds tuned on held-out scores (`own`), and with structure: by row and
     score the numerators and denominators of `seal.structure.scores`, what was learned, and the seconds it took.
@@ -167,7 +168,7 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> Dict[str, Any]
     return {"rows": rows, "report": report}
 
 
-def others(data: Data, make: Callable[[int], Any], seed: int) -> Dict[str, Dict[str, float]]:
+def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[str, float]]:
     """The scores on test of what scikit-learn has for dependent labels, over logistic regression."""
     single = make(seed).estimator
     # A chain cannot learn a label that no row has.

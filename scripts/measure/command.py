@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Optional
 
 from scripts.measure.suite import UserError
 

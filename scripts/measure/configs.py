@@ -3,12 +3,11 @@
 import json
 import re
 from functools import lru_cache
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional
 
 import _jsonnet
 
 from scripts.measure.suite import LIBRARY_FOLDER, Settings, UserError
-
 
 #: The library of each family of suites, and of those of roles; the configs import it under that name.
 LIBRARIES = {
@@ -26,7 +25,7 @@ def text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def call(function: str, arguments: Dict[str, str]) -> str:
+def call(function: str, arguments: dict[str, str]) -> str:
     """A call with named arguments, each a jsonnet expression, one a line."""
     lines = "".join(f"  {name}={expression},\n" for name, expression in arguments.items())
     return f"{function}(\n{lines})\n"
@@ -47,7 +46,7 @@ def library_value(library: str, expression: str) -> Any:
     return json.loads(evaluated(f"local lib = import {text(path)}; {expression}"))
 
 
-def parse_overrides(source: str) -> Dict[str, Any]:
+def parse_overrides(source: str) -> dict[str, Any]:
     """
     The object of `--overrides`, as `allennlp train` takes it: keys are dotted paths. `METHOD:path` is for one
     method only.
@@ -61,7 +60,7 @@ def parse_overrides(source: str) -> Dict[str, Any]:
     return overrides
 
 
-def listed(sign: str, values: Dict[str, Any]) -> str:
+def listed(sign: str, values: dict[str, Any]) -> str:
     """Names and jsonnet values as they stand in an object (`": "`) or in a call (`"="`)."""
     return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
@@ -92,12 +91,12 @@ def not_evaluated(error: RuntimeError) -> UserError:
     return UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).")
 
 
-def parse_settings(source: str, family: Optional[str] = None) -> Dict[str, str]:
+def parse_settings(source: str, family: Optional[str] = None) -> dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,
     separated by commas. A value may have commas of its own, and name the library of the suites' `family`.
     """
-    settings: Dict[str, str] = {}
+    settings: dict[str, str] = {}
     for part in re.split(r",(?=\s*[A-Za-z_][\w:]*\s*=)", source):
         if not part.strip():
             continue
@@ -114,14 +113,14 @@ def parse_settings(source: str, family: Optional[str] = None) -> Dict[str, str]:
     return settings
 
 
-def settings_of(method: str, settings: Dict[str, str]) -> Tuple[Tuple[str, str], ...]:
+def settings_of(method: str, settings: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """The settings of `parse_settings` for `method`; a value for it alone takes precedence over one for all."""
     common = {key: value for key, value in settings.items() if ":" not in key}
     own = {key: value for key, value in settings.items() if key.startswith(f"{method}:")}
     return tuple({**common, **overrides_of(method, own)}.items())
 
 
-def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
+def overrides_of(method: str, overrides: dict[str, Any]) -> dict[str, Any]:
     """The overrides of `parse_overrides` for `method`, by path."""
     chosen = {}
     for key, value in overrides.items():
@@ -131,7 +130,7 @@ def overrides_of(method: str, overrides: Dict[str, Any]) -> Dict[str, Any]:
     return chosen
 
 
-def given_of(method: str, settings: Settings, overrides: Dict[str, Any]) -> Dict[str, str]:
+def given_of(method: str, settings: Settings, overrides: dict[str, Any]) -> dict[str, str]:
     """All that the command line sets in a run's config, by name; values are jsonnet."""
     given = {"epochs": str(settings.epochs)}
     if settings.fraction != 1:
@@ -142,17 +141,17 @@ def given_of(method: str, settings: Settings, overrides: Dict[str, Any]) -> Dict
     return {**given, **dict(settings.more), **{path: json.dumps(value) for path, value in own.items()}}
 
 
-def own_names(method: str, *options: Dict[str, Any]) -> Tuple[str, ...]:
+def own_names(method: str, *options: dict[str, Any]) -> tuple[str, ...]:
     """The names that the results of `parse_settings` and `parse_overrides` set for `method` alone."""
     keys = [key.rpartition(":") for option in options for key in option]
     return tuple(name for owner, _, name in keys if owner == method)
 
 
-def with_overrides(config: str, overrides: Dict[str, Any]) -> str:
+def with_overrides(config: str, overrides: dict[str, Any]) -> str:
     """The config with each dotted path of `overrides` set, everything beside it kept."""
     if not overrides:
         return config
-    tree: Dict[str, Any] = {}
+    tree: dict[str, Any] = {}
     for path, value in overrides.items():
         *above, last = path.split(".")
         if any(part.isdigit() for part in path.split(".")):
@@ -173,7 +172,7 @@ class _Leaf:
         self.value = value
 
 
-def _object(tree: Dict[str, Any], indent: str) -> str:
+def _object(tree: dict[str, Any], indent: str) -> str:
     inner = indent + "  "
     lines = []
     for name, node in tree.items():

@@ -1,7 +1,6 @@
 """The encoder of a suite's runs: one of words, or the transformer that `--encoder` names."""
 
 from dataclasses import dataclass
-from typing import Dict, Tuple
 
 from scripts.measure.configs import listed, text
 from scripts.measure.suite import Settings, UserError
@@ -16,13 +15,13 @@ class EncoderChoice:
 
     #: The name, in messages, of the encoder that is used without `--encoder`.
     words: str
-    of_words: Tuple[str, ...]
-    of_transformer: Tuple[str, ...]
+    of_words: tuple[str, ...]
+    of_transformer: tuple[str, ...]
 
-    def names(self, with_transformer: bool = True) -> Tuple[str, ...]:
+    def names(self, with_transformer: bool = True) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*self.of_words, *(self.of_transformer if with_transformer else ())]))
 
-    def call(self, library: str, words: str, settings: Settings, more: Dict[str, str]) -> str:
+    def call(self, library: str, words: str, settings: Settings, more: dict[str, str]) -> str:
         """
         The call of `library`'s encoder, with its settings, which are taken out of `more`. `words` is the name of its
         function for an encoder that reads words.

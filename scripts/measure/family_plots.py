@@ -1,7 +1,6 @@
 """The figure of a family of suites: gains over the baseline by data set."""
 
 from pathlib import Path
-from typing import Dict, List, Set
 
 import matplotlib
 
@@ -24,7 +23,7 @@ LEAST = 0.1
 
 
 def draw_family(
-    family: Family, suites: Dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = ""
+    family: Family, suites: dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = ""
 ) -> None:
     """
     Draws a panel for each metric of the family. It has, for each data set, a point for each method: the mean over seeds
@@ -53,7 +52,7 @@ def draw_family(
         squeeze=False,
         layout="constrained",
     )
-    notes: List[str] = []
+    notes: list[str] = []
     for panel, (metric, heading) in zip(axes[:, 0], headline.items()):
         notes += _points(panel, some, methods, sets, ours[ours["metric"] == metric])
         panel.set_title(f"{split}: {heading}", fontsize=10)
@@ -69,12 +68,12 @@ def draw_family(
     plt.close(figure)
 
 
-def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pandas.DataFrame) -> List[str]:
+def _points(panel, suite: Suite, methods: list[str], sets: list[str], table: pandas.DataFrame) -> list[str]:
     """Draws the gains in one metric; returns the notes that explain them."""
     styles = _styles(suite, methods)
     step = 0.84 / max(1, len(methods))
     largest = 0.0
-    seeds: Set[bool] = set()
+    seeds: set[bool] = set()
     for place, dataset in enumerate(sets):
         rows = table[table["dataset"] == dataset]
         if place % 2:
@@ -112,7 +111,7 @@ def _points(panel, suite: Suite, methods: List[str], sets: List[str], table: pan
     return [note for note, applies in said.items() if applies]
 
 
-def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:
+def _styles(suite: Suite, methods: list[str]) -> dict[str, tuple]:
     """Colour and marker of each method: a colour for each group, in it a marker for each method of the suite."""
     groups = list(dict.fromkeys(method.group for method in suite.methods.values()))
     styles = {}
@@ -124,7 +123,7 @@ def _styles(suite: Suite, methods: List[str]) -> Dict[str, tuple]:
     return styles
 
 
-def _legend(suite: Suite, methods: List[str]) -> tuple:
+def _legend(suite: Suite, methods: list[str]) -> tuple:
     """The methods below the names of their groups."""
     handles, names, group = [], [], None
     empty = plt.Line2D([], [], linestyle="none")

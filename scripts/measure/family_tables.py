@@ -1,6 +1,5 @@
 """The part of the page that has a family of suites: the same methods on several data sets."""
 
-from typing import Dict, List
 
 import pandas
 
@@ -19,8 +18,8 @@ from scripts.measure.suite import Family, Suite
 
 
 def sections(
-    family: Family, suites: Dict[str, Suite], table: pandas.DataFrame, comparisons: Dict[str, Comparisons]
-) -> List[str]:
+    family: Family, suites: dict[str, Suite], table: pandas.DataFrame, comparisons: dict[str, Comparisons]
+) -> list[str]:
     """The sections of the page about the family; none if no run of the family has a result."""
     present = present_suites(family, suites, table)
     if not present:
@@ -47,7 +46,7 @@ def sections(
     return parts
 
 
-def present_suites(family: Family, suites: Dict[str, Suite], table: pandas.DataFrame) -> Dict[str, Suite]:
+def present_suites(family: Family, suites: dict[str, Suite], table: pandas.DataFrame) -> dict[str, Suite]:
     """The suites of the family that have a result, by data set."""
     found = set(table["suite"])
     return {dataset: suite for dataset, suite in family.suites(suites).items() if suite.name in found}
@@ -55,9 +54,9 @@ def present_suites(family: Family, suites: Dict[str, Suite], table: pandas.DataF
 
 def _scores(
     family: Family,
-    present: Dict[str, Suite],
+    present: dict[str, Suite],
     table: pandas.DataFrame,
-    comparisons: Dict[str, Comparisons],
+    comparisons: dict[str, Comparisons],
     split: str,
     metric: str,
 ) -> str:
@@ -75,7 +74,7 @@ def _scores(
     means = {head: shared}
     if family.apart in shared and len(shared) > 1:
         means[f"without {family.apart}"] = [name for name in shared if name != family.apart]
-    rows: List[List[str]] = []
+    rows: list[list[str]] = []
     group = ""
     for method in methods:
         if some.methods[method].group != group:
@@ -98,18 +97,18 @@ def _scores(
     return markdown_table(["method", *sets, *means], rows)
 
 
-def _mean(of_sets: List[float]) -> str:
+def _mean(of_sets: list[float]) -> str:
     """The mean of gains on data sets; a dash without any, or if one is missing for want of a seed in common."""
     values = pandas.Series(of_sets, dtype=float)
     return "–" if values.empty or values.isna().any() else f"{values.mean():+.2f}"
 
 
-def _steps(family: Family, present: Dict[str, Suite], chosen: pandas.DataFrame) -> str:
+def _steps(family: Family, present: dict[str, Suite], chosen: pandas.DataFrame) -> str:
     """
     A row for each pair of methods that differ in one thing, a column for each data set; empty if no pair was measured.
     """
     some = next(iter(present.values()))
-    rows: List[List[str]] = []
+    rows: list[list[str]] = []
     for change, pairs in family.steps.items():
         below = []
         for before, after in pairs:
@@ -122,7 +121,7 @@ def _steps(family: Family, present: Dict[str, Suite], chosen: pandas.DataFrame) 
     return markdown_table(["before → after, same seeds", *present], rows) if rows else ""
 
 
-def _training(present: Dict[str, Suite], table: pandas.DataFrame) -> str:
+def _training(present: dict[str, Suite], table: pandas.DataFrame) -> str:
     rows = []
     for dataset, suite in present.items():
         ours = table[(table["suite"] == suite.name) & (table["split"] == "train")]

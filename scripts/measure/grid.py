@@ -2,7 +2,7 @@
 
 import json
 from functools import lru_cache
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, not_evaluated, text
 from scripts.measure.idle_settings import MAY_BE_IDLE
@@ -31,7 +31,7 @@ class Grid:
         self._used = lru_cache(maxsize=None)(self._used_names)
         self._arguments = lru_cache(maxsize=None)(self._names_of_arguments)
 
-    def _library(self) -> Dict[str, Any]:
+    def _library(self) -> dict[str, Any]:
         """The paths and the number of epochs of each data set, in one evaluation of jsonnet."""
         return library_value(
             self._file,
@@ -40,14 +40,14 @@ class Grid:
             "for name in std.objectFields(lib.data) }",
         )
 
-    def _names_of_arguments(self) -> Dict[str, List[str]]:
+    def _names_of_arguments(self) -> dict[str, list[str]]:
         return library_value(self._file, "lib.arguments")
 
-    def data(self, name: str) -> Dict[str, Optional[str]]:
+    def data(self, name: str) -> dict[str, Optional[str]]:
         # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
         return {split: self.library()[name]["paths"][split] for split in ("train", "valid", "test")}
 
-    def _setting_names(self, dataset: str, method: str) -> List[str]:
+    def _setting_names(self, dataset: str, method: str) -> list[str]:
         """What `--settings` may set: the seed and the epochs have options of their own."""
         names = library_value(self._file, f"std.objectFields(lib.settings({text(dataset)}, {text(method)}))")
         more = ["tuned"] if self._name == "multilabel" else []
@@ -71,7 +71,7 @@ class Grid:
             + self.call(dataset, method, given, tuned)
         )
 
-    def call(self, dataset: str, method: str, settings: Dict[str, str], tuned: bool = False) -> str:
+    def call(self, dataset: str, method: str, settings: dict[str, str], tuned: bool = False) -> str:
         """
         The call of the library's `experiment` with these settings, jsonnet values by name, each in the argument that it
         belongs to.
@@ -94,7 +94,7 @@ class Grid:
             arguments["energies"] = f"{self._name}.energies({listed('=', parts['energies'])})"
         return call(f"{self._name}.experiment", arguments)
 
-    def config(self, dataset: str, method: str, settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    def config(self, dataset: str, method: str, settings: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         """The config with those of the settings, JSON's values, that the method reads; `tuned` may be one."""
         more = tuple((name, json.dumps(value)) for name, value in (settings or {}).items())
         used = self._used(dataset, method, more)
@@ -102,7 +102,7 @@ class Grid:
         called = self.call(dataset, method, given, is_tuned(dict(more)))
         return library_value(self._file, f"local {self._name} = lib; {called}")
 
-    def _used_names(self, dataset: str, method: str, more: Tuple[Tuple[str, str], ...]) -> List[str]:
+    def _used_names(self, dataset: str, method: str, more: tuple[tuple[str, str], ...]) -> list[str]:
         """The names of the settings `more` that the method reads."""
         rest = {name: value for name, value in more if name not in MAY_BE_IDLE}
         if not rest:
@@ -116,7 +116,7 @@ class Grid:
             raise not_evaluated(error) from error
 
 
-def is_tuned(settings: Dict[str, str]) -> bool:
+def is_tuned(settings: dict[str, str]) -> bool:
     """
     Whether settings, jsonnet values, ask for those of ours.
 

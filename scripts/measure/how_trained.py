@@ -1,7 +1,8 @@
 """The part of a page that says with which settings its runs were trained, and where the methods' are not the same."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import NamedTuple, Optional
 
 import pandas
 
@@ -20,22 +21,22 @@ class Trained(NamedTuple):
     """
     # Parameters
 
-    settings : `Dict[str, str]`, optional
+    settings : `dict[str, str]`, optional
         The settings that it was given; `None` for a run that is older than the record of them.
-    own : `List[str]`
+    own : `list[str]`
         The names of those that were given for its method alone.
     """
 
     suite: str
     method: str
     seed: int
-    settings: Optional[Dict[str, str]]
-    own: List[str]
+    settings: Optional[dict[str, str]]
+    own: list[str]
 
 
-def trained_runs(out: Path, suites: Dict[str, Suite], table: pandas.DataFrame) -> List[Trained]:
+def trained_runs(out: Path, suites: dict[str, Suite], table: pandas.DataFrame) -> list[Trained]:
     """The runs of the table, in the order of its suites and methods."""
-    found: List[Trained] = []
+    found: list[Trained] = []
     for name, suite in suites.items():
         ours = table[table["suite"] == name]
         for method in present_methods(suite, ours):
@@ -45,9 +46,9 @@ def trained_runs(out: Path, suites: Dict[str, Suite], table: pandas.DataFrame) -
     return found
 
 
-def lines(runs: Sequence[Trained]) -> List[str]:
+def lines(runs: Sequence[Trained]) -> list[str]:
     """A line for each set of settings, with the runs that were given it."""
-    groups: Dict[Optional[FrozenSet[Tuple[str, str]]], List[Trained]] = {}
+    groups: dict[Optional[frozenset[tuple[str, str]]], list[Trained]] = {}
     for run in runs:
         # The order in which they were given does not matter.
         key = None if run.settings is None else frozenset(run.settings.items())
@@ -55,12 +56,12 @@ def lines(runs: Sequence[Trained]) -> List[str]:
     return [f"{_shown(members[0].settings)}: {_whose(members, runs)}" for members in groups.values()]
 
 
-def warnings(suites: Dict[str, Suite], runs: Sequence[Trained]) -> List[str]:
+def warnings(suites: dict[str, Suite], runs: Sequence[Trained]) -> list[str]:
     """Sentences that name methods whose settings differ from the baseline's; settings for one method do not count."""
-    methods: Dict[Tuple[str, str], List[Trained]] = {}
+    methods: dict[tuple[str, str], list[Trained]] = {}
     for run in runs:
         methods.setdefault((run.suite, run.method), []).append(run)
-    told: Dict[str, List[Trained]] = {}
+    told: dict[str, list[Trained]] = {}
     for (suite, _), ours in methods.items():
         baseline = suites[suite].baseline
         difference = _difference(ours, methods.get((suite, baseline), []))
@@ -83,19 +84,19 @@ def _difference(ours: Sequence[Trained], base: Sequence[Trained]) -> str:
     )
 
 
-def _either(values: Set[str]) -> str:
+def _either(values: set[str]) -> str:
     """The values, joined by "or"; there is one unless the seeds differ."""
     return " or ".join(map(_cut, sorted(values)))
 
 
-def _values(runs: Sequence[Trained]) -> Dict[str, Set[str]]:
+def _values(runs: Sequence[Trained]) -> dict[str, set[str]]:
     """The values of each setting over the runs, `DEFAULT` for a run that was not given it."""
     known = [run.settings for run in runs if run.settings is not None]
     names = dict.fromkeys(name for settings in known for name in settings)
     return {name: {settings.get(name, DEFAULT) for settings in known} for name in names}
 
 
-def _shown(settings: Optional[Dict[str, str]]) -> str:
+def _shown(settings: Optional[dict[str, str]]) -> str:
     if settings is None:
         return "unknown, of runs from before they were noted"
     first = sorted(settings.items(), key=lambda item: item[0] != "epochs")
@@ -110,7 +111,7 @@ def _whose(members: Sequence[Trained], runs: Sequence[Trained]) -> str:
     """The methods and suites of the members; with seeds where not all runs of a method are members."""
     if len(members) == len(runs):
         return "all runs"
-    suites: Dict[str, List[str]] = {}
+    suites: dict[str, list[str]] = {}
     for suite in dict.fromkeys(run.suite for run in members):
         inside = [run for run in members if run.suite == suite]
         beside = [run for run in runs if run.suite == suite]
@@ -119,7 +120,7 @@ def _whose(members: Sequence[Trained], runs: Sequence[Trained]) -> str:
     return "; ".join(f"{methods} on {', '.join(names)}" for methods, names in suites.items())
 
 
-def _methods(members: Sequence[Trained], runs: Sequence[Trained]) -> List[str]:
+def _methods(members: Sequence[Trained], runs: Sequence[Trained]) -> list[str]:
     """The methods of the members, all of one suite, with seeds where not all runs of a method are members."""
     named = []
     for method in dict.fromkeys(run.method for run in members):

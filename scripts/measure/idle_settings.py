@@ -1,7 +1,8 @@
 """Settings that change nothing in any of the runs that are asked for: a mistake of whoever gave them."""
 
 import json
-from typing import Any, Callable, Dict, Iterable, Optional
+from collections.abc import Callable, Iterable
+from typing import Any, Optional
 
 from scripts.measure.configs import evaluated, not_evaluated, setting_value, settings_of
 from scripts.measure.suite import UserError
@@ -9,18 +10,18 @@ from scripts.measure.suite import UserError
 #: `tuned` asks for settings of ours, which a method need not have.
 MAY_BE_IDLE = ("tuned",)
 #: Maps the settings of `--settings`, by name, to the text of a method's config.
-Write = Callable[[Dict[str, str]], str]
+Write = Callable[[dict[str, str]], str]
 
 
 def idle_setting(
-    given: Dict[str, str], writers: Iterable[Dict[str, Write]], family: Optional[str] = None
+    given: dict[str, str], writers: Iterable[dict[str, Write]], family: Optional[str] = None
 ) -> Optional[str]:
     """
     The first of the `given` settings, as `configs.parse_settings` has them, that changes no config; `None` without one.
 
     # Parameters
 
-    writers : `Iterable[Dict[str, Write]]`
+    writers : `Iterable[dict[str, Write]]`
         For each data set, the functions that write its configs, by method.
     family : `str`, optional (default = `None`)
         The family of the suites; a value may name its library.
@@ -42,7 +43,7 @@ def idle_setting(
 
 
 def refuse_idle(
-    given: Dict[str, str], writers: Iterable[Dict[str, Write]], trained: str, family: Optional[str] = None
+    given: dict[str, str], writers: Iterable[dict[str, Write]], trained: str, family: Optional[str] = None
 ) -> None:
     """
     Refuses an `idle_setting`. `trained` is the end of "changes nothing in what", for the message.
@@ -56,7 +57,7 @@ def refuse_idle(
         raise UserError(f"--settings: '{idle}' changes nothing in what {trained}; leave it out.")
 
 
-def changes(write: Write, name: str, settings: Dict[str, str], family: Optional[str] = None) -> bool:
+def changes(write: Write, name: str, settings: dict[str, str], family: Optional[str] = None) -> bool:
     """Whether the config changes without the setting, or with another value of it."""
     try:
         given = evaluated(write(settings))

@@ -4,7 +4,6 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import List
 
 from scripts.measure.suite import ROOT
 
@@ -23,7 +22,7 @@ def machine() -> str:
     """The processor, its cores, and the GPU where there is one."""
     import torch
 
-    parts: List[str] = [f"{cpu_model()}, {os.cpu_count()} cores"]
+    parts: list[str] = [f"{cpu_model()}, {os.cpu_count()} cores"]
     if torch.cuda.is_available():
         parts.append(torch.cuda.get_device_name(0))
     return "; ".join(parts)

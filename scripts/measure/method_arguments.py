@@ -3,10 +3,9 @@ The arguments that `--settings` may give to the methods that tagging, texts and 
 in `training_configs/lib/methods.libsonnet`.
 """
 
-from typing import Dict, Tuple
 
 DRAWS = ("num_samples", "energy_weight", "share_encoder")
-SHARED: Dict[str, Tuple[str, ...]] = {
+SHARED: dict[str, tuple[str, ...]] = {
     "margin": ("energy_weight", "cost", "share_encoder"),
     "nce": (*DRAWS, "straight_through"),
     "ranking": (*DRAWS, "straight_through"),

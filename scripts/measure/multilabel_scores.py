@@ -3,7 +3,7 @@ Scores a trained multi-label run: the metrics of a split, and the F1 of each row
 """
 
 from functools import partial
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import pandas
 
@@ -14,7 +14,7 @@ KEY = ("row",)
 """A row is named by its number in the split, from 0; files are read in order."""
 
 
-def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+def score_split(run: TrainedRun, path: str) -> tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring, reading the file left out."""
     import torch
 
@@ -22,7 +22,7 @@ def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
 
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
-    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> List[Dict[str, Any]]:
+    def see(batch: dict[str, Any], output: dict[str, Any]) -> list[dict[str, Any]]:
         probabilities, gold = output["probabilities"], batch["labels"].bool()
         columns = {"f1": 0.5, "f1_tuned": run.model.tuned_threshold}
         return [

@@ -5,7 +5,6 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict
 
 from scripts.measure.suite import ROOT
 
@@ -14,7 +13,7 @@ STEPS = 3
 MIB = 2**20
 
 
-def in_own_process(module: str, *arguments: str) -> Dict[str, float]:
+def in_own_process(module: str, *arguments: str) -> dict[str, float]:
     """What `python -m scripts.measure.MODULE ARGUMENTS` prints last, a JSON object."""
     command = [sys.executable, "-m", f"scripts.measure.{module}", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -23,7 +22,7 @@ def in_own_process(module: str, *arguments: str) -> Dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def peaks(before: float) -> Dict[str, float]:
+def peaks(before: float) -> dict[str, float]:
     """`peak`, and less `before`, `added`, in MiB; with a GPU, both are the peak of its memory."""
     import torch  # A parent that only starts processes does not need it.
 

@@ -2,8 +2,9 @@
 Scores a trained parser: the metrics of a split, and the counts of each tree, for tests of significance.
 """
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
 import pandas
 
@@ -14,11 +15,11 @@ KEY = ("source",)
 """A tree is named by its file and line."""
 
 
-def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+def score_split(run: TrainedRun, path: str) -> tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring."""
     from seal.metrics import bracket_counts
 
-    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    def see(batch: dict[str, Any], output: dict[str, Any]) -> Iterator[dict[str, Any]]:
         predicted = run.model.make_output_human_readable(output)["symbols"]
         for symbols, meta in zip(predicted, batch["metadata"]):
             yield {"source": meta["source"], **bracket_counts(symbols, meta["symbols"], meta["tags"]).sums()}

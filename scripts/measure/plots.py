@@ -1,7 +1,6 @@
 """Figures of results."""
 
 from pathlib import Path
-from typing import Dict
 
 import matplotlib
 
@@ -18,7 +17,7 @@ from scripts.measure.suite import Suite  # noqa: E402
 COLOURS = {"dev": "#9db8d2", "test": "#2f5d8a"}
 
 
-def draw_results(suites: Dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = "") -> None:
+def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = "") -> None:
     """A row a suite, a panel a tested metric: bars of the mean over seeds, deviations, and a dot a seed."""
     present = [suite for name, suite in suites.items() if (table["suite"] == name).any()]
     if not present:

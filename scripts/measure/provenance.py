@@ -5,10 +5,11 @@ whether their configs, which only call the library of `training_configs`, still 
 
 import json
 import threading
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 import _jsonnet
 
@@ -26,7 +27,7 @@ _noting = threading.Lock()
 
 
 def note_training(
-    folder: Path, recover: bool, given: Optional[Dict[str, str]] = None, own: Sequence[str] = ()
+    folder: Path, recover: bool, given: Optional[dict[str, str]] = None, own: Sequence[str] = ()
 ) -> None:
     """
     Records in the run's folder what its training begins with, the settings it was `given`, and which of them are for
@@ -58,28 +59,28 @@ def _first_epoch(model: Path) -> int:
     return max((int(name[1:].partition("_b")[0]) for name in files & states), default=0)
 
 
-def trainings(folder: Path) -> List[Dict[str, Any]]:
+def trainings(folder: Path) -> list[dict[str, Any]]:
     """The record of each training of a run; empty for a run that is older than these records."""
     return _noted(folder).get("trainings", [])
 
 
-def given(folder: Path) -> Tuple[Optional[Dict[str, str]], List[str]]:
+def given(folder: Path) -> tuple[Optional[dict[str, str]], list[str]]:
     """The settings that a run was given, `None` if not recorded, and the names of those for its method alone."""
     noted = _noted(folder)
     return noted.get("given"), noted.get("own", [])
 
 
-def _noted(folder: Path) -> Dict[str, Any]:
+def _noted(folder: Path) -> dict[str, Any]:
     path = folder / "run.json"
     return read_json(path) if path.is_file() else {}
 
 
-def facts(folders: Sequence[Path]) -> Dict[str, str]:
+def facts(folders: Sequence[Path]) -> dict[str, str]:
     """What the runs were trained with, and how many of them with each, by heading."""
     noted = [trainings(folder) or [{}] for folder in folders]
-    told: Dict[str, str] = {}
+    told: dict[str, str] = {}
     for heading, key in (("commits", "commit"), ("torch", "torch"), ("machines", "machine")):
-        counts: Dict[str, int] = {}
+        counts: dict[str, int] = {}
         for run in noted:
             for value in {training.get(key, UNKNOWN) for training in run}:
                 counts[value] = counts.get(value, 0) + 1
@@ -115,9 +116,9 @@ def difference(folder: Path) -> str:
     return f"with other values of {', '.join(keys[:NAMED])}{more} than training_configs/lib now gives"
 
 
-def changes(folders: Sequence[Path]) -> List[str]:
+def changes(folders: Sequence[Path]) -> list[str]:
     """Sentences that name the runs that the same command would now train with another config, or could not train."""
-    names: Dict[str, List[str]] = {}
+    names: dict[str, list[str]] = {}
     for folder in folders:
         how = difference(folder)
         if how:

@@ -1,8 +1,9 @@
 """Gradient-based inference on a trained loss-net, step by step: scores of the current point, and their figure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any
 
 import matplotlib
 
@@ -66,17 +67,17 @@ class Descent:
 
 def refine(
     model: MultilabelModel,
-    batches: List[Dict[str, torch.Tensor]],
+    batches: list[dict[str, torch.Tensor]],
     descent: Descent,
     empty_f1: float = 1.0,
     told: Callable[[int], Any] = lambda rows: None,
-) -> Tuple[pandas.DataFrame, Dict[str, float]]:
+) -> tuple[pandas.DataFrame, dict[str, float]]:
     """
     Descends the energy from each of `STARTS`, and scores every step.
 
     # Parameters
 
-    batches : `List[Dict[str, torch.Tensor]]`
+    batches : `list[dict[str, torch.Tensor]]`
         `features`, `(rows, features)`, and gold `labels`, `(rows, labels)`.
     empty_f1 : `float`, optional (default = `1.0`)
         That of the model.
@@ -140,7 +141,7 @@ def _known(model, features, gold, empty_f1) -> torch.Tensor:
     return torch.cat([f1.view(1), energy]).cpu()
 
 
-def draw(table: pandas.DataFrame, lines: Dict[str, float], path: Path, title: str) -> None:
+def draw(table: pandas.DataFrame, lines: dict[str, float], path: Path, title: str) -> None:
     """A panel of F1 and one of the energy, against the step."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for place, (start, rows) in enumerate(table.groupby("start", sort=False)):
@@ -170,7 +171,7 @@ def draw(table: pandas.DataFrame, lines: Dict[str, float], path: Path, title: st
     plt.close(figure)
 
 
-def _cut(panel: Any, table: pandas.DataFrame, lines: Dict[str, float]) -> str:
+def _cut(panel: Any, table: pandas.DataFrame, lines: dict[str, float]) -> str:
     """
     Limits the axis if the energies of random points, high at first, would squeeze the others together; returns a
     sentence that says so, else an empty one.

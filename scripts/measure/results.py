@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import pandas
 
@@ -15,7 +15,7 @@ from scripts.measure.suite import Suite
 
 COLUMNS = ["suite", "dataset", "method", "seed", "split", "metric", "value"]
 
-Comparisons = Dict[Tuple[str, str, str], Comparison]
+Comparisons = dict[tuple[str, str, str], Comparison]
 """By split, method and metric."""
 
 
@@ -26,14 +26,14 @@ class Failure(NamedTuple):
     error: str
 
 
-def finished(out: Path) -> List[Path]:
+def finished(out: Path) -> list[Path]:
     """The folders of the runs of `out` that were scored, on one split at least."""
     return sorted(path.parent for path in (out / "runs").glob("*/result.json"))
 
 
 def collect(out: Path) -> pandas.DataFrame:
     """A table with a row for each number that was measured, of all runs of `out` that were scored."""
-    rows: List[Dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for folder in finished(out):
         result = read_json(folder / "result.json")
         metrics = result.pop("metrics")
@@ -45,7 +45,7 @@ def collect(out: Path) -> pandas.DataFrame:
     return table.sort_values(["suite", "method", "seed"], kind="stable", ignore_index=True)
 
 
-def failures(out: Path) -> List[Failure]:
+def failures(out: Path) -> list[Failure]:
     """The runs of `out` that ended in an error and have not been run again since."""
     found = []
     for path in sorted((out / "runs").glob("*/failed.json")):
@@ -60,7 +60,7 @@ def with_data(out: Path, suite: Suite) -> Suite:
     return replace(suite, data=cache(partial(_data_of_runs, out, suite)))
 
 
-def _data_of_runs(out: Path, suite: Suite) -> Dict[str, Optional[str]]:
+def _data_of_runs(out: Path, suite: Suite) -> dict[str, Optional[str]]:
     data = dict(suite.data())
     paths = [folder / "model" / "config.json" for folder in finished(out) if folder.name.startswith(f"{suite.name}-")]
     configs = [read_json(path) for path in paths if path.is_file()]
@@ -76,17 +76,17 @@ def write_csv(table: pandas.DataFrame, path: Path) -> None:
         table.to_csv(draft, index=False)
 
 
-def seeds_of(table: pandas.DataFrame, method: str) -> List[int]:
+def seeds_of(table: pandas.DataFrame, method: str) -> list[int]:
     return sorted(table.loc[table["method"] == method, "seed"].unique().tolist())
 
 
-def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Tuple[Comparisons, List[str]]:
+def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> tuple[Comparisons, list[str]]:
     """
     The comparisons of every method with the baseline, over the seeds that both have, and a sentence for each method
     that cannot be compared; `table` holds this suite's rows alone.
     """
     comparisons: Comparisons = {}
-    unlike: List[str] = []
+    unlike: list[str] = []
     for split in (split for split in table["split"].unique() if split != "train"):
         # Not every run need have been scored on every split.
         scored = table[table["split"] == split]
@@ -117,13 +117,13 @@ def compare(out: Path, suite: Suite, table: pandas.DataFrame) -> Tuple[Compariso
     return comparisons, unlike
 
 
-_known: Dict[Any, Union[Dict[str, Comparison], str]] = {}
+_known: dict[Any, Union[dict[str, Comparison], str]] = {}
 
 
-def _paths(out: Path, suite: Suite, method: str, seeds: List[int], split: str) -> List[Path]:
+def _paths(out: Path, suite: Suite, method: str, seeds: list[int], split: str) -> list[Path]:
     folders = [out / "runs" / run_name(suite.name, method, seed) for seed in seeds]
     return [folder / f"frames_{split}.csv.gz" for folder in folders]
 
 
-def _pooled(paths: List[Path], key: Tuple[str, ...]) -> pandas.DataFrame:
+def _pooled(paths: list[Path], key: tuple[str, ...]) -> pandas.DataFrame:
     return pooled({index: pandas.read_csv(path) for index, path in enumerate(paths)}, key)

@@ -6,9 +6,10 @@ import subprocess
 import sys
 import threading
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from statistics import median
-from typing import Any, Collection, Dict, List, Optional, Set, Tuple
+from typing import Any, Optional
 
 from scripts.measure import provenance
 from scripts.measure.command import Stopped
@@ -156,7 +157,7 @@ class Runner:
             write_json(run.folder / "result.json", {**_identity(run), "metrics": ordered})
             run.tidy()
 
-    def _split_scores(self, run: Run, split: str, path: str) -> Tuple[Scores, Dict[str, float]]:
+    def _split_scores(self, run: Run, split: str, path: str) -> tuple[Scores, dict[str, float]]:
         """The scores, and the facts of the model. An error is a `_BadModel` only if its weights cannot be read."""
         run.state = "waiting for its scores"
         with self._scoring:
@@ -191,7 +192,7 @@ def _check_score(run: Run, found: float, reported: float, allowed: float) -> Non
         )
 
 
-def tolerance(config: Dict[str, Any]) -> float:
+def tolerance(config: dict[str, Any]) -> float:
     """
     How far, in points, the score of a model may be from the one that its training reported. It is the rounding of a
     GPU, and more if inference starts at random, since the starts are then not those of training.
@@ -201,7 +202,7 @@ def tolerance(config: Dict[str, Any]) -> float:
     return 5.0 if start in ("random", "draw") else 0.02
 
 
-def _score(run: Run, splits: Dict[str, str], threads: int) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+def _score(run: Run, splits: dict[str, str], threads: int) -> tuple[dict[str, Scores], dict[str, float]]:
     import torch
 
     torch.set_num_threads(threads)
@@ -213,7 +214,7 @@ def _score(run: Run, splits: Dict[str, str], threads: int) -> Tuple[Dict[str, Sc
         os.chdir(before)
 
 
-def training_environment(threads: int) -> Dict[str, str]:
+def training_environment(threads: int) -> dict[str, str]:
     """
     This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are.
     """
@@ -226,13 +227,13 @@ def training_environment(threads: int) -> Dict[str, str]:
     }
 
 
-def first_epochs(folder: Path) -> Set[int]:
+def first_epochs(folder: Path) -> set[int]:
     """The epochs, from 0, at which a training of the run began or was resumed; empty where that was not recorded."""
     noted = provenance.trainings(folder)
     return {training["first_epoch"] for training in noted if "first_epoch" in training}
 
 
-def epoch_seconds(epochs: List[Dict[str, Any]], first: Collection[int] = ()) -> List[float]:
+def epoch_seconds(epochs: list[dict[str, Any]], first: Collection[int] = ()) -> list[float]:
     """
     The seconds of each epoch, training and validation, from the metrics that AllenNLP writes after each. These hold the
     time since the training began or was resumed after a kill, which it was at the `first` epochs. Where they were not
@@ -256,7 +257,7 @@ def parse_duration(duration: str) -> float:
     )
 
 
-def _identity(run: Run) -> Dict[str, Any]:
+def _identity(run: Run) -> dict[str, Any]:
     return {"suite": run.suite.name, "dataset": run.suite.dataset, "method": run.method, "seed": run.seed}
 
 
@@ -266,7 +267,7 @@ def _epoch(path: Path) -> int:
 
 def _reason(log: Path) -> str:
     """The error that ended a training, from its log: the last `error:` line, or else the last line."""
-    lines: List[str] = [
+    lines: list[str] = [
         line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
     ]
     error: Optional[str] = next((line for line in reversed(lines) if line.startswith("error: ")), None)

@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 from scripts.measure import provenance
 from scripts.measure.files import read_json
@@ -25,11 +24,11 @@ class Run:
         Its jsonnet.
     epochs : `int`
         The largest number of epochs; for the progress bar.
-    splits : `Tuple[str, ...]`
+    splits : `tuple[str, ...]`
         The splits that are to be scored, the validation split among them.
-    given : `Dict[str, str]`, optional (default = `{}`)
+    given : `dict[str, str]`, optional (default = `{}`)
         What the command line sets in it besides method and seed: names and jsonnet values.
-    own : `Tuple[str, ...]`, optional (default = `()`)
+    own : `tuple[str, ...]`, optional (default = `()`)
         The names among these that are for its method alone.
     """
 
@@ -39,9 +38,9 @@ class Run:
     folder: Path
     config: str
     epochs: int
-    splits: Tuple[str, ...]
-    given: Dict[str, str] = field(default_factory=dict)
-    own: Tuple[str, ...] = ()
+    splits: tuple[str, ...]
+    given: dict[str, str] = field(default_factory=dict)
+    own: tuple[str, ...] = ()
     state: str = "waiting"
 
     def __post_init__(self) -> None:
@@ -64,12 +63,12 @@ class Run:
     def finished(self) -> bool:
         return not self.missing_splits()
 
-    def metrics(self) -> Dict[str, Dict[str, float]]:
+    def metrics(self) -> dict[str, dict[str, float]]:
         """The metrics that were measured so far, by split; empty for a run that is still to be trained."""
         path = self.folder / "result.json"
         return read_json(path)["metrics"] if path.is_file() else {}
 
-    def missing_splits(self) -> List[str]:
+    def missing_splits(self) -> list[str]:
         """The splits that have no scores yet: another may be asked for when training is long over."""
         found = self.metrics()
         return [split for split in self.splits if split not in found]

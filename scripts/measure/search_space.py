@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Tuple, Union
+from typing import Any, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -25,7 +25,7 @@ class Range:
     log: bool = False
     step: int = 1
 
-    def ends(self) -> Tuple[Any, ...]:
+    def ends(self) -> tuple[Any, ...]:
         return self.low, self.high
 
     def holds(self, value: Any) -> bool:
@@ -55,9 +55,9 @@ class Range:
 class Choice:
     """A few values, of any kind that JSON has."""
 
-    values: Tuple[Any, ...]
+    values: tuple[Any, ...]
 
-    def ends(self) -> Tuple[Any, ...]:
+    def ends(self) -> tuple[Any, ...]:
         return self.values
 
     def holds(self, value: Any) -> bool:
@@ -71,7 +71,7 @@ class Choice:
         return json.loads(trial.suggest_categorical(key, [json.dumps(value) for value in self.values]))
 
 
-Space = Dict[str, Union[Range, Choice]]
+Space = dict[str, Union[Range, Choice]]
 
 
 def read_space(path: Path) -> Space:
@@ -95,7 +95,7 @@ def read_space(path: Path) -> Space:
     return {key: _values(f"--search: '{key}'", given) for key, given in content.items()}
 
 
-def as_json(space: Space) -> Dict[str, Any]:
+def as_json(space: Space) -> dict[str, Any]:
     """What describes the space, for a comparison with another one."""
     return {key: list(values.values) if isinstance(values, Choice) else vars(values) for key, values in space.items()}
 

@@ -3,8 +3,9 @@ Scores a trained segmentation run: the metrics of a split, and the IoU and pixel
 significance.
 """
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
 import pandas
 
@@ -15,13 +16,13 @@ KEY = ("row",)
 """An image is named by its number in the split, from 0; files are read in order."""
 
 
-def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+def score_split(run: TrainedRun, path: str) -> tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring, reading the file left out."""
     from seal.metrics.mask_score import image_iou, overlap_of
 
     empty_iou = run.settings["model"].get("empty_iou", 1.0)
 
-    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    def see(batch: dict[str, Any], output: dict[str, Any]) -> Iterator[dict[str, Any]]:
         intersection, union = overlap_of(output["predicted"], batch["mask"].bool())
         columns = {"iou": image_iou(intersection, union, empty_iou), "intersection": intersection, "union": union}
         for row in zip(*(column.tolist() for column in columns.values())):

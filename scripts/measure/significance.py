@@ -1,6 +1,6 @@
 """Tables of examples for the paired bootstrap of `seal.common.significance`."""
 
-from typing import Dict, Sequence
+from collections.abc import Sequence
 
 import pandas
 
@@ -40,7 +40,7 @@ def paired_bootstrap(
     return significance.paired_bootstrap(first, second, statistic, resamples, seed)
 
 
-def pooled(frames: Dict[int, pandas.DataFrame], key: Sequence[str]) -> pandas.DataFrame:
+def pooled(frames: dict[int, pandas.DataFrame], key: Sequence[str]) -> pandas.DataFrame:
     """
     The counts of each example summed over the runs of a method (by seed), in the order of the key.
 

@@ -3,7 +3,8 @@ allennlp-models' `srl_bert` on our data files and under our score, as an externa
 decoding are unchanged.
 """
 
-from typing import Any, Dict, Iterator, List, Optional
+from collections.abc import Iterator
+from typing import Any, Optional
 
 import torch
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
@@ -50,10 +51,10 @@ class SrlBertReader(SrlReader):
 
     def text_to_instance(  # type: ignore[override]
         self,
-        words: List[str],
+        words: list[str],
         predicate: Optional[int] = None,
-        tags: Optional[List[str]] = None,
-        predicates: Optional[List[int]] = None,
+        tags: Optional[list[str]] = None,
+        predicates: Optional[list[int]] = None,
         source: Optional[str] = None,
     ) -> Instance:
         verb = [int(index == predicate) for index in range(len(words))]
@@ -76,7 +77,7 @@ class SrlBertBaseline(SrlBert):
         super().__init__(vocab, bert_model, embedding_dropout=embedding_dropout, srl_eval_path=None)
         self._score = SrlScore()
 
-    def forward(self, tokens, verb_indicator, metadata, tags=None) -> Dict[str, Any]:  # type: ignore
+    def forward(self, tokens, verb_indicator, metadata, tags=None) -> dict[str, Any]:  # type: ignore
         output = super().forward(tokens, verb_indicator, metadata, tags)
         if tags is not None and not self.training:
             output = self.make_output_human_readable(output)
@@ -85,9 +86,9 @@ class SrlBertBaseline(SrlBert):
             )
         return output
 
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, torch.Tensor]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, torch.Tensor]:
         # Decoding is a Python loop over words, so it is not done twice.
         return output_dict if "tags" in output_dict else super().make_output_human_readable(output_dict)
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {} if self.training else self._score.get_metric(reset)

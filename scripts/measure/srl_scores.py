@@ -3,8 +3,9 @@ Scores a trained SRL run: the metrics of a split, and the counts of each frame, 
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
 import pandas
 
@@ -18,8 +19,8 @@ A frame is named by the file and line of its sentence, its predicate's index, an
 
 
 def score(
-    folder: Path, splits: Dict[str, str], packages: Tuple[str, ...] = ("seal",)
-) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+    folder: Path, splits: dict[str, str], packages: tuple[str, ...] = ("seal",)
+) -> tuple[dict[str, Scores], dict[str, float]]:
     """
     Scores a run's best model on each split. The model is one of ours, or one whose readable `tags` are BIO tags of
     words and whose instances' metadata have `predicate`, `tags`, `words` and `source`.
@@ -33,7 +34,7 @@ def score_split(run: TrainedRun, path: str) -> Scores:
 
     seen: Counter = Counter()
 
-    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    def see(batch: dict[str, Any], output: dict[str, Any]) -> Iterator[dict[str, Any]]:
         tags = run.model.make_output_human_readable(output)["tags"]
         for predicted, meta in zip(tags, batch["metadata"]):
             if meta["predicate"] is None:

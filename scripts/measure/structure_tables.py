@@ -1,7 +1,8 @@
 """The page of `scripts/structure.py`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 
 import numpy
 import pandas
@@ -21,7 +22,7 @@ class Page(NamedTuple):
     table: pandas.DataFrame
 
 
-def page(runs: Sequence[Tuple[str, str, Path]], seeds: int, command: str) -> Page:
+def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str) -> Page:
     """`runs` has the data, the classifier and the folder of each pair."""
     table = pandas.concat([_pair(*run, seeds) for run in runs], ignore_index=True)
     for (net, score), group in table.groupby(["classifier", "score"]):
@@ -112,11 +113,11 @@ def _means(table: pandas.DataFrame) -> str:
     return f"Mean gain over the data sets: {told}. Significantly worse: {lost}."
 
 
-def _competing(runs: Sequence[Tuple[str, str, Path]], seeds: int) -> str:
+def _competing(runs: Sequence[tuple[str, str, Path]], seeds: int) -> str:
     header = ["data", "classifier", "setting", "rows of train, test", "labels", "label sets", "gold competes, test"]
     header += ["first where it competes", "scale of log P", "decisions: " + ", ".join(SCORES.values())]
     header += ["training, times its own", "prediction, times its own"]
-    rows: List[List[str]] = []
+    rows: list[list[str]] = []
     for data, net, folder in runs:
         reports = [read_json(folder / f"{seed}.json")["report"] for seed in range(1, seeds + 1)]
         train, test, labels = reports[0]["size"]
@@ -141,12 +142,12 @@ def _competing(runs: Sequence[Tuple[str, str, Path]], seeds: int) -> str:
     return markdown_table(header, rows)
 
 
-def _others(runs: Sequence[Tuple[str, str, Path]]) -> str:
+def _others(runs: Sequence[tuple[str, str, Path]]) -> str:
     rows = []
     for data, _, folder in runs:
         path = folder / "others.json"
         if path.exists():
-            found: Dict[str, Dict[str, float]] = read_json(path)
+            found: dict[str, dict[str, float]] = read_json(path)
             for name, scores in found.items():
                 rows.append([data, name, *(f"{100 * scores[score]:.2f}" for score in SCORES)])
     return markdown_table(["data", "method", *SCORES.values()], rows) if rows else ""

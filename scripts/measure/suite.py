@@ -4,10 +4,11 @@ What a suite of measurements is: a data set, the methods compared on it, and how
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 import pandas
 
@@ -37,7 +38,7 @@ class Settings:
     epochs: int
     fraction: float
     encoder: Optional[str] = None
-    more: Tuple[Tuple[str, str], ...] = ()
+    more: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Method:
         The name in tables and figures.
     write : `Callable[[Settings], str]`
         The text of the run's jsonnet config.
-    packages : `Tuple[str, ...]`
+    packages : `tuple[str, ...]`
         What `allennlp train` has to import.
     recovers : `bool`
         Whether a run that was killed and resumed ends like one that was not. If not, it starts afresh.
@@ -59,14 +60,14 @@ class Method:
 
     title: str
     write: Callable[[Settings], str]
-    packages: Tuple[str, ...] = ("seal",)
+    packages: tuple[str, ...] = ("seal",)
     recovers: bool = True
     group: str = ""
 
 
 def grouped_methods(
-    groups: Dict[str, Dict[str, str]], write: Callable[[str, Settings], str]
-) -> Dict[str, Method]:
+    groups: dict[str, dict[str, str]], write: Callable[[str, Settings], str]
+) -> dict[str, Method]:
     """The methods of `groups`, whose titles are by group and by name; `write` gives a method's config by its name."""
     return {
         name: Method(title, partial(write, name), group=group)
@@ -82,7 +83,7 @@ class Scores:
     and further columns have the counts that the suite's `Statistic`s sum.
     """
 
-    metrics: Dict[str, float]
+    metrics: dict[str, float]
     examples: pandas.DataFrame
 
 
@@ -92,18 +93,18 @@ class Suite:
     # Parameters
 
     name, dataset, title : `str`
-    methods : `Dict[str, Method]`
-    data : `Callable[[], Dict[str, Optional[str]]]`
+    methods : `dict[str, Method]`
+    data : `Callable[[], dict[str, Optional[str]]]`
         The path of each split, relative to the repository; `None` where the data set has no such split.
     epochs : `int`
         The number of epochs unless `--epochs` is given.
-    metrics : `Dict[str, str]`
+    metrics : `dict[str, str]`
         The names of the metrics of a split and their headings.
-    key : `Tuple[str, ...]`
+    key : `tuple[str, ...]`
         The columns that name an example, the same in every run.
-    statistics : `Dict[str, Statistic]`
+    statistics : `dict[str, Statistic]`
         The metrics whose difference from the baseline is tested.
-    score : `Callable[[Path, Dict[str, str], Tuple[str, ...]], Tuple[Dict[str, Scores], Dict[str, float]]]`
+    score : `Callable[[Path, dict[str, str], tuple[str, ...]], tuple[dict[str, Scores], dict[str, float]]]`
         Maps a run's folder, the paths of splits and the packages to import to the scores of each split and to facts
         of the model: its number of `parameters`, and further ones for the training table.
     encoder : `str`, optional
@@ -116,11 +117,11 @@ class Suite:
         The metric by which the best epoch is chosen.
     validation : `str`
         The split by which the best epoch is chosen.
-    default_splits : `Tuple[str, ...]`, optional
+    default_splits : `tuple[str, ...]`, optional
         The splits that are scored unless `--splits` is given; `None`: all.
     takes_fraction : `bool`
         Whether `--fraction` may be below 1.
-    setting_names : `Callable[[str], List[str]]`, optional
+    setting_names : `Callable[[str], list[str]]`, optional
         Maps the name of a method to the names that `--settings` may set; `None` where it may set none.
     family : `str`, optional
         The family of suites, one a data set, that it belongs to.
@@ -129,21 +130,21 @@ class Suite:
     name: str
     dataset: str
     title: str
-    methods: Dict[str, Method]
-    data: Callable[[], Dict[str, Optional[str]]]
+    methods: dict[str, Method]
+    data: Callable[[], dict[str, Optional[str]]]
     epochs: int
-    metrics: Dict[str, str]
-    key: Tuple[str, ...]
-    statistics: Dict[str, Statistic]
-    score: Callable[[Path, Dict[str, str], Tuple[str, ...]], Tuple[Dict[str, Scores], Dict[str, float]]]
+    metrics: dict[str, str]
+    key: tuple[str, ...]
+    statistics: dict[str, Statistic]
+    score: Callable[[Path, dict[str, str], tuple[str, ...]], tuple[dict[str, Scores], dict[str, float]]]
     encoder: Optional[str] = None
     takes_encoder: bool = False
     baseline: str = "cross_entropy"
     selection: str = "f1"
     validation: str = "dev"
-    default_splits: Optional[Tuple[str, ...]] = None
+    default_splits: Optional[tuple[str, ...]] = None
     takes_fraction: bool = True
-    setting_names: Optional[Callable[[str], List[str]]] = None
+    setting_names: Optional[Callable[[str], list[str]]] = None
     family: Optional[str] = None
 
     @property
@@ -151,7 +152,7 @@ class Suite:
         """The name that configs import the suite's library by, if `--settings` may set anything."""
         return None if self.setting_names is None else self.family or self.name.partition("_")[0]
 
-    def splits(self) -> Dict[str, str]:
+    def splits(self) -> dict[str, str]:
         """The paths of the splits that can be scored: all that there are, except train."""
         return {split: path for split, path in self.data().items() if split != "train" and path}
 
@@ -166,9 +167,9 @@ class Family:
     name, title : `str`
     default : `str`
         The data set that is taken unless `--datasets` is given.
-    headline : `Dict[str, str]`
+    headline : `dict[str, str]`
         The metrics that have a table over the data sets, and its heading.
-    steps : `Dict[str, List[Tuple[str, str]]]`, optional (default = `{}`)
+    steps : `dict[str, list[tuple[str, str]]]`, optional (default = `{}`)
         A change, and the pairs of methods that differ in it: before, after.
     apart : `str`, optional
         A data set whose gains would dominate the mean, so that there is a mean without it, too.
@@ -177,28 +178,28 @@ class Family:
     name: str
     title: str
     default: str
-    headline: Dict[str, str]
-    steps: Dict[str, List[Tuple[str, str]]] = field(default_factory=dict)
+    headline: dict[str, str]
+    steps: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     apart: Optional[str] = None
 
-    def suites(self, suites: Dict[str, Suite]) -> Dict[str, Suite]:
+    def suites(self, suites: dict[str, Suite]) -> dict[str, Suite]:
         """The suites of the family, by data set."""
         return {suite.dataset: suite for suite in suites.values() if suite.family == self.name}
 
 
-def all_suites() -> Dict[str, Suite]:
+def all_suites() -> dict[str, Suite]:
     """Every suite of `scripts.measure.suites`, by name."""
     return {suite.name: suite for suite in _listed("SUITES")}
 
 
-def all_families() -> Dict[str, Family]:
+def all_families() -> dict[str, Family]:
     """Every family of `scripts.measure.suites`, by name."""
     return {family.name: family for family in _listed("FAMILIES")}
 
 
-def _listed(name: str) -> List[Any]:
+def _listed(name: str) -> list[Any]:
     package = importlib.import_module("scripts.measure.suites")
-    found: List[Any] = []
+    found: list[Any] = []
     for module in pkgutil.iter_modules(package.__path__):
         found += getattr(importlib.import_module(f"{package.__name__}.{module.name}"), name, [])
     return found

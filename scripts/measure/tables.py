@@ -1,6 +1,6 @@
 """The Markdown page of a folder of runs."""
 
-from typing import Dict, List, Sequence
+from collections.abc import Sequence
 
 import pandas
 
@@ -57,11 +57,11 @@ def training_table(suite: Suite, table: pandas.DataFrame) -> str:
 
 
 def page(
-    suites: Dict[str, Suite],
+    suites: dict[str, Suite],
     table: pandas.DataFrame,
-    comparisons: Dict[str, Comparisons],
-    failed: List[Failure],
-    facts: Dict[str, str],
+    comparisons: dict[str, Comparisons],
+    failed: list[Failure],
+    facts: dict[str, str],
     label: str = "",
     families: Sequence[Family] = (),
     warnings: Sequence[str] = (),

@@ -3,8 +3,9 @@ Scores a trained run on texts with labels: the metrics of a split, and the count
 significance.
 """
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
 import pandas
 
@@ -15,13 +16,13 @@ KEY = ("source",)
 """A text is named by its file and line."""
 
 
-def score_split(run: TrainedRun, path: str) -> Tuple[Scores, float]:
+def score_split(run: TrainedRun, path: str) -> tuple[Scores, float]:
     """The scores, and the seconds of predicting and scoring."""
     from seal.metrics import example_f1
 
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
-    def see(batch: Dict[str, Any], output: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    def see(batch: dict[str, Any], output: dict[str, Any]) -> Iterator[dict[str, Any]]:
         gold = batch["labels"].bool()
         columns = {"gold": gold.sum(dim=1)}
         for suffix, threshold in {"": 0.5, "_tuned": run.model.tuned_threshold}.items():

@@ -4,9 +4,10 @@ A run's best model, and the data that it is scored on.
 
 import importlib
 import time
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Tuple
+from typing import Any
 
 from scripts.measure.suite import Scores
 
@@ -17,11 +18,11 @@ class TrainedRun:
 
     folder : `Path`
         Of the run, as `allennlp train` left it.
-    packages : `Tuple[str, ...]`
+    packages : `tuple[str, ...]`
         Packages to import before the model is loaded.
     """
 
-    def __init__(self, folder: Path, packages: Tuple[str, ...] = ("seal",)) -> None:
+    def __init__(self, folder: Path, packages: tuple[str, ...] = ("seal",)) -> None:
         # Imported here, since they take seconds, which `--help` and a finished run need not wait for.
         for package in packages:
             importlib.import_module(package)
@@ -30,16 +31,16 @@ class TrainedRun:
 
         archive = load_archive(str(folder), cuda_device=0 if torch.cuda.is_available() else -1)
         self.model, self._reader = archive.model.eval(), archive.validation_dataset_reader
-        self.settings: Dict[str, Any] = archive.config.as_dict(quiet=True)
+        self.settings: dict[str, Any] = archive.config.as_dict(quiet=True)
         loader = self.settings.get("validation_data_loader") or self.settings["data_loader"]
         # A config may give a type's name alone.
-        self._loader: Dict[str, Any] = {"type": loader} if isinstance(loader, str) else loader
+        self._loader: dict[str, Any] = {"type": loader} if isinstance(loader, str) else loader
         # Inference may start at random: with this seed, from the same starts whenever the run is scored.
         torch.manual_seed(0)
 
     def pass_over(
-        self, path: str, see: Callable[[Dict[str, Any], Dict[str, Any]], Iterable[Dict[str, Any]]]
-    ) -> Tuple[List[Dict[str, Any]], Dict[str, float], float]:
+        self, path: str, see: Callable[[dict[str, Any], dict[str, Any]], Iterable[dict[str, Any]]]
+    ) -> tuple[list[dict[str, Any]], dict[str, float], float]:
         """
         Predicts the data, batch by batch.
 
@@ -65,7 +66,7 @@ class TrainedRun:
         loader = DataLoader.from_params(settings, reader=self._reader, data_path=path)
         loader.index_with(self.model.vocab)
         loader.set_target_device(next(self.model.parameters()).device)
-        seen: List[Dict[str, Any]] = []
+        seen: list[dict[str, Any]] = []
         start = time.perf_counter()
         with torch.no_grad():
             for batch in loader:
@@ -75,7 +76,7 @@ class TrainedRun:
         }
         return seen, metrics, time.perf_counter() - start
 
-    def facts(self) -> Dict[str, float]:
+    def facts(self) -> dict[str, float]:
         """How many parameters were trained, and how many predict."""
         # A baseline of another package predicts with all its parameters.
         predicting = getattr(self.model, "prediction_parameters", self.model.parameters)()
@@ -83,11 +84,11 @@ class TrainedRun:
 
 
 def score_splits(
-    score_split: Callable[[TrainedRun, str], Tuple[Scores, float]],
+    score_split: Callable[[TrainedRun, str], tuple[Scores, float]],
     folder: Path,
-    splits: Dict[str, str],
-    packages: Tuple[str, ...] = ("seal",),
-) -> Tuple[Dict[str, Scores], Dict[str, float]]:
+    splits: dict[str, str],
+    packages: tuple[str, ...] = ("seal",),
+) -> tuple[dict[str, Scores], dict[str, float]]:
     """
     Scores a run's best model on each split.
 
@@ -95,7 +96,7 @@ def score_splits(
 
     score_split : maps a run and the path of data to the scores, and to the seconds of predicting and scoring.
     folder, packages : as for `TrainedRun`.
-    splits : `Dict[str, str]`
+    splits : `dict[str, str]`
         Paths by name.
 
     # Returns

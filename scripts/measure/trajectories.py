@@ -6,7 +6,6 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 import matplotlib
 
@@ -33,15 +32,15 @@ TITLES = {
 }
 
 
-def collect(groups: Dict[str, List[Path]], own: Dict[str, str], values: List[str]) -> pandas.DataFrame:
+def collect(groups: dict[str, list[Path]], own: dict[str, str], values: list[str]) -> pandas.DataFrame:
     """
     # Parameters
 
-    groups : `Dict[str, List[Path]]`
+    groups : `dict[str, list[Path]]`
         The folders of each group's runs.
-    own : `Dict[str, str]`
+    own : `dict[str, str]`
         A value of a group's own, which it has in the place of each of `values`.
-    values : `List[str]`
+    values : `list[str]`
 
     # Returns
 
@@ -88,9 +87,9 @@ class _Run:
         paths = [self._folder / name for name in TRACES]
         self._traces = [pandas.read_csv(path) for path in paths if path.is_file()]
 
-    def _metrics(self) -> Dict[int, Dict[str, float]]:
+    def _metrics(self) -> dict[int, dict[str, float]]:
         """By epoch, from 0."""
-        paths: List[Tuple[int, Path]] = []
+        paths: list[tuple[int, Path]] = []
         for path in self._folder.glob("metrics_epoch_*.json"):
             number = re.fullmatch(r"metrics_epoch_(\d+)", path.stem)
             if number is not None:
@@ -118,7 +117,7 @@ class _Run:
         return pandas.DataFrame(found, columns=["epoch", "number"])
 
 
-def _columns(trace: pandas.DataFrame) -> List[str]:
+def _columns(trace: pandas.DataFrame) -> list[str]:
     return [name for name in trace.columns if name not in _PLACES]
 
 

@@ -7,9 +7,10 @@ import os
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Optional
 
 from scripts.measure.command import mistakes_of_the_library
 from scripts.measure.files import locked
@@ -26,7 +27,7 @@ EPOCHS = 20
 Tell = Callable[[int, float], None]
 
 
-def open_study(url: str, name: str, about: Dict[str, Any], maximize: bool, warmup_epochs: int) -> Any:
+def open_study(url: str, name: str, about: dict[str, Any], maximize: bool, warmup_epochs: int) -> Any:
     """
     The study of this name in the storage, which begins here if there is none.
 
@@ -34,7 +35,7 @@ def open_study(url: str, name: str, about: Dict[str, Any], maximize: bool, warmu
 
     url : `str`
         Of a database, as SQLAlchemy takes it.
-    about : `Dict[str, Any]`
+    about : `dict[str, Any]`
         What the search is about, all of JSON.
     warmup_epochs : `int`
         No trial is pruned in so many first epochs.
@@ -97,18 +98,18 @@ def storage(url: str) -> Any:
     )
 
 
-def finished(study: Any) -> List[Any]:
+def finished(study: Any) -> list[Any]:
     """The trials that count: those that ended by themselves or were pruned."""
     return [trial for trial in study.get_trials(deepcopy=False) if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
-def ranked(study: Any) -> List[Any]:
+def ranked(study: Any) -> list[Any]:
     """The trials that were not pruned, the best first."""
     complete = [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
     return sorted(complete, key=lambda trial: trial.value, reverse=study.direction.name == "MAXIMIZE")
 
 
-def load(config: str, overrides: Dict[str, Any]) -> Any:
+def load(config: str, overrides: dict[str, Any]) -> Any:
     """
     The config with the overrides and without test data.
 
@@ -150,15 +151,15 @@ class Trainings:
 
         self._config, self._metric, self._verbose = config, metric, verbose
         # The function that the callback below calls is the last one here: a config is text and cannot hold a function.
-        tell: List[Any] = []
+        tell: list[Any] = []
         self._tell = tell
 
         @TrainerCallback.register("tell_search", exist_ok=True)
         class TellSearch(TrainerCallback):
-            def on_epoch(self, trainer: Any, metrics: Dict[str, Any], epoch: int, **_: Any) -> None:
+            def on_epoch(self, trainer: Any, metrics: dict[str, Any], epoch: int, **_: Any) -> None:
                 tell[-1](trainer, epoch, metrics)
 
-    def check(self, overrides: Dict[str, Any]) -> None:
+    def check(self, overrides: dict[str, Any]) -> None:
         """
         Builds what would be trained.
 
@@ -168,7 +169,7 @@ class Trainings:
         """
         self._run(load(self._config, overrides), overrides, dry_run=True)
 
-    def train(self, overrides: Dict[str, Any], tell: Tell) -> float:
+    def train(self, overrides: dict[str, Any], tell: Tell) -> float:
         """
         The best score of the run, as its `metrics.json` has it. `tell` is called with the epochs of the last phase,
         counted from 0: earlier phases train another net than the one that predicts.
@@ -181,7 +182,7 @@ class Trainings:
         first = start_of_last_phase(params.params["trainer"])
         params.params["trainer"]["callbacks"] = [*(params.params["trainer"].get("callbacks") or ()), "tell_search"]
 
-        def told(trainer: Any, epoch: int, metrics: Dict[str, Any]) -> None:
+        def told(trainer: Any, epoch: int, metrics: dict[str, Any]) -> None:
             # Folds of the data, and a student, are trained by trainers of their own.
             if Path(trainer._serialization_dir).name == _RUN and epoch >= first:
                 tell(epoch - first, metrics[f"validation_{self._metric}"])
@@ -193,8 +194,9 @@ class Trainings:
             self._tell.pop()
         return metrics[f"best_validation_{self._metric}"]
 
-    def _run(self, params: Any, overrides: Dict[str, Any], dry_run: bool = False) -> Dict[str, Any]:
+    def _run(self, params: Any, overrides: dict[str, Any], dry_run: bool = False) -> dict[str, Any]:
         from allennlp.commands.train import train_model
+
         from seal.training import NonFiniteLoss
 
         with tempfile.TemporaryDirectory(prefix="tune-") as folder, quiet(self._verbose):
@@ -213,9 +215,10 @@ class Trainings:
 _RUN = "run"
 
 
-def start_of_last_phase(trainer: Dict[str, Any]) -> int:
+def start_of_last_phase(trainer: dict[str, Any]) -> int:
     """The first epoch of the last phase that the trainer's settings have."""
     from allennlp.common import Params
+
     from seal.training.phases import Phase, Phases
 
     given = trainer.get("phases") or [{}]
@@ -245,7 +248,7 @@ def quiet(verbose: bool) -> Iterator[None]:
         sys.excepthook = hook
 
 
-def at(config: Dict[str, Any], key: str) -> Optional[Any]:
+def at(config: dict[str, Any], key: str) -> Optional[Any]:
     """What a config has at a dotted key; `KeyError` if it has nothing there."""
     found: Any = config
     for part in key.split("."):

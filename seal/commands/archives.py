@@ -4,7 +4,7 @@ Shared by the sub-commands about an archived model: their arguments, and loading
 
 import argparse
 from copy import deepcopy
-from typing import Any, Dict
+from typing import Any
 
 from allennlp.common import Params
 from allennlp.common.checks import check_for_gpu
@@ -40,7 +40,7 @@ def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> Data
     return loader
 
 
-def _in_order(loader: Dict[str, Any]) -> Dict[str, Any]:
+def _in_order(loader: dict[str, Any]) -> dict[str, Any]:
     """The settings of a loader that keeps the order of the file: a bucket sampler puts the shortest texts first."""
     sampler = loader.get("batch_sampler")
     size = (sampler if isinstance(sampler, dict) else loader).get("batch_size") or 32

@@ -5,8 +5,9 @@ The `compare-networks` sub-command: where the cost-augmented network leaves the 
 import argparse
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -22,7 +23,7 @@ from seal.models import TaggingModel
 
 _COMMAND = "compare-networks"
 #: The tags of a sentence: gold, those of the task-net `A`, and those of the cost-augmented network `F^c`.
-_Tags = Tuple[List[str], List[str], List[str]]
+_Tags = tuple[list[str], list[str], list[str]]
 
 
 @Subcommand.register(_COMMAND)
@@ -58,7 +59,7 @@ class CompareNetworks(Subcommand):
         return subparser
 
 
-def compare_networks_from_args(args: argparse.Namespace) -> Dict[str, Any]:
+def compare_networks_from_args(args: argparse.Namespace) -> dict[str, Any]:
     check_range("--most", args.most, least=1)
     tagger = Tagger(args, _COMMAND, in_order=args.cost_augmented is not None)
     tags = list(_tags_of_two(tagger, args) if args.cost_augmented is not None else _tags_of_one(tagger, args))
@@ -128,14 +129,14 @@ def _tags_of_two(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
 
 
 @torch.no_grad()
-def _predicted(tagger: Tagger, *names: str) -> Iterator[Tuple[List[str], ...]]:
+def _predicted(tagger: Tagger, *names: str) -> Iterator[tuple[list[str], ...]]:
     """The gold tags of each sentence, and the outputs of these names."""
     for batch in tagger.batches():
         output = tagger.model.make_output_human_readable(tagger.model(**batch))
         yield from zip([sentence["tags"] for sentence in batch["metadata"]], *(output[name] for name in names))
 
 
-def _differences(tags: List[_Tags], spans: bool) -> List[Tuple[str, float, float, float]]:
+def _differences(tags: list[_Tags], spans: bool) -> list[tuple[str, float, float, float]]:
     """The rows `(metric, A, F^c, A - F^c)`, in percent."""
     gold, *networks = zip(*tags)
     scores = []
@@ -147,7 +148,7 @@ def _differences(tags: List[_Tags], spans: bool) -> List[Tuple[str, float, float
     return [(name, ours[name], theirs[name], ours[name] - theirs[name]) for name in ours]
 
 
-def _count(tags: List[_Tags]) -> Tuple[Counter, Counter]:
+def _count(tags: list[_Tags]) -> tuple[Counter, Counter]:
     """
     Counts the words where `A` is right: those where `F^c` differs, by `(tag of A, tag of F^c)`, and all, by the tag.
     """
@@ -161,7 +162,7 @@ def _count(tags: List[_Tags]) -> Tuple[Counter, Counter]:
     return +confusions, right
 
 
-def ranked(confusions: Dict[Tuple[str, str], int]) -> List[Tuple[str, str, int]]:
+def ranked(confusions: dict[tuple[str, str], int]) -> list[tuple[str, str, int]]:
     """The rows `(tag of A, tag of F^c, words)`, largest count first, and equal counts by name."""
     return sorted(((*pair, count) for pair, count in confusions.items()), key=lambda row: (-row[2], row[:2]))
 

@@ -7,7 +7,7 @@ import inspect
 import re
 import typing
 from types import UnionType
-from typing import Any, Dict, List, NamedTuple, Optional, Type, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Lazy, Registrable
@@ -85,9 +85,9 @@ class Component(NamedTuple):
 
     kind: str
     name: str
-    cls: Type
+    cls: type
     text: str
-    options: List[Option]
+    options: list[Option]
 
 
 @Subcommand.register("components")
@@ -122,7 +122,7 @@ def components_from_args(args: argparse.Namespace) -> str:
     return text
 
 
-def components() -> List[Component]:
+def components() -> list[Component]:
     """All components of this package, by kind in the order of `KINDS` and then by name."""
     found = []
     for base, registered in Registrable._registry.items():
@@ -135,19 +135,19 @@ def components() -> List[Component]:
     return sorted(found, key=lambda one: (order.index(one.kind), one.name))
 
 
-def kind_of(base: Type) -> str:
+def kind_of(base: type) -> str:
     """How a user calls the kind of a base class."""
     return KINDS[base.__name__][0] if base.__name__ in KINDS else _words(base.__name__)
 
 
-def _kinds(found: List[Component]) -> Dict[str, str]:
+def _kinds(found: list[Component]) -> dict[str, str]:
     """The kinds that there is something of, with where a config has them."""
     there = dict.fromkeys(one.kind for one in found)
     known = {kind: where for kind, where in KINDS.values() if kind in there}
     return known | {kind: "where AllenNLP takes it" for kind in there if kind not in known}
 
 
-def page(found: List[Component]) -> str:
+def page(found: list[Component]) -> str:
     """The page of the docs: a table for each kind."""
     parts = [_HEAD]
     for kind, where in _kinds(found).items():
@@ -171,7 +171,7 @@ def _sentence(text: str) -> str:
     return text[: end.start()] if end else text
 
 
-def _listed(found: List[Component], kind: Optional[str], name: Optional[str]) -> str:
+def _listed(found: list[Component], kind: Optional[str], name: Optional[str]) -> str:
     kinds = _kinds(found)
     if kind is None:
         counts = {one: sum(component.kind == one for component in found) for one in kinds}
@@ -209,12 +209,12 @@ def _described(component: Component) -> str:
     return "\n".join(lines)
 
 
-def _first_paragraph(cls: Type) -> str:
+def _first_paragraph(cls: type) -> str:
     docs = inspect.cleandoc(vars(cls).get("__doc__") or "")
     return " ".join(docs.partition("\n\n")[0].split())
 
 
-def _options(cls: Type, constructor: Optional[str], kind: str) -> List[Option]:
+def _options(cls: type, constructor: Optional[str], kind: str) -> list[Option]:
     signature = inspect.signature(getattr(cls, constructor) if constructor else cls.__init__)
     filled_in = {*_FILLED_IN, *({"output_space"} if kind != "model" else ())}
     if kind == "structure":
@@ -231,9 +231,9 @@ def _options(cls: Type, constructor: Optional[str], kind: str) -> List[Option]:
     return found
 
 
-def _option_texts(cls: Type) -> Dict[str, str]:
+def _option_texts(cls: type) -> dict[str, str]:
     """What the docs of a class, or else of those that it inherits from, say about each option."""
-    texts: Dict[str, str] = {}
+    texts: dict[str, str] = {}
     indented = r"((?:[ \t]+[^\n]*\n?|\n(?=[ \t]))*)"
     for base in reversed(cls.__mro__):
         docs = inspect.cleandoc(vars(base).get("__doc__") or "")

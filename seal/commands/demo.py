@@ -10,7 +10,7 @@ import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -77,7 +77,7 @@ def demo_from_args(args: argparse.Namespace) -> None:
             print("closed")
 
 
-def _load(models: List[str], cuda_device: int, predicates_from: Optional[str] = None) -> List[Answers]:
+def _load(models: list[str], cuda_device: int, predicates_from: Optional[str] = None) -> list[Answers]:
     paths = [os.path.join(model, ARCHIVE) if os.path.isdir(model) else model for model in models]
     names = names_of(paths)
     answers = [
@@ -116,7 +116,7 @@ class DemoServer(ThreadingHTTPServer):
             raise ConfigurationError(
                 f"--port: {port} cannot be used ({error.strerror}); name another, or 0 for any that is free."
             ) from error
-        self.answers: List[Answers] = []
+        self.answers: list[Answers] = []
         #: Models are not made for several threads.
         self.one_at_a_time = threading.Lock()
 
@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_json(HTTPStatus.FORBIDDEN, {"error": "this server answers to 127.0.0.1 alone."})
         return False
 
-    def _answered(self) -> Tuple[HTTPStatus, Any]:
+    def _answered(self) -> tuple[HTTPStatus, Any]:
         if self.path != "/predict":
             return HTTPStatus.NOT_FOUND, {"error": f"there is no page {self.path}."}
         # A form of another page can send no JSON without asking first, which nothing here allows.

@@ -8,7 +8,8 @@ import itertools
 import json
 import os
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -19,8 +20,8 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.linear_trees import as_brackets
-from seal.common.vocabularies import ATTRIBUTES
 from seal.common.tag_encodings import tags_to_spans
+from seal.common.vocabularies import ATTRIBUTES
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
 from seal.predictors.line_predictor import finite
 from seal.structure.tag_structure import TagPaths
@@ -58,7 +59,7 @@ class Answers:
         """What the page is told of the model."""
         return {"name": self.name, "asks": self.asks, "examples": self._some_examples() or [self.sample]}
 
-    def answer(self, given: str) -> List[JsonDict]:
+    def answer(self, given: str) -> list[JsonDict]:
         """
         The blocks that the page shows for an input.
 
@@ -68,7 +69,7 @@ class Answers:
         """
         raise NotImplementedError
 
-    def _records(self, text: str) -> Iterator[Tuple[JsonDict, JsonDict]]:
+    def _records(self, text: str) -> Iterator[tuple[JsonDict, JsonDict]]:
         """What each line of a text asks for, and its record."""
         lines = [line for line in text.splitlines() if line.strip()]
         if not lines:
@@ -81,12 +82,12 @@ class Answers:
                 raise ConfigurationError(record["error"])
             yield request, record
 
-    def _some_examples(self) -> List[str]:
+    def _some_examples(self) -> list[str]:
         """A few inputs of the validation data, where these are at hand."""
         path = str(self._data or "").partition("#")[0]
         if not os.path.exists(path):
             return []
-        found: Dict[str, None] = {}
+        found: dict[str, None] = {}
         for instance in itertools.islice(self.reader.read(self._data), 200):
             if len(found) == 6:
                 break
@@ -101,14 +102,14 @@ class Answers:
 class _SentenceAnswers(Answers):
     """Of sentences: what is predicted is one of a few whole outputs that compete."""
 
-    def answer(self, given: str) -> List[JsonDict]:
+    def answer(self, given: str) -> list[JsonDict]:
         return [block for request, record in self._records(given) for block in self._blocks(request, record)]
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         """The blocks of a sentence."""
         raise NotImplementedError
 
-    def _tensors(self, instance: Instance) -> Dict[str, Any]:
+    def _tensors(self, instance: Instance) -> dict[str, Any]:
         self.reader.apply_token_indexers(instance)
         batch = Batch([instance])
         batch.index_instances(self.model.vocab)
@@ -120,9 +121,9 @@ class _SentenceAnswers(Answers):
         structure = self.model.structure
         return structure if structure is not None and structure.is_fitted else None
 
-    def _scores(self, log_prob: torch.Tensor, competing: Any) -> Dict[str, List[float]]:
+    def _scores(self, log_prob: torch.Tensor, competing: Any) -> dict[str, list[float]]:
         """What scores the outputs that compete for one sentence: the task-net, and a structure with its terms."""
-        columns: Dict[str, List[float]] = {"log-probability": log_prob[0].tolist()}
+        columns: dict[str, list[float]] = {"log-probability": log_prob[0].tolist()}
         if self._structure is not None:
             joint = self._structure.joint
             terms = {_words(energy): energy(competing).expand_as(log_prob)[0] for energy in joint.energies}
@@ -131,7 +132,7 @@ class _SentenceAnswers(Answers):
             columns["joint probability"] = joint.probabilities(competing)[0].tolist()
         return columns
 
-    def _best(self, outputs: List[JsonDict], columns: Dict[str, List[float]]) -> List[JsonDict]:
+    def _best(self, outputs: list[JsonDict], columns: dict[str, list[float]]) -> list[JsonDict]:
         """The task-net's best outputs with their numbers, and the chosen one wherever it is."""
         for place, output in enumerate(outputs):
             output["numbers"] = {name: finite(values[place]) for name, values in columns.items()}
@@ -149,7 +150,7 @@ class _TagAnswers(_SentenceAnswers):
         _, instance = self.predictor.prepare(request)
         yield self._block(record, record["words"], instance, "")
 
-    def _block(self, record: JsonDict, words: List[str], instance: Instance, heading: str) -> JsonDict:
+    def _block(self, record: JsonDict, words: list[str], instance: Instance, heading: str) -> JsonDict:
         return {
             "kind": "spans",
             "heading": heading,
@@ -159,13 +160,13 @@ class _TagAnswers(_SentenceAnswers):
             "alternatives": self._alternatives(instance, record["tags"]),
         }
 
-    def _spans(self, tags: List[str]) -> List[Tuple[str, int, int]]:
+    def _spans(self, tags: list[str]) -> list[tuple[str, int, int]]:
         if self.model.output_space.encoding is not None:
             return tags_to_spans(tags)
         return [(tag, place, place) for place, tag in enumerate(tags)]
 
     @torch.no_grad()
-    def _alternatives(self, instance: Instance, chosen: List[str]) -> List[JsonDict]:
+    def _alternatives(self, instance: Instance, chosen: list[str]) -> list[JsonDict]:
         """The best outputs of the task-net, with what scores them: a structure and its terms, or a loss-net."""
         model, structure = self.model, self._structure
         if model.task_net is None or model.inference is not None:
@@ -225,7 +226,7 @@ class _TreeAnswers(_SentenceAnswers):
         }
 
     @torch.no_grad()
-    def _alternatives(self, instance: Instance, record: JsonDict) -> List[JsonDict]:
+    def _alternatives(self, instance: Instance, record: JsonDict) -> list[JsonDict]:
         tensors = self._tensors(instance)
         several = self._structure is not None
         candidates = self.model.candidates(tensors["tokens"], tensors["metadata"], competing=several)
@@ -242,7 +243,7 @@ class _LabelAnswers(Answers):
     def __init__(self, name: str, archive: Archive) -> None:
         super().__init__(name, archive, probabilities=True)
 
-    def answer(self, given: str) -> List[JsonDict]:
+    def answer(self, given: str) -> list[JsonDict]:
         return [self._block(record) for _, record in self._records(given)]
 
     def _block(self, record: JsonDict) -> JsonDict:
@@ -292,7 +293,7 @@ class _MaskAnswers(Answers):
         self._folder = tempfile.TemporaryDirectory()
         super().__init__(name, archive, folder=os.path.join(self._folder.name, "masks"))
 
-    def answer(self, given: str) -> List[JsonDict]:
+    def answer(self, given: str) -> list[JsonDict]:
         path = os.path.join(self._folder.name, "image")
         start, _, content = given.partition(",")
         try:
@@ -352,7 +353,7 @@ def answers_of(name: str, archive: Archive, predicates_from: Optional[str] = Non
     raise ConfigurationError(f"{name}: the page is for models of this package, not {type(archive.model).__name__}.")
 
 
-def _numbers(record: JsonDict) -> Dict[str, Any]:
+def _numbers(record: JsonDict) -> dict[str, Any]:
     return {key: record[key] for key in ("probability", "energy") if key in record}
 
 

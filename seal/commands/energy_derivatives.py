@@ -2,7 +2,7 @@
 Derivatives of an energy of label sets in the outputs, which show how it treats pairs of labels: gradient and Hessian.
 """
 
-from typing import Any, List
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -11,13 +11,13 @@ from seal.energies.local import LocalEnergy
 from seal.nets import LossNet
 
 
-def global_energy(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) -> torch.Tensor:
+def global_energy(loss_net: LossNet, features: list[Any], outputs: torch.Tensor) -> torch.Tensor:
     """
     The sum of a loss-net's terms in which labels interact, which are all but the local one: `(batch, samples)`.
 
     # Parameters
 
-    features : `List[Any]`
+    features : `list[Any]`
         What `loss_net.encode` returned.
     outputs : `torch.Tensor`, `(batch, samples, labels)`
 
@@ -35,14 +35,14 @@ def global_energy(loss_net: LossNet, features: List[Any], outputs: torch.Tensor)
     return sum(terms)
 
 
-def mean_hessian(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) -> torch.Tensor:
+def mean_hessian(loss_net: LossNet, features: list[Any], outputs: torch.Tensor) -> torch.Tensor:
     """
     The Hessian of the global energy in the outputs, averaged over the batch:
     `1/N sum_n d^2 E_global(x_n, y_n) / dy^2` (implicit-training paper, appendix C), `(labels, labels)`.
 
     # Parameters
 
-    features : `List[Any]`
+    features : `list[Any]`
         What `loss_net.encode` returned.
     outputs : `torch.Tensor`, `(batch, labels)`
         The points `y_n` at which it is taken.
@@ -59,7 +59,7 @@ def mean_hessian(loss_net: LossNet, features: List[Any], outputs: torch.Tensor) 
 
 
 def pair_gradient(
-    loss_net: LossNet, features: List[Any], others: torch.Tensor, first: int, second: int, steps: int
+    loss_net: LossNet, features: list[Any], others: torch.Tensor, first: int, second: int, steps: int
 ) -> torch.Tensor:
     """
     The gradient `dE_global / dy_k` where `y_i` and `y_k` run over a grid of [0, 1] and the other labels are fixed
@@ -68,7 +68,7 @@ def pair_gradient(
 
     # Parameters
 
-    features : `List[Any]`
+    features : `list[Any]`
         What `loss_net.encode` returned, of one row.
     others : `torch.Tensor`, `(labels,)`
         The values of the other labels; what it holds at `first` and `second` is not used.
@@ -88,6 +88,6 @@ def pair_gradient(
     return gradient[:, :, second]
 
 
-def first_row(features: List[Any]) -> List[Any]:
+def first_row(features: list[Any]) -> list[Any]:
     """The part of a batch's `features` that belongs to its first row."""
     return [condition[:1] if isinstance(condition, torch.Tensor) else condition for condition in features]

@@ -4,7 +4,8 @@ What a trained model says about data with gold: its mistakes, how far its probab
 
 import itertools
 from collections import Counter
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Optional
 
 import numpy
 import torch
@@ -22,8 +23,8 @@ from seal.metrics.srl_score import frame_counts
 from seal.metrics.tagging_score import tagging_sums
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
 from seal.models.seal_model import SealModel
-from seal.two_player.task_state import TaskState
 from seal.predictors.words import describe
+from seal.two_player.task_state import TaskState
 
 _AT_ONCE = 32
 _PICTURES = 6
@@ -77,41 +78,41 @@ class Findings:
     """
     # Attributes
 
-    examples : `List[Example]`
+    examples : `list[Example]`
         In the order of the data.
     confusions : `Counter`
         How often gold `a` was predicted as `b`, by `(a, b)`, where these differ.
-    confidences, hits : `List[numpy.ndarray]`
+    confidences, hits : `list[numpy.ndarray]`
         The probability of each decision, and whether it was right: of a whole tag sequence, or of each label or pixel.
-    f1_at : `Dict[float, float]`
+    f1_at : `dict[float, float]`
         Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
-    pictures : `List[Picture]`
+    pictures : `list[Picture]`
         Of masks: the images with the least overlap of gold and prediction, that one first.
-    statistics : `Dict[str, Statistic]`
+    statistics : `dict[str, Statistic]`
         The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
-    counts : `List[Dict[str, float]]`
+    counts : `list[dict[str, float]]`
         What each example adds to the scores.
-    keys : `List[str]`
+    keys : `list[str]`
         What tells whether another run has the same examples: the line and gold of each.
     """
 
     def __init__(self) -> None:
-        self.examples: List[Example] = []
+        self.examples: list[Example] = []
         self.confusions: Counter = Counter()
-        self.confidences: List[numpy.ndarray] = []
-        self.hits: List[numpy.ndarray] = []
-        self.f1_at: Dict[float, float] = {}
-        self.pictures: List[Picture] = []
-        self.statistics: Dict[str, Statistic] = {}
-        self.counts: List[Dict[str, float]] = []
-        self.keys: List[str] = []
+        self.confidences: list[numpy.ndarray] = []
+        self.hits: list[numpy.ndarray] = []
+        self.f1_at: dict[float, float] = {}
+        self.pictures: list[Picture] = []
+        self.statistics: dict[str, Statistic] = {}
+        self.counts: list[dict[str, float]] = []
+        self.keys: list[str] = []
 
     def count(self, source: str, gold: str, /, **counts: float) -> None:
         """Adds what an example adds to the scores."""
         self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
         self.counts.append(counts)
 
-    def calibration(self, bins: int = 10) -> Tuple[List[Tuple[float, float, int]], float]:
+    def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
         """
         How far confidences can be trusted.
 
@@ -130,12 +131,12 @@ class Findings:
         error = sum(abs(confidence - share) * count for confidence, share, count in found)
         return found, error / max(len(confidences), 1)
 
-    def hardest(self, number: int) -> List[Example]:
+    def hardest(self, number: int) -> list[Example]:
         """The examples with the largest loss, that one first."""
         scored = [example for example in self.examples if example.loss is not None]
         return sorted(scored, key=lambda example: -example.loss)[:number]
 
-    def misjudged(self, number: int) -> List[Example]:
+    def misjudged(self, number: int) -> list[Example]:
         """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
         there = [one for one in self.examples if not one.right and one.energy_of_gold is not None]
         below = [one for one in there if one.energy_of_predicted < one.energy_of_gold]
@@ -181,20 +182,20 @@ class _Examiner:
         self.found = Findings()
         self.found.statistics = self.statistics()
 
-    def statistics(self) -> Dict[str, Statistic]:
+    def statistics(self) -> dict[str, Statistic]:
         raise NotImplementedError
 
-    def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
+    def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         raise NotImplementedError
 
     def finish(self) -> None:
         pass
 
-    def _numbers(self, state: TaskState, predicted: torch.Tensor) -> Iterable[Dict[str, float]]:
+    def _numbers(self, state: TaskState, predicted: torch.Tensor) -> Iterable[dict[str, float]]:
         """The loss and the energies of each row."""
         if state.gold is None:
             raise ConfigurationError(_NO_GOLD)
-        columns: Dict[str, List[float]] = {}
+        columns: dict[str, list[float]] = {}
         if self._model.inference is None:
             losses = self._model.output_space.cross_entropy(state.logits, state.gold, state.mask)
             columns["loss"] = losses.tolist()
@@ -208,12 +209,12 @@ class _Examiner:
 class _TagExaminer(_Examiner):
     """Of tag sequences: the whole is a hit or not; spans, or words where there are none, are confused."""
 
-    def statistics(self) -> Dict[str, Statistic]:
+    def statistics(self) -> dict[str, Statistic]:
         if isinstance(self._model, SrlModel):
             return {"f1": f1_of_counts(), "ucr": mean_of("duplicate", "sentence"), "exact_match": EXACT}
         return {**({"f1": f1_of_counts()} if self._has_spans else {}), "accuracy": ACCURACY, "exact_match": EXACT}
 
-    def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
+    def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         model = self._model
         state, output = model.task_state(**batch), model(**batch)
         rows = torch.arange(len(instances))
@@ -242,7 +243,7 @@ class _TagExaminer(_Examiner):
             self.found.examples.append(Example(source, "", *texts, right=hit, **numbers))
             self.found.count(source, " ".join(gold), **self._counts(gold, ours))
 
-    def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> Dict[str, float]:
+    def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> dict[str, float]:
         if isinstance(self._model, SrlModel):
             return {**frame_counts(ours, gold).sums(), "sentence": 1}
         return tagging_sums(ours, gold, self._has_spans)
@@ -256,7 +257,7 @@ class _TagExaminer(_Examiner):
             return describe(words, tags_to_spans(tags))
         return " ".join(f"{word}/{tag}" for word, tag in zip(words, tags))
 
-    def _confused(self, gold: Sequence[str], ours: Sequence[str]) -> List[Tuple[str, str]]:
+    def _confused(self, gold: Sequence[str], ours: Sequence[str]) -> list[tuple[str, str]]:
         if not self._has_spans:
             return [(one, other) for one, other in zip(gold, ours) if one != other]
         places = [{span[1:]: span[0] for span in tags_to_spans(tags)} for tags in (gold, ours)]
@@ -267,10 +268,10 @@ class _TagExaminer(_Examiner):
 class _TreeExaminer(_Examiner):
     """Of trees: the whole is a hit or not; the labels of constituents over the same words are confused."""
 
-    def statistics(self) -> Dict[str, Statistic]:
+    def statistics(self) -> dict[str, Statistic]:
         return {"f1": f1_of_counts(), "exact_match": EXACT}
 
-    def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
+    def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         model = self._model
         if "symbols" not in batch:
             raise ConfigurationError(_NO_GOLD)
@@ -298,7 +299,7 @@ class _TreeExaminer(_Examiner):
         self.found.hits.append(numpy.array(right))
 
 
-def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[Tuple[str, str]]:
+def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[tuple[str, str]]:
     """The labels of constituents, in gold and in what was found, that the other side has not over these words."""
     wanted, ours = Counter(brackets_of(gold)), Counter(brackets_of(found))
     missed, added = list((wanted - ours).elements()), list((ours - wanted).elements())
@@ -314,14 +315,14 @@ def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[Tupl
 class _LabelExaminer(_Examiner):
     """Of label sets: each label is a decision; labels are missed, or predicted without being gold."""
 
-    def statistics(self) -> Dict[str, Statistic]:
+    def statistics(self) -> dict[str, Statistic]:
         return {"f1": mean_f1("f1"), "micro_f1": f1_of_counts(), "subset_accuracy": mean_of("exact", "rows")}
 
     def __init__(self, model: SealModel) -> None:
         super().__init__(model)
-        self._rows: List[Tuple[numpy.ndarray, numpy.ndarray]] = []
+        self._rows: list[tuple[numpy.ndarray, numpy.ndarray]] = []
 
-    def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
+    def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         state, output = self._model.task_state(**batch), self._model(**batch)
         numbers = self._numbers(state, output["predicted"])
         names = self._model.output_space.labels
@@ -363,10 +364,10 @@ class _LabelExaminer(_Examiner):
 class _MaskExaminer(_Examiner):
     """Of masks: each pixel is a decision."""
 
-    def statistics(self) -> Dict[str, Statistic]:
+    def statistics(self) -> dict[str, Statistic]:
         return {"mean_iou": mean_of("iou", "images")}
 
-    def add(self, instances: List[Instance], batch: Dict[str, Any]) -> None:
+    def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         if "mask" not in batch:
             raise ConfigurationError(_NO_GOLD)
         output, gold = self._model(**batch), batch["mask"].bool().cpu().numpy()

@@ -2,7 +2,7 @@
 Drawing that the figures of sub-commands share. matplotlib is imported only when a figure is drawn, as that is slow.
 """
 
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Optional
 
 import numpy
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 BLUE, PALE = "#2f5d8a", "#9db8d2"
 
 
-def figure(columns: int, width: float, height: float) -> Tuple["Figure", numpy.ndarray]:
+def figure(columns: int, width: float, height: float) -> tuple["Figure", numpy.ndarray]:
     """A figure that is not shown in a window, and the array of its panels, which stand in a row."""
     from matplotlib.figure import Figure
 
@@ -26,10 +26,10 @@ def verbatim(name: str) -> str:
 
 
 def draw_matrices(
-    matrices: Dict[str, numpy.ndarray],
-    names: List[str],
+    matrices: dict[str, numpy.ndarray],
+    names: list[str],
     path: str,
-    axes: Tuple[str, str] = ("", ""),
+    axes: tuple[str, str] = ("", ""),
     caption: Optional[str] = None,
     share: float = 1.0,
 ) -> None:
@@ -38,9 +38,9 @@ def draw_matrices(
 
     # Parameters
 
-    matrices : `Dict[str, numpy.ndarray]`
+    matrices : `dict[str, numpy.ndarray]`
         By title; each `(names, names)`.
-    axes : `Tuple[str, str]`
+    axes : `tuple[str, str]`
         What rows and columns stand for.
     share : `float`
         The share of the values, by magnitude, that the colour scale covers: a few values far beyond all others would

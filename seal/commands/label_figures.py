@@ -2,7 +2,6 @@
 Figures of label sets and of how labels interact.
 """
 
-from typing import Dict, List
 
 import numpy
 
@@ -27,16 +26,16 @@ def draw_label_sets(sets: LabelSets, path: str) -> None:
     drawing.savefig(path, dpi=150)
 
 
-def draw_surfaces(surfaces: Dict[str, numpy.ndarray], axes: Dict[str, List[str]], path: str) -> None:
+def draw_surfaces(surfaces: dict[str, numpy.ndarray], axes: dict[str, list[str]], path: str) -> None:
     """
     Draws gradients over the two outputs of a pair of labels. Those of an energy, all but the first, share one scale.
 
     # Parameters
 
-    surfaces : `Dict[str, numpy.ndarray]`
+    surfaces : `dict[str, numpy.ndarray]`
         By title, that of cross-entropy first: `(steps, steps)`, with a row for each value of the first output, from 0
         to 1, and a column for each value of the second.
-    axes : `Dict[str, List[str]]`
+    axes : `dict[str, list[str]]`
         By title: the names of the two outputs.
     """
     drawing, panels = figure(len(surfaces), 4.4, 3.9)

@@ -6,7 +6,8 @@ together in the data.
 import argparse
 import json
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Optional
 
 import numpy
 import torch
@@ -86,7 +87,7 @@ class LabelInteractions(Subcommand):
         return subparser
 
 
-def label_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
+def label_interactions_from_args(args: argparse.Namespace) -> dict[str, Any]:
     for option, least in (("instances", 1), ("labels", 2), ("grid", 2)):
         check_range(f"--{option}", getattr(args, option), least=least)
     archive = archive_of(args)
@@ -105,19 +106,19 @@ class _Data(NamedTuple):
 
     gold: numpy.ndarray
     hessian: Optional[torch.Tensor]
-    features: List[Any]
+    features: list[Any]
 
 
 class _Interactions:
     def __init__(self, archive: Archive, args: argparse.Namespace) -> None:
         self._model: MultilabelModel = archive.model.eval()
         self._reader: DatasetReader = archive.validation_dataset_reader
-        self._names: List[str] = self._model.output_space.labels
+        self._names: list[str] = self._model.output_space.labels
         self._args = args
         self._related_asked, self._unrelated_asked = self._asked(args.related), self._asked(args.unrelated)
         self._loader = loader_of(archive, args.input_file, in_order=True)
 
-    def write(self) -> Dict[str, Any]:
+    def write(self) -> dict[str, Any]:
         data = self._collect()
         sets = label_statistics.label_sets(data.gold)
         together = label_statistics.co_occurrence(data.gold)
@@ -128,7 +129,7 @@ class _Interactions:
         matrices = {"co-occurrence": together, "pointwise mutual information, nats (grey: never)": information}
         self._matrix("co_occurrence.csv", together)
         self._matrix("pointwise_mutual_information.csv", information)
-        summary: Dict[str, Any] = {"label_sets": sets.summary}
+        summary: dict[str, Any] = {"label_sets": sets.summary}
         if data.hessian is not None:
             negative = -data.hessian.double().cpu().numpy()
             numpy.fill_diagonal(negative, 0)
@@ -148,8 +149,8 @@ class _Interactions:
 
     @torch.no_grad()
     def _collect(self) -> _Data:
-        gold: List[torch.Tensor] = []
-        total, rows, features = None, 0, []  # type: Optional[torch.Tensor], int, List[Any]
+        gold: list[torch.Tensor] = []
+        total, rows, features = None, 0, []  # type: Optional[torch.Tensor], int, list[Any]
         for batch in self._loader:
             if batch.get("labels") is None:
                 raise ConfigurationError(f"{self._args.input_file}: the data have no labels.")
@@ -170,7 +171,7 @@ class _Interactions:
             raise ConfigurationError(f"{self._args.input_file}: there is no row.")
         return _Data(torch.cat(gold).numpy(), None if total is None else total / rows, features)
 
-    def _pairs(self, data: _Data) -> Dict[str, List[str]]:
+    def _pairs(self, data: _Data) -> dict[str, list[str]]:
         """Writes the gradients for the pairs, and returns the names of the labels of each pair."""
         related, unrelated = self._related_asked, self._unrelated_asked
         if related is None or unrelated is None:
@@ -182,11 +183,11 @@ class _Interactions:
         pairs = {"related": related, **({} if unrelated is None else {"unrelated": unrelated})}
         grid = numpy.linspace(0, 1, self._args.grid)
         clipped = numpy.clip(grid, _EDGE, 1)
-        surfaces: Dict[str, numpy.ndarray] = {}
-        axes: Dict[str, List[str]] = {}
-        lines: List[List[Any]] = []
+        surfaces: dict[str, numpy.ndarray] = {}
+        axes: dict[str, list[str]] = {}
+        lines: list[list[Any]] = []
 
-        def add(kind: str, title: str, names: List[str], gradient: numpy.ndarray) -> None:
+        def add(kind: str, title: str, names: list[str], gradient: numpy.ndarray) -> None:
             surfaces[title], axes[title] = gradient, names
             lines.extend(
                 [kind, *names, grid[i], grid[k], gradient[i, k]] for i in range(len(grid)) for k in range(len(grid))
@@ -207,7 +208,7 @@ class _Interactions:
         label_figures.draw_surfaces(surfaces, axes, self._path("pair_gradients.png"))
         return {kind: [self._names[label] for label in pair] for kind, pair in pairs.items()}
 
-    def _asked(self, names: Optional[Sequence[str]]) -> Optional[List[int]]:
+    def _asked(self, names: Optional[Sequence[str]]) -> Optional[list[int]]:
         for name in names or ():
             if name not in self._names:
                 raise ConfigurationError(f"--related, --unrelated: the model has no label {name!r}.")
@@ -224,7 +225,7 @@ class _Interactions:
     def _path(self, name: str) -> str:
         return os.path.join(self._args.output, name)
 
-    def _table(self, name: str, header: List[str], rows: Iterable[Iterable[Any]]) -> None:
+    def _table(self, name: str, header: list[str], rows: Iterable[Iterable[Any]]) -> None:
         write_table(self._path(name), header, rows)
 
     def _matrix(self, name: str, matrix: numpy.ndarray) -> None:

@@ -2,7 +2,8 @@
 Pairs of labels to look at: one that belongs together, and one that does not.
 """
 
-from typing import Iterable, List, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Optional
 
 import numpy
 
@@ -32,7 +33,7 @@ class LabelPairs:
             self._parents = self._marked(taxonomy, taxonomy.edges).T
             self._above = self._marked(taxonomy, zip(*taxonomy.closure.nonzero()))
 
-    def related(self) -> Optional[List[int]]:
+    def related(self) -> Optional[list[int]]:
         """
         The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels. Of a label
         and its ancestor, the label comes first, however many rows have each. `None` where no two labels go together.
@@ -43,7 +44,7 @@ class LabelPairs:
         found = found or label_statistics.most_associated(self._gold)
         return found[::-1] if found and self._above[found[1], found[0]] else found
 
-    def unrelated(self, related: Sequence[int]) -> Optional[List[int]]:
+    def unrelated(self, related: Sequence[int]) -> Optional[list[int]]:
         """
         A pair with the same second label, after the least associated label that is neither its ancestor nor its
         descendant, nor in the related pair; `None` where no label is left.
@@ -54,7 +55,7 @@ class LabelPairs:
         other = label_statistics.least_associated(self._gold, related[1], excluded)
         return None if other is None else [other, related[1]]
 
-    def _marked(self, taxonomy: Taxonomy, pairs: Iterable[Tuple[int, int]]) -> numpy.ndarray:
+    def _marked(self, taxonomy: Taxonomy, pairs: Iterable[tuple[int, int]]) -> numpy.ndarray:
         """Pairs of the taxonomy's labels, marked in a Boolean table of the model's labels, `(labels, labels)`."""
         columns = {name: column for column, name in enumerate(self._names)}
         table = numpy.zeros((len(columns), len(columns)), dtype=bool)

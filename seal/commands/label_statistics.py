@@ -2,7 +2,8 @@
 Statistics of a table of labels: its label sets, and which labels go together.
 """
 
-from typing import Dict, Iterable, List, NamedTuple, Optional, Union
+from collections.abc import Iterable
+from typing import NamedTuple, Optional, Union
 
 import numpy
 
@@ -13,7 +14,7 @@ class LabelSets(NamedTuple):
 
     # Parameters
 
-    summary : `Dict[str, Union[int, float]]`
+    summary : `dict[str, Union[int, float]]`
         The numbers of `rows`, `labels` and `different_sets`; `diversity`, the different sets' share of the rows;
         `mean_size`, the mean number of labels of a row; the numbers of `empty_rows` without a label and of
         `rows_of_several` labels; and how many labels occur `only_alone`, `only_with_others`, `both` or `never`.
@@ -23,7 +24,7 @@ class LabelSets(NamedTuple):
         At place `n`, the number of rows with `n` labels.
     """
 
-    summary: Dict[str, Union[int, float]]
+    summary: dict[str, Union[int, float]]
     counts: numpy.ndarray
     alone: numpy.ndarray
     sizes: numpy.ndarray
@@ -80,7 +81,7 @@ def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
     return information
 
 
-def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) -> Optional[List[int]]:
+def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) -> Optional[list[int]]:
     """
     The most strongly associated pair of labels, by `P(both) log(P(both) / (P(one) P(other)))`. That measure is low for
     pairs that hardly ever occur, and for pairs with a label that always occurs. The rarer label comes first, because it
@@ -93,7 +94,7 @@ def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) 
 
     # Returns
 
-    `Optional[List[int]]`; `None` where no pair is positively associated.
+    `Optional[list[int]]`; `None` where no pair is positively associated.
     """
     association = co_occurrence(gold) * pointwise_mutual_information(gold)
     if among is not None:

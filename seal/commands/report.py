@@ -4,7 +4,7 @@ The `report` sub-command: runs on one page, to look at and to compare.
 
 import argparse
 import os
-from typing import Dict, List, Optional
+from typing import Optional
 
 import numpy
 from allennlp.commands.subcommand import Subcommand
@@ -62,7 +62,7 @@ def report_from_args(args: argparse.Namespace) -> str:
     if not os.path.isdir(folder or "."):
         raise ConfigurationError(f"--out: there is no folder '{folder}'; make it first.")
     runs = [read_run(path, name) for path, name in zip(args.runs, names_of(args.runs))]
-    figures: Dict[str, str] = {}
+    figures: dict[str, str] = {}
 
     def address(drawing, kind: str) -> str:
         """Keeps a figure, under the name of the file that Markdown reads it from."""
@@ -112,7 +112,7 @@ def card(folder: str) -> str:
     return report.text()
 
 
-def _add_significance(report: Report, runs: List[Run], found: Dict[str, Findings]) -> None:
+def _add_significance(report: Report, runs: list[Run], found: dict[str, Findings]) -> None:
     """Whether each run differs from the first one by more than chance."""
     first, rows, why_not = runs[0].name, [], []
     for run in runs[1:]:
@@ -147,10 +147,10 @@ _CALIBRATION = (
 _MASKS = "Gold is outlined in white, the prediction in orange."
 
 
-def _findings(runs: List[Run], args: argparse.Namespace):
+def _findings(runs: list[Run], args: argparse.Namespace):
     """What `examine` finds of each run, and why it finds nothing, by the runs' names."""
-    found: Dict[str, Findings] = {}
-    missing: Dict[str, str] = {}
+    found: dict[str, Findings] = {}
+    missing: dict[str, str] = {}
     for run in runs if args.examples else ():
         path: Optional[str] = args.data or run.config.get("validation_data_path")
         if not run.has_ended:
@@ -186,7 +186,7 @@ def _add_examples(report: Report, start: str, findings: Findings, most: int) -> 
         )
 
 
-def _examples(examples: List[Example]) -> str:
+def _examples(examples: list[Example]) -> str:
     with_text = any(example.text for example in examples)
     with_energy = any(example.energy_of_gold is not None for example in examples)
     header = ["gold", "predicted", "loss", *["energy of gold", "of prediction"] * with_energy, "from"]

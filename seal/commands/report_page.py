@@ -5,7 +5,8 @@ The text of a report of runs in Markdown, and its HTML: one text, so that both s
 import html
 import json
 import re
-from typing import Any, Dict, Iterable, List, Optional
+from collections.abc import Iterable
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -32,12 +33,12 @@ class Report:
 
     # Parameters
 
-    runs : `List[Run]`
+    runs : `list[Run]`
     """
 
-    def __init__(self, runs: List[Run]) -> None:
+    def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
-        self._parts: List[str] = []
+        self._parts: list[str] = []
 
     def text(self) -> str:
         """All parts so far, as Markdown."""
@@ -51,7 +52,7 @@ class Report:
         runs = self._runs
         title = f"Run {runs[0].name}" if len(runs) == 1 else f"Runs {', '.join(run.name for run in runs)}"
         self.add(f"# {escaped(title)}")
-        rows: Dict[str, List[Any]] = {
+        rows: dict[str, list[Any]] = {
             "model": [f"{_at(run, 'model.type')} on {_at(run, 'train_data_path')}" for run in runs],
             "trainer": [_at(run, "trainer.type", "gradient_descent") for run in runs],
             "epochs": [_epochs(run) for run in runs],
@@ -105,7 +106,7 @@ class Report:
         if not keys:
             self.add("Not recorded: the run is older than these records.")
             return
-        rows: Dict[str, List[Any]] = {key: [record.get(key, NONE) for record in last] for key in keys}
+        rows: dict[str, list[Any]] = {key: [record.get(key, NONE) for record in last] for key in keys}
         rows["trainings"] = [
             f"{len(run.trainings)}: continued with --recover" if len(run.trainings) > 1 else len(run.trainings)
             for run in self._runs
@@ -123,7 +124,7 @@ class Report:
             _code(f"allennlp report {folders} --out report.html"),
         )
 
-    def _table(self, corner: str, rows: Dict[str, List[Any]]) -> str:
+    def _table(self, corner: str, rows: dict[str, list[Any]]) -> str:
         return table([corner, *(run.name for run in self._runs)], ([name, *values] for name, values in rows.items()))
 
 
@@ -139,7 +140,7 @@ def escaped(text: Any) -> str:
     return re.sub(r"[\\`*[<|~&]|\b_|_\b", lambda found: "\\" + found.group(), " ".join(str(text).split()))
 
 
-def as_html(text: str, figures: Dict[str, str]) -> str:
+def as_html(text: str, figures: dict[str, str]) -> str:
     """
     A report as one HTML page, which needs no other file and no network.
 
@@ -147,7 +148,7 @@ def as_html(text: str, figures: Dict[str, str]) -> str:
 
     text : `str`
         Its Markdown.
-    figures : `Dict[str, str]`
+    figures : `dict[str, str]`
         The SVG elements that stand in the place of images, by the images' addresses.
     """
     from markdown_it import MarkdownIt

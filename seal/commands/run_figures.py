@@ -5,7 +5,7 @@ The curves of runs over their epochs, as a matplotlib figure and as SVG.
 import fnmatch
 import io
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seal.commands.examples import Findings, Picture
 from seal.commands.figures import figure, verbatim
@@ -26,7 +26,7 @@ class Panel(NamedTuple):
     """
 
     title: str
-    metrics: Tuple[str, ...]
+    metrics: tuple[str, ...]
     logarithmic: bool = False
 
 
@@ -47,7 +47,7 @@ _PANELS = (
 )
 
 
-def curves(runs: List[Run]) -> "Figure":
+def curves(runs: list[Run]) -> "Figure":
     """
     A figure of the metrics of runs over epochs, with those panels that the runs have values of. Of one run, each metric
     has a colour; of several, each run has a colour and each metric a dash. In the first panel, that of the metric by
@@ -92,21 +92,21 @@ def curves(runs: List[Run]) -> "Figure":
     return drawing
 
 
-def _style(colour: int, dash: int) -> Dict[str, Any]:
+def _style(colour: int, dash: int) -> dict[str, Any]:
     return {"color": COLOURS[colour % len(COLOURS)], "linestyle": _DASHES[dash % len(_DASHES)], "linewidth": 1.4}
 
 
-def _line(style: Dict[str, Any]) -> Any:
+def _line(style: dict[str, Any]) -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **style)
 
 
-def _drawn(runs: List[Run]) -> Dict[Panel, List[str]]:
+def _drawn(runs: list[Run]) -> dict[Panel, list[str]]:
     """The panels that runs have values of, with the metrics that each draws."""
     chosen_by = runs[0].validation_metric
     left = dict.fromkeys(name for run in runs for epoch in run.epochs for name in epoch if run.series(name)[0])
-    found: Dict[Panel, List[str]] = {}
+    found: dict[Panel, list[str]] = {}
     for panel in (Panel(f"{chosen_by} on validation data", (f"validation_{chosen_by}",)), *_PANELS):
         metrics = [name for pattern in panel.metrics for name in fnmatch.filter(left, pattern)]
         if metrics:
@@ -115,7 +115,7 @@ def _drawn(runs: List[Run]) -> Dict[Panel, List[str]]:
     return found
 
 
-def trust(found: Dict[str, Findings]) -> "Figure":
+def trust(found: dict[str, Findings]) -> "Figure":
     """
     How far the probabilities of models can be trusted, by the names of runs: the share of decisions that are right over
     their probability, and of label sets the mean F1 over the threshold.
@@ -139,7 +139,7 @@ def trust(found: Dict[str, Findings]) -> "Figure":
     return drawing
 
 
-def masks(pictures: List[Picture]) -> "Figure":
+def masks(pictures: list[Picture]) -> "Figure":
     """Images with the outlines of gold (white) and of the prediction (orange)."""
     drawing, axes = figure(len(pictures), 2.2, 2.5)
     for axis, picture in zip(axes, pictures):

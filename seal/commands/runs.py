@@ -7,7 +7,8 @@ import glob
 import json
 import os
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -25,22 +26,22 @@ class Run(NamedTuple):
     name : `str`
         How a report calls it; another one for each run of a report.
     folder : `str`
-    config : `Dict[str, Any]`
-    epochs : `List[Dict[str, Any]]`
+    config : `dict[str, Any]`
+    epochs : `list[dict[str, Any]]`
         The metrics of each epoch that has ended, in order; each has its number, `epoch`, from 0.
-    scores : `Dict[str, float]`
+    scores : `dict[str, float]`
         Those of the best epoch on validation data and, where the config asks for it, on test data, under their names
         with `validation_` and `test_` before them.
-    trainings : `List[Dict[str, str]]`
+    trainings : `list[dict[str, str]]`
         See `seal.patches.run_record`.
     """
 
     name: str
     folder: str
-    config: Dict[str, Any]
-    epochs: List[Dict[str, Any]]
-    scores: Dict[str, float]
-    trainings: List[Dict[str, str]]
+    config: dict[str, Any]
+    epochs: list[dict[str, Any]]
+    scores: dict[str, float]
+    trainings: list[dict[str, str]]
 
     @property
     def archive(self) -> str:
@@ -62,7 +63,7 @@ class Run(NamedTuple):
         """Its number, from 0."""
         return int(self.epochs[-1].get("best_epoch", self.epochs[-1]["epoch"]))
 
-    def series(self, name: str) -> Tuple[List[int], List[float]]:
+    def series(self, name: str) -> tuple[list[int], list[float]]:
         """The epochs that have a metric, from 1, and its values."""
         found = [(epoch["epoch"] + 1, epoch[name]) for epoch in self.epochs if _is_number(epoch.get(name))]
         return [epoch for epoch, _ in found], [value for _, value in found]
@@ -97,7 +98,7 @@ def read_run(path: str, name: str) -> Run:
     return Run(name, folder, _read(os.path.join(folder, "config.json")), epochs, scores, trainings(folder))
 
 
-def names_of(paths: List[str]) -> List[str]:
+def names_of(paths: list[str]) -> list[str]:
     """What tells runs apart: the ends of their paths, as short as may be."""
     # Of `.` or `..` the path itself says nothing.
     parts = [os.path.normpath(os.path.abspath(path) if path.startswith(".") else path).split(os.sep) for path in paths]
@@ -109,7 +110,7 @@ def names_of(paths: List[str]) -> List[str]:
     raise ConfigurationError("a run is named twice; name each once.")
 
 
-def settings(config: Any, path: str = "") -> Iterator[Tuple[str, Any]]:
+def settings(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The settings of a config by their dotted keys, in order; a list counts as one value."""
     if isinstance(config, dict) and config:
         for key, value in config.items():
@@ -118,7 +119,7 @@ def settings(config: Any, path: str = "") -> Iterator[Tuple[str, Any]]:
         yield path, config
 
 
-def differences(runs: List[Run]) -> Dict[str, List[Any]]:
+def differences(runs: list[Run]) -> dict[str, list[Any]]:
     """The settings in which runs differ, by key: the value of each run, `MISSING` where it has none."""
     flat = [dict(settings(run.config)) for run in runs]
     keys = dict.fromkeys(key for config in flat for key in config)
@@ -138,7 +139,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _read(path: str) -> Dict[str, Any]:
+def _read(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)

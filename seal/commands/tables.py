@@ -3,7 +3,8 @@ The tables that sub-commands write, and the rank correlation of two of them.
 """
 
 import csv
-from typing import Any, Iterable, Optional, Union
+from collections.abc import Iterable
+from typing import Any, Optional, Union
 
 import numpy
 import torch

@@ -2,19 +2,19 @@
 Figures of tags.
 """
 
-from typing import Dict, List, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy
 
 from seal.commands.figures import BLUE, draw_matrices, figure, verbatim
 
 
-def draw_neighbours(tables: Dict[str, numpy.ndarray], names: List[str], path: str, caption: str) -> None:
+def draw_neighbours(tables: dict[str, numpy.ndarray], names: list[str], path: str, caption: str) -> None:
     """Draws tables of neighbouring tags by `draw_matrices`; the colour scale covers all but the largest 0.5 %."""
     draw_matrices(tables, names, path, ("tag at t", "tag at t + 1"), caption, share=0.995)
 
 
-def draw_confusions(rows: Sequence[Tuple[str, str, int]], title: str, path: str) -> None:
+def draw_confusions(rows: Sequence[tuple[str, str, int]], title: str, path: str) -> None:
     """Draws bars: how often a correct tag of the task-net became another one in the cost-augmented network."""
     drawing, (panel,) = figure(1, 6.4, max(2.2, 0.24 * len(rows) + 1.2))
     names = [verbatim(f"{right} → {wrong}") for right, wrong, _ in rows]

@@ -5,7 +5,7 @@ The `tag-interactions` sub-command: which tags a tagger's energy favours next to
 import argparse
 import json
 import os
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -58,7 +58,7 @@ class TagInteractions(Subcommand):
         return subparser
 
 
-def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
+def tag_interactions_from_args(args: argparse.Namespace) -> dict[str, Any]:
     for option, least in (("every", 1), ("tags", 2)):
         check_range(f"--{option}", getattr(args, option), least=least)
     tagger = Tagger(args, "tag-interactions")
@@ -87,7 +87,7 @@ def tag_interactions_from_args(args: argparse.Namespace) -> Dict[str, Any]:
     return summary
 
 
-def _collect(tagger: Tagger, every: int) -> Tuple[torch.Tensor, int, torch.Tensor]:
+def _collect(tagger: Tagger, every: int) -> tuple[torch.Tensor, int, torch.Tensor]:
     """The mean negative cross-Hessian, the number of word pairs it is the mean over, and the bigrams of all data."""
     size = len(tagger.names)
     total, pairs, sentences = torch.zeros(size, size, dtype=torch.double), 0, 0

@@ -2,7 +2,7 @@
 Pairs of neighbouring tags: the cross-derivatives of an energy, and how often they occur in data.
 """
 
-from typing import Any, List
+from typing import Any
 
 import torch
 
@@ -15,7 +15,7 @@ _COPIES = 512
 
 
 def cross_hessian(
-    loss_net: LossNet, features: List[Any], outputs: torch.Tensor, mask: torch.Tensor
+    loss_net: LossNet, features: list[Any], outputs: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
     """
     The cross-Hessian of neighbouring outputs, `sum_t d^2 E(x, y) / dy_t dy_{t+1}`, summed over the batch
@@ -24,7 +24,7 @@ def cross_hessian(
 
     # Parameters
 
-    features : `List[Any]`
+    features : `list[Any]`
         What `loss_net.encode` returned.
     outputs : `torch.Tensor`, `(batch, tokens, tags)`
         The relaxed outputs at which the derivative is taken.

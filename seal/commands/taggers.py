@@ -3,7 +3,8 @@ Shared by the sub-commands about taggers: the model with its data.
 """
 
 import argparse
-from typing import Any, Dict, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -43,7 +44,7 @@ class Tagger:
         self._input_file = args.input_file
         self._loader = loader_of(archive, args.input_file, in_order)
 
-    def batches(self) -> Iterator[Dict[str, Any]]:
+    def batches(self) -> Iterator[dict[str, Any]]:
         """
         The batches of the data.
 

@@ -1,6 +1,6 @@
 """Convolutional layers for images, shared by nets and energies."""
 
-from typing import List, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -22,7 +22,7 @@ def initialized(layer: Layer) -> Layer:
     return layer
 
 
-def check_convolutions(key: str, channels: List[int], kernel_size: int) -> None:
+def check_convolutions(key: str, channels: list[int], kernel_size: int) -> None:
     if min(channels) < 1:
         raise ConfigurationError(f"{key} has a convolution of {min(channels)} channels; give at least 1.")
     if kernel_size < 1 or kernel_size % 2 == 0:

@@ -4,7 +4,8 @@ Rows of comma-separated files, as spreadsheets write them.
 
 import csv
 import itertools
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Optional
 
 from seal.common.quoting import short
 from seal.registry import ConfigurationError
@@ -16,7 +17,7 @@ csv.field_size_limit(2**31 - 1)
 _SEPARATORS = (",", ";", "\t")
 
 
-def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, List[str]]]:
+def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """
     The rows of a CSV file, by Python's `csv`: a cell in double quotes may hold separators, line ends and doubled
     quotes. What separates cells, a comma, a semicolon or a tab, is what makes the most of the first row that is not
@@ -26,12 +27,12 @@ def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int,
 
     path : `str`
         For messages.
-    lines : `Iterable[Tuple[int, str]]`
+    lines : `Iterable[tuple[int, str]]`
         The lines with their ends, and the number of each from 1.
 
     # Returns
 
-    `Iterator[Tuple[int, List[str]]]`
+    `Iterator[tuple[int, list[str]]]`
         The number of each row's first line, and the row's cells: none for a blank line.
 
     # Raises
@@ -39,14 +40,14 @@ def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int,
     `ConfigurationError` at a quote that does not end, or ends inside a cell.
     """
     numbered = iter(lines)
-    begun: List[int] = []
+    begun: list[int] = []
 
     def texts() -> Iterator[str]:
         for number, line in itertools.chain(begin, numbered):
             begun.append(number)
             yield line
 
-    begin: List[Tuple[int, str]] = []
+    begin: list[tuple[int, str]] = []
     for item in numbered:
         begin.append(item)
         if item[1].strip():
@@ -68,7 +69,7 @@ def csv_rows(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int,
         yield begun[0], row
 
 
-def csv_records(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Dict[str, str]]]:
+def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str]]]:
     """
     The rows below the first, which names the columns: the number of the first line of each, and its cells by the
     columns' names.
@@ -77,7 +78,7 @@ def csv_records(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[i
 
     `ConfigurationError` at a row with another number of cells, and at a name that is empty or there twice.
     """
-    names: Optional[List[str]] = None
+    names: Optional[list[str]] = None
     for number, row in csv_rows(path, lines):
         where = f"{path}:{number}"
         if not any(cell.strip() for cell in row):

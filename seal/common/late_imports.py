@@ -7,10 +7,12 @@ lines, for parts that most runs have not. The command `seal` (`seal.__main__`) s
 
 import importlib
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Optional
 
 
 @contextmanager
@@ -33,12 +35,12 @@ def late(*names: str) -> Iterator[None]:
         finder.step_aside()
 
 
-class _Finder:
+class _Finder(Loader):
     """Among Python's finders of modules: gives stand-ins for the modules of these names and for those below."""
 
-    def __init__(self, names: Tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
-        self._made: Dict[str, _LateModule] = {}
+        self._made: dict[str, _LateModule] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
         if not any(name == late or name.startswith(f"{late}.") for late in self._names):
@@ -124,5 +126,5 @@ class _LateName:
     def __subclasscheck__(self, subclass: type) -> bool:
         return issubclass(subclass, self._itself())
 
-    def __mro_entries__(self, bases: Tuple[Any, ...]) -> Tuple[type, ...]:
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         return (self._itself(),)

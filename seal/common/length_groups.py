@@ -2,7 +2,8 @@
 Groups of sentences that go through a model together: of similar length, and bounded in padded size.
 """
 
-from typing import Iterator, List, NamedTuple, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 # What a group may have, padding included; a single sentence may have more. Ordinary groups are far below these: 64
 # sentences of 40 words have 2,560 words. Without a limit, one line of a megabyte pads all others of its batch to its
@@ -31,7 +32,7 @@ def size_of(words: Sequence[str]) -> Size:
     return Size(len(words), max(map(len, words), default=0))
 
 
-def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[List[int]]:
+def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[list[int]]:
     """
     Divides sentences into groups of similar length.
 
@@ -44,11 +45,11 @@ def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[List[int]]:
 
     # Returns
 
-    `Iterator[List[int]]`
+    `Iterator[list[int]]`
         Indices into `sizes` for each group, in order of length, in pieces where there are any; every sentence is in one
         group.
     """
-    group: List[int] = []
+    group: list[int] = []
     most_words = longest_word = 0
     for place in sorted(range(len(sizes)), key=lambda place: (sizes[place].pieces, sizes[place].words)):
         size = sizes[place]

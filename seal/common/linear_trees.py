@@ -9,8 +9,9 @@ closes the last one that is open, and `XX` is one word, whatever its part of spe
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 #: Begins the symbol that opens a constituent; its label follows.
 OPEN = "("
@@ -24,10 +25,10 @@ _NOT_COUNTED = ("TOP", "S1", "ROOT")
 _EQUAL = {"PRT": "ADVP"}
 
 #: A label, the index of the first word, and that behind the last word.
-Bracket = Tuple[str, int, int]
+Bracket = tuple[str, int, int]
 
 
-def linearised(tree: Any) -> List[str]:
+def linearised(tree: Any) -> list[str]:
     """
     The symbols of a tree.
 
@@ -37,7 +38,7 @@ def linearised(tree: Any) -> List[str]:
         A sequence of children with a method `label`; words are strings. A node whose only child is a word is that
         word's part of speech, and has no bracket.
     """
-    symbols: List[str] = []
+    symbols: list[str] = []
     # What is still to be written, the next at the end; `None` closes a constituent.
     todo = [tree]
     while todo:
@@ -53,7 +54,7 @@ def linearised(tree: Any) -> List[str]:
     return symbols
 
 
-def brackets_of(symbols: Sequence[str]) -> List[Bracket]:
+def brackets_of(symbols: Sequence[str]) -> list[Bracket]:
     """
     The constituents of a tree, each before those inside it.
 
@@ -61,8 +62,8 @@ def brackets_of(symbols: Sequence[str]) -> List[Bracket]:
 
     `ValueError` where the symbols are not one tree.
     """
-    brackets: List[Bracket] = []
-    open_: List[int] = []
+    brackets: list[Bracket] = []
+    open_: list[int] = []
     num_words = 0
     for place, symbol in enumerate(symbols):
         if place and not open_:

@@ -1,5 +1,6 @@
+from collections.abc import Iterable
 from contextlib import contextmanager
-from typing import Iterable, Optional
+from typing import Optional
 
 import torch
 

@@ -1,6 +1,7 @@
 """Dictionaries and lists of tensors and numbers, such as batches, states and weights."""
 
-from typing import Any, Dict, Mapping, Tuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy
 import torch
@@ -13,7 +14,7 @@ def select_rows(inputs: Any, rows: torch.Tensor) -> Any:
     return inputs[rows]
 
 
-def shapes_of(weights: Mapping[str, torch.Tensor]) -> Dict[str, Tuple[int, ...]]:
+def shapes_of(weights: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
     """The shape of each weight, by its name."""
     return {name: tuple(value.shape) for name, value in weights.items()}
 

@@ -5,7 +5,8 @@ Tells, from how a file begins, that it has another format than the one that is r
 import ast
 import json
 import re
-from typing import Optional, Sequence
+from collections.abc import Sequence
+from typing import Optional
 
 # What a file of each kind begins with.
 _SIGNATURES = (

@@ -5,7 +5,8 @@ whatever signs the name has; only then `~` is the home folder, `*` a pattern and
 
 import glob
 import os
-from typing import Any, Iterable, Iterator, List, Sequence, Tuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
@@ -33,7 +34,7 @@ def one_path(path: Any) -> str:
     return user_path(os.fspath(path))
 
 
-def expanded(path: str) -> List[str]:
+def expanded(path: str) -> list[str]:
     """
     The path itself or, where it contains a `*` and is not the name of a file, the files that match the pattern, sorted.
     `run[1]/*.arff` are files of the folder `run[1]` where there is one.
@@ -51,12 +52,12 @@ def expanded(path: str) -> List[str]:
     return found
 
 
-def with_packings(endings: Iterable[str]) -> Tuple[str, ...]:
+def with_packings(endings: Iterable[str]) -> tuple[str, ...]:
     """The endings, alone and followed by one of a packed file."""
     return tuple(ending + packing for ending in endings for packing in ("", *PACKED))
 
 
-def data_files(path: Any, endings: Sequence[str], kinds: str) -> List[str]:
+def data_files(path: Any, endings: Sequence[str], kinds: str) -> list[str]:
     """
     The files a data path stands for: a file stands for itself, and a folder for every file below it whose name ends in
     one of `endings`, or in one of these and `.gz`, `.bz2` or `.xz`; sorted, so that the order does not depend on the

@@ -1,6 +1,7 @@
 import functools
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Optional
 
 import torch
 

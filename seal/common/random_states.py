@@ -1,13 +1,13 @@
 """The states of the random generators, which a checkpoint keeps."""
 
 import random
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 import torch
 
 
-def torch_state() -> List[torch.Tensor]:
+def torch_state() -> list[torch.Tensor]:
     """The states of torch's generators: the CPU's, and the current GPU's where CUDA is in use."""
     states = [torch.get_rng_state()]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -15,14 +15,14 @@ def torch_state() -> List[torch.Tensor]:
     return states
 
 
-def set_torch_state(states: List[torch.Tensor]) -> None:
+def set_torch_state(states: list[torch.Tensor]) -> None:
     """Restores the states that `torch_state` returned."""
     torch.set_rng_state(states[0].cpu())
     if len(states) > 1 and torch.cuda.is_available():
         torch.cuda.set_rng_state(states[1].cpu())
 
 
-def random_state() -> Dict[str, Any]:
+def random_state() -> dict[str, Any]:
     """The states of Python's, numpy's and torch's generators, as plain values and tensors."""
     drawn = numpy.random.get_state(legacy=False)
     keys, position = drawn["state"]["key"], drawn["state"]["pos"]
@@ -36,7 +36,7 @@ def random_state() -> Dict[str, Any]:
     }
 
 
-def set_random_state(state: Dict[str, Any]) -> None:
+def set_random_state(state: dict[str, Any]) -> None:
     """Restores the states that `random_state` returned."""
     version, internal, gauss_next = state["python"]
     random.setstate((version, tuple(internal), gauss_next))

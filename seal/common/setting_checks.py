@@ -1,8 +1,9 @@
 """Checks of settings, with one form of message for all of them."""
 
 import math
+from collections.abc import Collection
 from operator import ge, gt, le, lt
-from typing import Any, Collection, List, Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
 from seal.registry import ConfigurationError
 
@@ -73,7 +74,7 @@ def needed(value: Optional[T], what: str) -> T:
     return value
 
 
-def _listed(parts: List[str], word: str) -> str:
+def _listed(parts: list[str], word: str) -> str:
     """`a, b and c`"""
     *others, last = parts
     return f"{', '.join(others)} {word} {last}" if others else last

@@ -1,22 +1,23 @@
 """Whether a difference between two systems is more than chance: a paired bootstrap over the examples of a split."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy
 
 RESAMPLES = 2000
 SEED = 0
 
-Totals = Dict[str, numpy.ndarray]
+Totals = dict[str, numpy.ndarray]
 
 
 @dataclass(frozen=True)
 class Statistic:
     """A score that is a function of sums over examples. `value` maps the sums of the columns, elementwise, to it."""
 
-    columns: Tuple[str, ...]
+    columns: tuple[str, ...]
     value: Callable[[Totals], numpy.ndarray]
 
     def of(self, sums: numpy.ndarray) -> numpy.ndarray:
@@ -86,7 +87,7 @@ def paired_bootstrap(
 
 
 @lru_cache(maxsize=2)
-def _draws(examples: int, resamples: int, seed: int) -> List[numpy.ndarray]:
+def _draws(examples: int, resamples: int, seed: int) -> list[numpy.ndarray]:
     """
     How often each example is drawn, `(draws, examples)`; in parts of a small integer type, to bound the memory. Cached,
     since drawing takes far longer than its use, and every method on a split is tested with the same draws.

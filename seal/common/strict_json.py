@@ -4,7 +4,7 @@ Strict reading of JSON: an object that gives a key twice is refused.
 
 import json
 from collections import Counter
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -30,7 +30,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
     """
     start = f"{where}: " if where else ""
 
-    def once_each(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
         if len(record) < len(pairs):
             twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)

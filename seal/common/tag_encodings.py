@@ -10,7 +10,8 @@ A span of two tokens and, right after it, a span of one token, both with label `
 A token outside every span carries `O`. BIOES is what AllenNLP calls BIOUL, with `E` for `L` and `S` for `U`.
 """
 
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.dataset_readers.dataset_utils import to_bioul
@@ -20,11 +21,11 @@ from seal.common.setting_checks import check_choice
 ENCODINGS = ("IOB1", "BIO", "BIOES")
 _FROM_BIOUL = {"U": "S", "L": "E"}
 
-Span = Tuple[str, int, int]
+Span = tuple[str, int, int]
 """A label with the index of the span's first token and of its last one (inclusive)."""
 
 
-def tags_to_spans(tags: Sequence[str]) -> List[Span]:
+def tags_to_spans(tags: Sequence[str]) -> list[Span]:
     """
     The labelled spans of tags in any of the three encodings. One set of rules reads them all, because a sequence that
     is legal in several encodings has the same spans in each.
@@ -44,10 +45,10 @@ def tags_to_spans(tags: Sequence[str]) -> List[Span]:
 
     # Returns
 
-    `List[Tuple[str, int, int]]`
+    `list[tuple[str, int, int]]`
         `(label, first token, last token)`, inclusive, from left to right; spans never overlap.
     """
-    spans: List[Span] = []
+    spans: list[Span] = []
     # The label of the span that the next tag may continue; it is the last of `spans`.
     label: Optional[str] = None
     for index, tag in enumerate(tags):
@@ -62,20 +63,20 @@ def tags_to_spans(tags: Sequence[str]) -> List[Span]:
     return spans
 
 
-def spans_to_bio(spans: Sequence[Span], length: int) -> List[str]:
+def spans_to_bio(spans: Sequence[Span], length: int) -> list[str]:
     """
     The BIO tags of non-overlapping spans: the inverse of `tags_to_spans`.
 
     # Parameters
 
-    spans : `Sequence[Tuple[str, int, int]]`
+    spans : `Sequence[tuple[str, int, int]]`
         `(label, first token, last token)`, inclusive, in any order.
     length : `int`
         The number of tokens.
 
     # Returns
 
-    `List[str]`
+    `list[str]`
         `length` tags.
 
     # Raises
@@ -136,7 +137,7 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     return len(tags) - 1 if encoding == "BIOES" and label is not None else None
 
 
-def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
+def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
     """
     Rewrites tags in another encoding, with the same spans.
 
@@ -151,7 +152,7 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
 
     # Returns
 
-    `List[str]`
+    `list[str]`
         As many tags as were given.
 
     # Raises

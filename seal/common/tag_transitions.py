@@ -2,7 +2,8 @@
 Which tags may follow each other, come first and come last: with these a decoder emits legal sequences only.
 """
 
-from typing import NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 

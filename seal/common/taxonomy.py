@@ -4,12 +4,11 @@ Label taxonomies: which label is a kind of which, as a forest or any directed ac
 Nothing here knows a file format; `label_sources` and `taxonomy_files` of `seal.dataset_readers` read taxonomies.
 """
 
-from typing import Dict, Iterable, List, Sequence, Tuple
+from collections.abc import Iterable, Sequence
 
 import numpy
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 
 class CircularTaxonomy(ConfigurationError):
@@ -18,11 +17,11 @@ class CircularTaxonomy(ConfigurationError):
 
     # Parameters
 
-    circle : `List[str]`
+    circle : `list[str]`
         The labels of one cycle, each the parent of the next; the last is the first.
     """
 
-    def __init__(self, circle: List[str]) -> None:
+    def __init__(self, circle: list[str]) -> None:
         super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(map(repr, circle))}.")
         self.edges = list(zip(circle, circle[1:]))
         """The cycle's edges, `(parent, child)`."""
@@ -41,14 +40,14 @@ class Taxonomy:
 
     labels : `Sequence[str]`
         Every label once; its place in this list is its column.
-    edges : `Iterable[Tuple[str, str]]`
+    edges : `Iterable[tuple[str, str]]`
         `(parent, child)`. An edge that is given twice counts once. A common root of all labels is not a label:
         leave it and its edges out.
 
     # Attributes
 
-    labels : `List[str]`
-    edges : `List[Tuple[int, int]]`
+    labels : `list[str]`
+    edges : `list[tuple[int, int]]`
         `(parent, child)` as columns, sorted.
 
     # Raises
@@ -57,9 +56,9 @@ class Taxonomy:
         Where a label comes twice, an edge names an unknown label, or the edges contain a cycle (`CircularTaxonomy`).
     """
 
-    def __init__(self, labels: Sequence[str], edges: Iterable[Tuple[str, str]] = ()) -> None:
+    def __init__(self, labels: Sequence[str], edges: Iterable[tuple[str, str]] = ()) -> None:
         self.labels = list(labels)
-        self._column: Dict[str, int] = {label: column for column, label in enumerate(self.labels)}
+        self._column: dict[str, int] = {label: column for column, label in enumerate(self.labels)}
         if len(self._column) < len(self.labels):
             twice = next(label for i, label in enumerate(self.labels) if self._column[label] != i)
             raise ConfigurationError(f"The taxonomy has the label {twice!r} twice.")
@@ -71,7 +70,7 @@ class Taxonomy:
                         f"The taxonomy has the edge {parent!r} -> {child!r}, but no label {label!r}."
                     )
             columns.add((self._column[parent], self._column[child]))
-        self.edges: List[Tuple[int, int]] = sorted(columns)
+        self.edges: list[tuple[int, int]] = sorted(columns)
         self.closure = self._closure()
         """Boolean sparse matrix, shape (labels, labels): row = a label, columns = itself and its ancestors."""
 
@@ -80,7 +79,7 @@ class Taxonomy:
         named = [(self.labels[parent], self.labels[child]) for parent, child in self.edges]
         return Taxonomy(list(dict.fromkeys([*labels, *self.labels])), named)
 
-    def ancestors(self, label: str) -> List[str]:
+    def ancestors(self, label: str) -> list[str]:
         """
         The ancestors of a label.
 
@@ -90,7 +89,7 @@ class Taxonomy:
 
         # Returns
 
-        `List[str]`
+        `list[str]`
             All labels above it, without itself, in the order of `labels`.
 
         # Raises
@@ -125,8 +124,8 @@ class Taxonomy:
         return closed
 
     def _closure(self) -> sparse.csr_array:
-        parents: List[List[int]] = [[] for _ in self.labels]
-        children: List[List[int]] = [[] for _ in self.labels]
+        parents: list[list[int]] = [[] for _ in self.labels]
+        children: list[list[int]] = [[] for _ in self.labels]
         for parent, child in self.edges:
             parents[child].append(parent)
             children[parent].append(child)
@@ -140,7 +139,7 @@ class Taxonomy:
                     order.append(child)
         if len(order) < len(self.labels):
             raise CircularTaxonomy(self._circle(parents, waiting))
-        above: List[set] = [set() for _ in self.labels]
+        above: list[set] = [set() for _ in self.labels]
         for column in order:
             above[column] = {column}.union(*(above[parent] for parent in parents[column]))
         indptr = numpy.cumsum([0] + [len(columns) for columns in above])
@@ -148,7 +147,7 @@ class Taxonomy:
         shape = (len(self.labels), len(self.labels))
         return sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
 
-    def _circle(self, parents: List[List[int]], waiting: List[int]) -> List[str]:
+    def _circle(self, parents: list[list[int]], waiting: list[int]) -> list[str]:
         # Every label that still waits has a parent that still waits, so a walk upwards must enter a cycle.
         path = [next(column for column, number in enumerate(waiting) if number)]
         while path[-1] not in path[:-1]:

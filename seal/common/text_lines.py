@@ -9,7 +9,8 @@ import itertools
 import lzma
 import os
 import zlib
-from typing import Dict, Iterator, List, Optional, Tuple, Type, Union
+from collections.abc import Iterator
+from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -17,7 +18,7 @@ from seal.common.other_formats import PACKED, binary_format, other_format
 from seal.common.paths import user_path
 from seal.common.unpacked import most_unpacked, refuse
 
-_OPENERS: Dict[str, Type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
+_OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
@@ -89,7 +90,7 @@ def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
     raise ConfigurationError(f"{what}: this is {found}; {advice}.")
 
 
-def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = False) -> Iterator[Tuple[int, str]]:
+def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = False) -> Iterator[tuple[int, str]]:
     """
     The lines of a UTF-8 file, which may be packed as a `.gz`, `.bz2` or `.xz`: the number of each line, from 1, and its
     text with the line end. Only `\\n` and `\\r\\n` end a line.
@@ -113,7 +114,7 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
     return _refusing_other_formats(path, expected, json_lines, lines)
 
 
-def _lines(path: str) -> Iterator[Tuple[int, str]]:
+def _lines(path: str) -> Iterator[tuple[int, str]]:
     path = user_path(path)
     if not os.path.isfile(path):
         raise ConfigurationError(
@@ -142,9 +143,9 @@ def _lines(path: str) -> Iterator[Tuple[int, str]]:
 
 
 def _refusing_other_formats(
-    path: str, expected: str, json_lines: bool, lines: Iterator[Tuple[int, str]]
-) -> Iterator[Tuple[int, str]]:
-    begin: List[Tuple[int, str]] = []
+    path: str, expected: str, json_lines: bool, lines: Iterator[tuple[int, str]]
+) -> Iterator[tuple[int, str]]:
+    begin: list[tuple[int, str]] = []
     for line in lines:
         begin.append(line)
         if sum(not text.isspace() for _, text in begin) == 2:
@@ -161,7 +162,7 @@ def undecodable(error: UnicodeDecodeError) -> str:
     return f"byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file"
 
 
-def column_lines(path: str, expected: Optional[str] = None) -> Iterator[Tuple[int, str]]:
+def column_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[int, str]]:
     """
     As `text_lines`, for formats whose lines hold columns.
 

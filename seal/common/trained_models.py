@@ -3,15 +3,15 @@ import os
 import tarfile
 import zlib
 from contextlib import nullcontext
-from typing import Dict, List, Optional
+from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
-from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.paths import user_path
+from seal.common.vocabularies import WRITTEN, names_of
 from seal.patches.safe_archives import extracted_archive
 
 #: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
@@ -19,8 +19,8 @@ ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
 def trained_weights(
-    path: str, key: str, namespace: str, labels: List[str], inputs: Optional[Vocabulary] = None
-) -> Dict[str, torch.Tensor]:
+    path: str, key: str, namespace: str, labels: list[str], inputs: Optional[Vocabulary] = None
+) -> dict[str, torch.Tensor]:
     """
     The weights of a trained model, from which a part of a new model is initialised.
 
@@ -32,7 +32,7 @@ def trained_weights(
         The config key of the path, for messages.
     namespace : `str`
         The vocabulary namespace of the labels.
-    labels : `List[str]`
+    labels : `list[str]`
         The labels of the new model. The trained model's namespace must have the same ones, in the same order.
     inputs : `Vocabulary`, optional (default = `None`)
         The vocabulary of the new model, where the part reads words or attributes by their indices. Every other
@@ -40,7 +40,7 @@ def trained_weights(
 
     # Returns
 
-    `Dict[str, torch.Tensor]`: the weights of the best epoch, by name.
+    `dict[str, torch.Tensor]`: the weights of the best epoch, by name.
 
     # Raises
 
@@ -72,7 +72,7 @@ def trained_weights(
     return weights
 
 
-def _read(folder: str) -> Dict[str, torch.Tensor]:
+def _read(folder: str) -> dict[str, torch.Tensor]:
     for file in ("best.th", "weights.th"):
         path = os.path.join(folder, file)
         if os.path.exists(path):

@@ -1,6 +1,7 @@
 """What is read of a vocabulary, such as AllenNLP's, and the namespaces that ours have."""
 
-from typing import Dict, List, Protocol, Sequence, Union
+from collections.abc import Sequence
+from typing import Protocol, Union
 
 # AllenNLP gives no padding entry to namespaces that end in "labels".
 #: The labels of instances.
@@ -22,7 +23,7 @@ class Namespaces(Protocol):
 Vocabulary = Union[Sequence[str], Namespaces]
 
 
-def labels_of(vocab: Vocabulary, namespace: str) -> List[str]:
+def labels_of(vocab: Vocabulary, namespace: str) -> list[str]:
     """The labels in the order of their indices; those of `namespace`, unless `vocab` is the list of them itself."""
     if isinstance(vocab, Sequence):
         return list(vocab)
@@ -32,10 +33,10 @@ def labels_of(vocab: Vocabulary, namespace: str) -> List[str]:
 class IndexedNames(Protocol):
     """A vocabulary whose namespaces have entries for padding and unknown words, too."""
 
-    def get_index_to_token_vocabulary(self, namespace: str) -> Dict[int, str]: ...
+    def get_index_to_token_vocabulary(self, namespace: str) -> dict[int, str]: ...
 
 
-def names_of(vocab: IndexedNames, namespace: str) -> List[str]:
+def names_of(vocab: IndexedNames, namespace: str) -> list[str]:
     """The names of a namespace in the order of their numbers, with those for padding and unknown words, if any."""
     index = vocab.get_index_to_token_vocabulary(namespace)
     return [index[i] for i in range(len(index))]

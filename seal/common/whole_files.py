@@ -1,8 +1,8 @@
 """Files that are whole or not there, whenever the program is killed."""
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 Exchange of values between the workers of a distributed run.
 """
 
-from typing import List, TypeVar
+from typing import TypeVar
 
 import torch.distributed as dist
 from allennlp.common.util import is_distributed
@@ -10,7 +10,7 @@ from allennlp.common.util import is_distributed
 T = TypeVar("T")
 
 
-def gathered(value: T) -> List[T]:
+def gathered(value: T) -> list[T]:
     """
     The `value` of every worker, in the order of their ranks; the value of this process alone in a run that is not
     distributed. All workers must call it. Values are pickled, so they may differ in type and size: workers see
@@ -18,6 +18,6 @@ def gathered(value: T) -> List[T]:
     """
     if not is_distributed():
         return [value]
-    workers: List = [None] * dist.get_world_size()
+    workers: list = [None] * dist.get_world_size()
     dist.all_gather_object(workers, value)
     return workers

@@ -5,10 +5,10 @@ two backticks for a quote that opens, others leave signs as they were typed; a m
 
 import re
 from collections import Counter
-from typing import Dict, Iterable, List, Sequence, Tuple
+from collections.abc import Iterable, Sequence
 
 #: The forms of each sign that is a word of its own. A vocabulary has them as `sign form`, the commonest first.
-SIGNS: Dict[str, Tuple[str, ...]] = {
+SIGNS: dict[str, tuple[str, ...]] = {
     "(": ("(", "-LRB-", "-lrb-"),
     ")": (")", "-RRB-", "-rrb-"),
     "[": ("[", "-LSB-", "-lsb-"),
@@ -23,14 +23,14 @@ SIGNS: Dict[str, Tuple[str, ...]] = {
     "dash": ("--", "-", "\u2014", "\u2013", "---", "\u2212"),
 }
 #: Signs inside of words, and the character of each that keyboards have.
-INSIDE: Dict[str, Tuple[str, ...]] = {
+INSIDE: dict[str, tuple[str, ...]] = {
     "apostrophe": ("'", "\u2019", "\u02bc", "\u00b4"),
     "hyphen": ("-", "\u2010", "\u2011"),
 }
 #: Whether a hyphenated word is one word, or three.
 HYPHENATED, WHOLE, SPLIT = "hyphenated", "whole", "split"
 
-_SIGNS_OF: Dict[str, List[str]] = {}
+_SIGNS_OF: dict[str, list[str]] = {}
 for _sign, _forms in SIGNS.items():
     for _form in _forms:
         _SIGNS_OF.setdefault(_form, []).append(_sign)
@@ -46,13 +46,13 @@ _CLITICS = {
 _IN_WORDS = {"apostrophe": _APOSTROPHE, "hyphen": _HYPHEN}
 
 
-def count_forms(words: List[str]) -> Dict[str, int]:
+def count_forms(words: list[str]) -> dict[str, int]:
     """
     The forms that the words of a sentence are written in, each `sign form`, with their number.
 
     # Parameters
 
-    words : `List[str]`
+    words : `list[str]`
     """
     found: Counter = Counter()
     for place, word in enumerate(words):
@@ -85,7 +85,7 @@ class WrittenForms:
     """
 
     def __init__(self, forms: Iterable[str]) -> None:
-        self._seen: Dict[str, List[str]] = {}
+        self._seen: dict[str, list[str]] = {}
         for form in forms:
             sign, _, written = form.partition(" ")
             self._seen.setdefault(sign, []).append(written)
@@ -114,15 +114,15 @@ class WrittenForms:
         """Whether a splitter's words without a blank between them are one sign of this form."""
         return len(word) > 1 and bool(self) and word in _SIGNS_OF
 
-    def words(self, words: List[str], text: str, offsets: List[List[int]]) -> List[str]:
+    def words(self, words: list[str], text: str, offsets: list[list[int]]) -> list[str]:
         """
         The words as the training data would write them.
 
         # Parameters
 
-        words : `List[str]`
+        words : `list[str]`
         text : `str`
-        offsets : `List[List[int]]`
+        offsets : `list[list[int]]`
             `[start, end)` of each word in the text, which tells whether a quote opens or closes.
         """
         written, quotes = [], 0

@@ -1,7 +1,7 @@
 """Rules about outputs that are declared, not learned. They import torch alone."""
 
 from seal.constraints.constraint import Constraint, Outputs
-from seal.constraints.declared import Declared
 from seal.constraints.counts import AtLeastOne, AtMostOne, Count, ExactlyOne
-from seal.constraints.implication import Implication
+from seal.constraints.declared import Declared
 from seal.constraints.forbidden_transitions import ForbiddenTransitions
+from seal.constraints.implication import Implication

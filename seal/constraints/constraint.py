@@ -1,5 +1,6 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence
+from typing import Optional
 
 import torch
 from torch import nn
@@ -14,22 +15,22 @@ class Outputs:
 
     # Parameters
 
-    names : `Dict[str, int]`
+    names : `dict[str, int]`
         What is counted, and its place: labels; of tags that encode spans, the labels of spans (roles, kinds of entity).
     counts : `torch.Tensor`, `(batch, samples, names)`
         How often each occurs: of a label set 0 or 1, or its probability; of spans, how many begin.
-    tags : `Dict[str, int]`, optional
+    tags : `dict[str, int]`, optional
         The names of the tags and their places, where outputs are sequences of them.
     one_hot : `torch.Tensor`, `(batch, samples, tokens, tags)`, optional
         Their probabilities or, of discrete outputs, 0 and 1; 0 at padding.
     """
 
-    names: Dict[str, int]
+    names: dict[str, int]
     counts: torch.Tensor
-    tags: Optional[Dict[str, int]] = None
+    tags: Optional[dict[str, int]] = None
     one_hot: Optional[torch.Tensor] = None
 
-    def columns(self, names: Sequence[str], what: str) -> List[int]:
+    def columns(self, names: Sequence[str], what: str) -> list[int]:
         """
         The places of `names`.
 
@@ -64,7 +65,7 @@ class Constraint(nn.Module, Registrable):
         raise NotImplementedError
 
 
-def place_of(name: str, names: Dict[str, int], what: str) -> int:
+def place_of(name: str, names: dict[str, int], what: str) -> int:
     if name not in names:
         some = ", ".join(sorted(names)[:8]) + (", ..." if len(names) > 8 else "")
         raise ConfigurationError(f"constraints: {what} names '{name}', which no output has; there are {some}.")

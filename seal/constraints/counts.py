@@ -1,4 +1,4 @@
-from typing import List, Optional
+from typing import Optional
 
 import torch
 
@@ -15,7 +15,7 @@ class Count(Constraint):
 
     # Parameters
 
-    labels : `List[str]`
+    labels : `list[str]`
         Labels; of tags that encode spans, the labels of spans.
     least : `int`, optional (default = `0`)
     most : `int`, optional
@@ -31,7 +31,7 @@ class Count(Constraint):
 
     def __init__(
         self,
-        labels: List[str],
+        labels: list[str],
         least: int = 0,
         most: Optional[int] = None,
         each: bool = False,
@@ -66,12 +66,12 @@ class AtMostOne(Count):
 
     # Parameters
 
-    labels : `List[str]`
+    labels : `list[str]`
     each : `bool`, optional (default = `False`)
     name : as for `Constraint`
     """
 
-    def __init__(self, labels: List[str], each: bool = False, name: Optional[str] = None) -> None:
+    def __init__(self, labels: list[str], each: bool = False, name: Optional[str] = None) -> None:
         super().__init__(labels, 0, 1, each, name)
 
 
@@ -82,12 +82,12 @@ class ExactlyOne(Count):
 
     # Parameters
 
-    labels : `List[str]`
+    labels : `list[str]`
     each : `bool`, optional (default = `False`)
     name : as for `Constraint`
     """
 
-    def __init__(self, labels: List[str], each: bool = False, name: Optional[str] = None) -> None:
+    def __init__(self, labels: list[str], each: bool = False, name: Optional[str] = None) -> None:
         super().__init__(labels, 1, 1, each, name)
 
 
@@ -98,10 +98,10 @@ class AtLeastOne(Count):
 
     # Parameters
 
-    labels : `List[str]`
+    labels : `list[str]`
     each : `bool`, optional (default = `False`)
     name : as for `Constraint`
     """
 
-    def __init__(self, labels: List[str], each: bool = False, name: Optional[str] = None) -> None:
+    def __init__(self, labels: list[str], each: bool = False, name: Optional[str] = None) -> None:
         super().__init__(labels, 1, None, each, name)

@@ -1,4 +1,5 @@
-from typing import Optional, Sequence
+from collections.abc import Sequence
+from typing import Optional
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ class Declared(nn.Module):
     # Parameters
 
     constraints : `Sequence[Constraint]`
-    labels : `List[str]`
+    labels : `list[str]`
         The labels, or the tags, by index.
     sequences : `bool`
         Whether outputs are sequences of tags, and not sets of labels.

@@ -1,4 +1,4 @@
-from typing import List, Optional, Tuple
+from typing import Optional
 
 import torch
 
@@ -13,7 +13,7 @@ class ForbiddenTransitions(Constraint):
 
     # Parameters
 
-    pairs : `List[Tuple[str, str]]`
+    pairs : `list[tuple[str, str]]`
         Names of tags.
     name : as for `Constraint`
 
@@ -22,7 +22,7 @@ class ForbiddenTransitions(Constraint):
     `ConfigurationError` at the first output, if outputs are no tag sequences.
     """
 
-    def __init__(self, pairs: List[Tuple[str, str]], name: Optional[str] = None) -> None:
+    def __init__(self, pairs: list[tuple[str, str]], name: Optional[str] = None) -> None:
         self.pairs = [tuple(pair) for pair in pairs]
         for pair in self.pairs:
             if len(pair) != 2:

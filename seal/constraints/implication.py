@@ -1,4 +1,4 @@
-from typing import Dict, List, Optional, Union
+from typing import Optional, Union
 
 import torch
 
@@ -16,12 +16,12 @@ class Implication(Constraint):
 
     # Parameters
 
-    implies : `Dict[str, Union[str, List[str]]]`
+    implies : `dict[str, Union[str, list[str]]]`
         For a label those that must come with it.
     name : as for `Constraint`
     """
 
-    def __init__(self, implies: Dict[str, Union[str, List[str]]], name: Optional[str] = None) -> None:
+    def __init__(self, implies: dict[str, Union[str, list[str]]], name: Optional[str] = None) -> None:
         self.pairs = [(a, b) for a, all_b in implies.items() for b in ([all_b] if isinstance(all_b, str) else all_b)]
         super().__init__(name)
 

@@ -10,13 +10,13 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Dict, Iterator, List, Optional, Tuple, Union
+from typing import Optional, Union
 
 import numpy
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 from seal.common.names import check_name
 from seal.common.setting_checks import check_choice
@@ -45,12 +45,12 @@ class ArffTable:
 
     path : `str`
     relation : `str`
-    attributes : `List[Attribute]`
+    attributes : `list[Attribute]`
     codes : `Union[numpy.ndarray, scipy.sparse.csr_array]`
         float32, shape (rows, attributes); sparse where any row is. A numeric value is itself, a nominal value
         its place in its list (so what a sparse row leaves out is 0, as the format has it), a string its
         place in `texts`; a missing value is NaN.
-    texts : `Dict[int, List[str]]`
+    texts : `dict[int, list[str]]`
         For every string, date and hierarchical column its texts; place 0 is the empty text.
     lines : `numpy.ndarray`
         The line number of each row, counted from 1.
@@ -58,13 +58,13 @@ class ArffTable:
 
     path: str
     relation: str
-    attributes: List[Attribute]
+    attributes: list[Attribute]
     codes: Union[numpy.ndarray, sparse.csr_array]
-    texts: Dict[int, List[str]]
+    texts: dict[int, list[str]]
     lines: numpy.ndarray
 
 
-def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[Tuple[int, str]]:
+def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[int, str]]:
     """
     Stream the lines of a UTF-8 file, as `column_lines` does.
 
@@ -75,7 +75,7 @@ def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[Tuple[
 
     # Returns
 
-    `Iterator[Tuple[int, str]]`
+    `Iterator[tuple[int, str]]`
         Line numbers from 1, and lines without white space at either end.
 
     # Raises

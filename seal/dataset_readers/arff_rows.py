@@ -6,13 +6,13 @@ expression and converted at once. Other rows are read value by value, which is a
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Optional, Tuple, Union
+from typing import Optional, Union
 
 import numpy
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 # Possessive quantifiers (`++`) throughout: no text, however damaged, makes the matching slow.
 _NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?+"
@@ -45,7 +45,7 @@ class Attribute:
     name : `str`
     kind : `str`
         `"numeric"`, `"nominal"`, `"string"`, `"date"` or `"hierarchical"`.
-    values : `Tuple[str, ...]`
+    values : `tuple[str, ...]`
         The list of a nominal attribute, the nodes of a hierarchical one; else empty.
     line : `int`
         The line of its declaration, counted from 1.
@@ -53,7 +53,7 @@ class Attribute:
 
     name: str
     kind: str
-    values: Tuple[str, ...]
+    values: tuple[str, ...]
     line: int
 
 
@@ -71,7 +71,7 @@ def uncommented(line: str) -> str:
     return "" if line[0] == "%" else UNCOMMENTED.match(line)[0].rstrip()
 
 
-def split_values(where: str, text: str) -> List[Tuple[str, bool]]:
+def split_values(where: str, text: str) -> list[tuple[str, bool]]:
     """
     Splits a list of values.
 
@@ -84,7 +84,7 @@ def split_values(where: str, text: str) -> List[Tuple[str, bool]]:
 
     # Returns
 
-    `List[Tuple[str, bool]]`
+    `list[tuple[str, bool]]`
         Each value, and whether it was in quotes (a quoted `?` is not a missing value).
 
     # Raises
@@ -108,16 +108,16 @@ class ArffRows:
 
     path : `str`
         The file's name, for messages.
-    attributes : `List[Attribute]`
+    attributes : `list[Attribute]`
         The file's columns.
     """
 
-    def __init__(self, path: str, attributes: List[Attribute]) -> None:
+    def __init__(self, path: str, attributes: list[Attribute]) -> None:
         self.path = path
         self.attributes = attributes
-        self.texts: Dict[int, List[str]] = {}
+        self.texts: dict[int, list[str]] = {}
         # For a nominal attribute: value -> place in its list. For a text column: text -> place, growing with the texts.
-        self._places: List[Dict[str, int]] = []
+        self._places: list[dict[str, int]] = []
         # The largest numeral that is its own code; -1 where numerals are not their own codes.
         self._bounds = numpy.full(len(attributes), -1.0)
         for column, attribute in enumerate(attributes):
@@ -133,19 +133,19 @@ class ArffRows:
         self._numeric = self._bounds == _LARGEST
 
     def read(
-        self, lines: Iterable[Tuple[int, str]]
-    ) -> Tuple[Union[numpy.ndarray, sparse.csr_array], Dict[int, List[str]], numpy.ndarray]:
+        self, lines: Iterable[tuple[int, str]]
+    ) -> tuple[Union[numpy.ndarray, sparse.csr_array], dict[int, list[str]], numpy.ndarray]:
         """
         Reads all rows.
 
         # Parameters
 
-        lines : `Iterable[Tuple[int, str]]`
+        lines : `Iterable[tuple[int, str]]`
             Numbers and lines after `@data`, without white space at either end; empty ones are skipped.
 
         # Returns
 
-        `Tuple[Union[numpy.ndarray, scipy.sparse.csr_array], Dict[int, List[str]], numpy.ndarray]`
+        `tuple[Union[numpy.ndarray, scipy.sparse.csr_array], dict[int, list[str]], numpy.ndarray]`
             `codes`, `texts` and `lines` of an `ArffTable`.
 
         # Raises
@@ -178,7 +178,7 @@ class ArffRows:
         codes.sort_indices()
         return codes, self.texts, lines_of_rows
 
-    def _sparse_numerals(self, line: str) -> Optional[Tuple[numpy.ndarray, numpy.ndarray]]:
+    def _sparse_numerals(self, line: str) -> Optional[tuple[numpy.ndarray, numpy.ndarray]]:
         if not SPARSE_NUMERALS.fullmatch(line):
             return None
         pairs = _numbers(line[1:-1]).reshape(-1, 2)
@@ -189,7 +189,7 @@ class ArffRows:
             return None
         return columns, values.astype(numpy.float32)
 
-    def _sparse(self, where: str, line: str) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    def _sparse(self, where: str, line: str) -> tuple[numpy.ndarray, numpy.ndarray]:
         _check_no_weight(where, line)
         if line[-1] != "}":
             raise ConfigurationError(f"{where}: the sparse row does not end in '}}'.")
@@ -287,7 +287,7 @@ def _numbers(text: str) -> numpy.ndarray:
     return numpy.fromstring(text.replace(",", " ").replace("?", "nan"), dtype=numpy.float64, sep=" ")
 
 
-def _value(where: str, single: Optional[str], double: Optional[str], bare: Optional[str]) -> Tuple[str, bool]:
+def _value(where: str, single: Optional[str], double: Optional[str], bare: Optional[str]) -> tuple[str, bool]:
     if bare is None:
         return unescape(single if single is not None else double), True
     bare = bare.rstrip()

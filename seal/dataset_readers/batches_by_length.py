@@ -1,4 +1,4 @@
-from typing import List, Sequence
+from collections.abc import Sequence
 
 from allennlp.data import BatchSampler, Instance
 
@@ -20,7 +20,7 @@ class BatchesByLength(BatchSampler):
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
 
-    def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:
+    def get_batch_indices(self, instances: Sequence[Instance]) -> list[list[int]]:
         sizes = [size_of([token.text for token in instance["tokens"]]) for instance in instances]
         return list(length_groups(sizes, self._batch_size))
 

@@ -5,12 +5,12 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 """
 
 import logging
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
 
 import numpy
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 from seal.common.names import clean_name, composed
 from seal.common.taxonomy import Taxonomy
@@ -30,18 +30,18 @@ class _Labels(NamedTuple):
 
     # Parameters
 
-    names : `List[str]`
+    names : `list[str]`
     taxonomy : `Optional[Taxonomy]`
     hierarchical : `Optional[int]`
         The column of the hierarchical attribute whose nodes the labels are; else each label is an attribute.
-    wheres : `Dict[str, str]`
+    wheres : `dict[str, str]`
         `file:line` of each label of an XML.
     """
 
-    names: List[str]
+    names: list[str]
     taxonomy: Optional[Taxonomy] = None
     hierarchical: Optional[int] = None
-    wheres: Dict[str, str] = {}
+    wheres: dict[str, str] = {}
 
 
 class ColumnPlan:
@@ -57,9 +57,9 @@ class ColumnPlan:
 
     # Attributes
 
-    features : `List[int]`
+    features : `list[int]`
         The columns that are features, in the order of the file.
-    label_names : `List[str]`
+    label_names : `list[str]`
     taxonomy : `Optional[Taxonomy]`
         That of a hierarchical attribute or a nested XML.
 
@@ -77,7 +77,7 @@ class ColumnPlan:
         hierarchy: str,
     ) -> None:
         self._first = table
-        columns: Dict[str, int] = {}
+        columns: dict[str, int] = {}
         for column, attribute in enumerate(table.attributes):
             first = columns.setdefault(composed(attribute.name), column)
             if first != column:
@@ -135,7 +135,7 @@ class ColumnPlan:
                     f"{{{','.join(attribute.values)[:60]}}}."
                 )
 
-    def wheres(self) -> Dict[str, str]:
+    def wheres(self) -> dict[str, str]:
         """`file:line` of the attribute of each feature and label."""
         found = {}
         for column in self._used:
@@ -191,7 +191,7 @@ class ColumnPlan:
         matrix.sort_indices()
         return matrix
 
-    def check_names(self, what: str, names: List[str], in_training: List[str], training: str) -> None:
+    def check_names(self, what: str, names: list[str], in_training: list[str], training: str) -> None:
         """
         Checks names against those of the training file, whatever their order.
 
@@ -199,9 +199,9 @@ class ColumnPlan:
 
         what : `str`
             `feature` or `label`, for the message.
-        names : `List[str]`
+        names : `list[str]`
             Those of the split.
-        in_training : `List[str]`
+        in_training : `list[str]`
             Those of the training file.
         training : `str`
             The training file, for the message.

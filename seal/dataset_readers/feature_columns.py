@@ -2,12 +2,12 @@
 Columns of an ARFF table as feature columns: nominal values as zeros and ones, missing values filled.
 """
 
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Optional
 
 import numpy
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 from seal.dataset_readers.arff import ArffTable
 from seal.dataset_readers.arff_rows import Attribute
@@ -22,7 +22,7 @@ def is_binary(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" and _pair(attribute) is not None
 
 
-def feature_columns(table: ArffTable, columns: Sequence[int]) -> Tuple[Matrix, List[str]]:
+def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Matrix, list[str]]:
     """
     The feature columns of attributes.
 
@@ -34,14 +34,14 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> Tuple[Matrix, L
 
     # Returns
 
-    `Tuple[Union[numpy.ndarray, scipy.sparse.csr_array], List[str]]`
+    `tuple[Union[numpy.ndarray, scipy.sparse.csr_array], list[str]]`
         A matrix of shape (rows, features), NaN where a value is missing, sparse where the table is; and the features'
         names. A numeric attribute becomes one column as it is, a binary one a column of 0 and 1, and any other
         nominal one a column for each value.
     """
     # Each feature is a column of codes: itself where `place` is None, else whether the code is `place`.
-    plan: List[Tuple[int, Optional[int]]] = []
-    names: List[str] = []
+    plan: list[tuple[int, Optional[int]]] = []
+    names: list[str] = []
     for column in columns:
         attribute = table.attributes[column]
         if attribute.kind == "numeric":
@@ -72,7 +72,7 @@ def fill_missing(
     sources: Sequence[str],
     missing: str,
     means: Optional[numpy.ndarray] = None,
-) -> Tuple[Matrix, numpy.ndarray]:
+) -> tuple[Matrix, numpy.ndarray]:
     """
     Replaces missing values.
 
@@ -92,7 +92,7 @@ def fill_missing(
 
     # Returns
 
-    `Tuple[Union[numpy.ndarray, scipy.sparse.csr_array], numpy.ndarray]`
+    `tuple[Union[numpy.ndarray, scipy.sparse.csr_array], numpy.ndarray]`
         The matrix without NaN, and the means.
 
     # Raises
@@ -124,7 +124,7 @@ def fill_missing(
     return matrix, means
 
 
-def _pair(attribute: Attribute) -> Optional[Tuple[str, str]]:
+def _pair(attribute: Attribute) -> Optional[tuple[str, str]]:
     lower = [value.lower() for value in attribute.values]
     fits = (pair for pair in _PAIRS if len(set(lower)) == len(lower) and set(lower) <= set(pair))
     return next(fits, None)
@@ -134,7 +134,7 @@ def _is_place(codes: numpy.ndarray, place: int) -> numpy.ndarray:
     return numpy.where(numpy.isnan(codes), codes, codes == place).astype(numpy.float32)
 
 
-def _sparse_columns(codes: sparse.csr_array, plan: Sequence[Tuple[int, Optional[int]]]) -> sparse.csr_array:
+def _sparse_columns(codes: sparse.csr_array, plan: Sequence[tuple[int, Optional[int]]]) -> sparse.csr_array:
     by_column = sparse.csc_array(codes)
     result = by_column[:, [column for column, _ in plan]]
     changed = {feature: place for feature, (_, place) in enumerate(plan) if place is not None}

@@ -5,7 +5,8 @@ name has a `#` is meant as a whole.
 """
 
 import os
-from typing import Iterable, Iterator, Optional, Tuple, TypeVar, Union
+from collections.abc import Iterable, Iterator
+from typing import Optional, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -17,7 +18,7 @@ PARTS = ("train", "valid")
 T = TypeVar("T")
 
 
-def split_off_part(path: Union[str, "os.PathLike[str]"]) -> Tuple[str, Optional[str]]:
+def split_off_part(path: Union[str, "os.PathLike[str]"]) -> tuple[str, Optional[str]]:
     """
     Splits a path into the file and its part; the part is `None` where the whole file is meant.
 

@@ -6,7 +6,8 @@ import logging
 import os
 import re
 import zipfile
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -34,16 +35,16 @@ class MaskedImages(NamedTuple):
         Red, green and blue, 0 to 255, `uint8`.
     masks : `numpy.ndarray`, `(N, H, W)`
         0 or 1, `uint8`.
-    source : `List[str]`
+    source : `list[str]`
         The origin of each image: its file, or `file:row` of an archive, with rows from 0.
     """
 
     images: numpy.ndarray
     masks: numpy.ndarray
-    source: List[str]
+    source: list[str]
 
 
-def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> MaskedImages:
+def read_masked_images(path: str, size: Optional[tuple[int, int]] = None) -> MaskedImages:
     """
     Reads images and their masks.
 
@@ -52,7 +53,7 @@ def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> Mas
     path : `str`
         An `.npz` with `images` and `masks`; or a folder with the folders `images` and `masks`, in which an image and
         its mask have the same name but for the ending.
-    size : `Tuple[int, int]`, optional (default = `None`)
+    size : `tuple[int, int]`, optional (default = `None`)
         The height and width to which images and masks are resized.
 
     # Raises
@@ -68,7 +69,7 @@ def read_masked_images(path: str, size: Optional[Tuple[int, int]] = None) -> Mas
     return found
 
 
-def _read_archive(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
+def _read_archive(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     images, masks = read_images(path), read_array(path, "masks")
     if masks.shape != images.shape[:3]:
         raise ConfigurationError(
@@ -199,12 +200,12 @@ def read_mask(path: str) -> Image.Image:
     return Image.fromarray((values == foreground).astype(numpy.uint8))
 
 
-def resized_image(image: Image.Image, size: Optional[Tuple[int, int]]) -> numpy.ndarray:
+def resized_image(image: Image.Image, size: Optional[tuple[int, int]]) -> numpy.ndarray:
     """The image as `(H, W, 3)`, resized where a height and width are given."""
     return numpy.asarray(image) if size is None else _resized(image, size, smooth=True)
 
 
-def _open(path: str) -> Tuple[Image.Image, int]:
+def _open(path: str) -> tuple[Image.Image, int]:
     """An image, read and upright, and the largest number that a colour of it can have in the file."""
     path = user_path(path)
     try:
@@ -249,13 +250,13 @@ def _is_coloured(image: Image.Image) -> bool:
     return any(not red == green == blue for _, (red, green, blue) in used)
 
 
-def _resized(image: Image.Image, size: Tuple[int, int], smooth: bool) -> numpy.ndarray:
+def _resized(image: Image.Image, size: tuple[int, int], smooth: bool) -> numpy.ndarray:
     height, width = size
     how = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
     return numpy.asarray(image.resize((width, height), how))
 
 
-def _read_folder(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
+def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     images, masks = (_files_of(os.path.join(path, name)) for name in ("images", "masks"))
     if not images:
         raise ConfigurationError(f"{os.path.join(path, 'images')}: there are no images in it.")
@@ -287,7 +288,7 @@ def _read_folder(path: str, size: Optional[Tuple[int, int]]) -> MaskedImages:
     return MaskedImages(numpy.stack(pixels), numpy.stack(of_masks), [file for file, _ in pairs])
 
 
-def _files_of(folder: str) -> Sequence[Tuple[str, str]]:
+def _files_of(folder: str) -> Sequence[tuple[str, str]]:
     """The name without its ending, and the path, of each image in a folder; sorted by name."""
     if not os.path.isdir(folder):
         raise ConfigurationError(

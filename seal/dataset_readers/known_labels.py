@@ -1,4 +1,4 @@
-from typing import List, Union
+from typing import Union
 
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
@@ -12,14 +12,14 @@ class KnownLabelsField(SequenceLabelField):
 
     # Parameters
 
-    labels : `Union[List[str], List[int]]`
+    labels : `Union[list[str], list[int]]`
         Strings, or indices, which bypass the vocabulary.
     sequence_field : `SequenceField`
     label_namespace : `str`
     """
 
     def __init__(
-        self, labels: Union[List[str], List[int]], sequence_field: SequenceField, label_namespace: str
+        self, labels: Union[list[str], list[int]], sequence_field: SequenceField, label_namespace: str
     ) -> None:
         super().__init__(labels, sequence_field, label_namespace)
 

@@ -3,7 +3,7 @@ The labels that texts may have, and their taxonomy.
 """
 
 import logging
-from typing import Dict, List, Optional, Set
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -41,13 +41,13 @@ class LabelScheme:
         if ancestors and taxonomy is None:
             raise ConfigurationError("dataset_reader.ancestors: set 'taxonomy' too, which says what they are.")
         self.labels_path, self._taxonomy_path, self._ancestors = labels, taxonomy, ancestors
-        self._names: Optional[Dict[str, None]] = None
+        self._names: Optional[dict[str, None]] = None
         self._taxonomy: Optional[Taxonomy] = None
         # The labels that the taxonomy's file names: the taxonomy itself has those of the list as well.
-        self._placed: Set[str] = set()
-        self._ancestors_of: Dict[str, List[str]] = {}
+        self._placed: set[str] = set()
+        self._ancestors_of: dict[str, list[str]] = {}
 
-    def names(self) -> Optional[List[str]]:
+    def names(self) -> Optional[list[str]]:
         """
         The listed labels; `None` without a list.
 
@@ -58,7 +58,7 @@ class LabelScheme:
         known = self._known()
         return None if known is None else list(known)
 
-    def _known(self) -> Optional[Dict[str, None]]:
+    def _known(self) -> Optional[dict[str, None]]:
         """The listed labels as the keys of a dictionary, for look-ups; `None` without a list."""
         if self.labels_path is not None and self._names is None:
             self._names = _read_names(self.labels_path)
@@ -72,20 +72,20 @@ class LabelScheme:
             self._taxonomy = taxonomy.with_labels(self.names() or ())
         return self._taxonomy
 
-    def complete(self, labels: List[str], source: str) -> List[str]:
+    def complete(self, labels: list[str], source: str) -> list[str]:
         """
         Adds the ancestors of a text's labels, where they are asked for.
 
         # Parameters
 
-        labels : `List[str]`
+        labels : `list[str]`
             The labels of a text.
         source : `str`
             `file:line` of the text.
 
         # Returns
 
-        `List[str]`
+        `list[str]`
             The labels and, where they are asked for, their ancestors.
 
         # Raises
@@ -105,7 +105,7 @@ class LabelScheme:
             closed.update(dict.fromkeys(self._ancestors_of[label]))
         return list(closed)
 
-    def check_placed(self, labels: List[str], file_path: str) -> None:
+    def check_placed(self, labels: list[str], file_path: str) -> None:
         """
         Checks that the taxonomy is one of the texts' labels. A taxonomy of other labels, or of other spellings, would
         add no ancestors. Without a list of labels, a few labels are not enough evidence: a taxonomy may lack those that
@@ -113,7 +113,7 @@ class LabelScheme:
 
         # Parameters
 
-        labels : `List[str]`
+        labels : `list[str]`
             All labels that the texts of a path have. How many of them the taxonomy lacks is logged.
         file_path : `str`
             The path, for messages.
@@ -141,7 +141,7 @@ class LabelScheme:
             file_path, self._taxonomy_path, len(lacking), len(labels), lacking[0],
         )
 
-    def _above(self, label: str) -> List[str]:
+    def _above(self, label: str) -> list[str]:
         """The ancestors of a label; none where the taxonomy lacks it."""
         taxonomy, known = self.taxonomy(), self._known()
         found = taxonomy.ancestors(label) if label in taxonomy.labels else []
@@ -153,8 +153,8 @@ class LabelScheme:
         return found
 
 
-def _read_names(path: str) -> Dict[str, None]:
-    names: Dict[str, None] = {}
+def _read_names(path: str) -> dict[str, None]:
+    names: dict[str, None] = {}
     for number, line in text_lines(path, "the name of a label a line"):
         if line.isspace():
             continue

@@ -1,4 +1,3 @@
-from typing import Dict, List
 
 import torch
 from allennlp.data import Vocabulary
@@ -13,11 +12,11 @@ class LabelSetField(MultiLabelField):
 
     # Parameters
 
-    labels : `List[str]`
+    labels : `list[str]`
     label_namespace : `str`
     """
 
-    def __init__(self, labels: List[str], label_namespace: str) -> None:
+    def __init__(self, labels: list[str], label_namespace: str) -> None:
         super().__init__(labels, label_namespace)
 
     def index(self, vocab: Vocabulary) -> None:
@@ -25,6 +24,6 @@ class LabelSetField(MultiLabelField):
         self._label_ids = [known[label] for label in self.labels if label in known]
         self._num_labels = len(known)
 
-    def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
+    def as_tensor(self, padding_lengths: dict[str, int]) -> torch.Tensor:
         """0 or 1: `(labels,)`."""
         return super().as_tensor(padding_lengths).float()

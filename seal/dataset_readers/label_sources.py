@@ -3,7 +3,7 @@ The places where a multi-label file names its labels: Mulan's XML, MEKA's relati
 """
 
 import re
-from typing import Dict, List, Sequence, Tuple
+from collections.abc import Sequence
 from xml.parsers import expat
 
 from allennlp.common.checks import ConfigurationError
@@ -20,7 +20,7 @@ _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 _MOVED = re.compile(r"filters\.\w+\.attribute\.(?:Remove|Reorder|Add|Copy|Swap)", re.IGNORECASE)
 
 
-def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
+def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """
     The labels of a Mulan XML file: `<labels><label name="a"><label name="b"/></label></labels>`.
 
@@ -30,7 +30,7 @@ def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
 
     # Returns
 
-    `Tuple[Dict[str, int], List[Tuple[str, str]]]`
+    `tuple[dict[str, int], list[tuple[str, str]]]`
         The label names, in the file's order, each with its line; and `(parent, child)` for every label that
         is nested in another.
 
@@ -40,13 +40,13 @@ def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
         Where the file is missing, no such XML, or names a label twice or none.
     """
     text = "\n".join(line for _, line in stripped_lines(path))
-    labels: Dict[str, int] = {}
-    edges: List[Tuple[str, str]] = []
-    above: List[str] = []
+    labels: dict[str, int] = {}
+    edges: list[tuple[str, str]] = []
+    above: list[str] = []
     # The tree builders of the standard library do not keep line numbers; expat, under them, does.
     parser = expat.ParserCreate(encoding="utf-8")
 
-    def start(tag: str, attributes: Dict[str, str]) -> None:
+    def start(tag: str, attributes: dict[str, str]) -> None:
         if tag.rpartition(":")[2] != "label":
             return
         where, name = f"{path}:{parser.CurrentLineNumber}", attributes.get("name")
@@ -79,7 +79,7 @@ def read_mulan_xml(path: str) -> Tuple[Dict[str, int], List[Tuple[str, str]]]:
     return labels, edges
 
 
-def meka_columns(where: str, relation: str, number_of_attributes: int) -> List[int]:
+def meka_columns(where: str, relation: str, number_of_attributes: int) -> list[int]:
     """
     The label columns that MEKA writes into the relation's name: `-C 3` for the first 3, `-C -3` for the last.
 
@@ -93,7 +93,7 @@ def meka_columns(where: str, relation: str, number_of_attributes: int) -> List[i
 
     # Returns
 
-    `List[int]`
+    `list[int]`
 
     # Raises
 
@@ -159,8 +159,8 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
         odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
         raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is not 'parent/child'.")
     # Dictionaries for sets that keep their order.
-    labels: Dict[str, None] = {}
-    edges: Dict[Tuple[str, str], None] = {}
+    labels: dict[str, None] = {}
+    edges: dict[tuple[str, str], None] = {}
     for path in paths:
         names = path if kind == "graph" else ["/".join(path[: end + 1]) for end in range(len(path))]
         labels.update(dict.fromkeys(names))

@@ -1,6 +1,7 @@
 import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Dict, Iterable, List, Optional, Sequence, Union
+from typing import Optional, Union
 
 import numpy
 import torch
@@ -10,10 +11,10 @@ from allennlp.data.fields import TensorField
 from scipy import sparse
 
 from seal.common.names import check_label, clean_name
-from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.common.paths import expanded
 from seal.common.quoting import short
 from seal.common.taxonomy import Taxonomy
+from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.tensor_table import TensorTable
@@ -47,7 +48,7 @@ class MultilabelReader(DatasetReader):
     standardize : `bool`, optional (default = `False`)
         Whether to bring every feature to mean 0 and standard deviation 1 in the training data, and constant ones to 0.
         Features in different units need it. It needs `statistics_from`.
-    statistics_from : `Union[str, List[str]]`, optional (default = `None`)
+    statistics_from : `Union[str, list[str]]`, optional (default = `None`)
         The path of the training data, which give the means and deviations. It has to be named because evaluation and
         prediction read other files.
     max_instances, serialization_dir :
@@ -57,12 +58,12 @@ class MultilabelReader(DatasetReader):
     def __init__(
         self,
         label_xml: Optional[str] = None,
-        labels: Optional[List[str]] = None,
+        labels: Optional[list[str]] = None,
         drop_attributes: Sequence[str] = (),
         missing: str = "mean",
         root: Optional[str] = None,
         standardize: bool = False,
-        statistics_from: Optional[Union[str, List[str]]] = None,
+        statistics_from: Optional[Union[str, list[str]]] = None,
         hierarchy: str = "auto",
         repeated_names: str = "error",
         max_instances: Optional[int] = None,
@@ -157,7 +158,7 @@ class MultilabelReader(DatasetReader):
         self._deviations = numpy.where(constant, numpy.inf, features.std(axis=0, dtype=numpy.float64))
         self._centre = features.mean(axis=0, dtype=numpy.float64)
 
-    def standardized(self, features: numpy.ndarray, names: Optional[List[str]] = None) -> numpy.ndarray:
+    def standardized(self, features: numpy.ndarray, names: Optional[list[str]] = None) -> numpy.ndarray:
         """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
         columns = slice(None) if names is None else self._statistics.columns_of(names)
         with numpy.errstate(over="ignore"):
@@ -186,7 +187,7 @@ class MultilabelReader(DatasetReader):
         for row in range(len(data.source)):
             yield Instance(self._fields(data, columns, row))
 
-    def _fields(self, data: MultilabelData, columns: Dict[str, NamedColumns], row: int) -> Dict[str, Field]:
+    def _fields(self, data: MultilabelData, columns: dict[str, NamedColumns], row: int) -> dict[str, Field]:
         features = data.features[[row]]
         features = features if isinstance(features, numpy.ndarray) else features.toarray()
         labels = data.labels[[row]].toarray()
@@ -218,7 +219,7 @@ class ColumnsField(TensorField):
         self.tensor = self.tensor[torch.from_numpy(self._columns.order(vocab))]
 
 
-def _columns(data: MultilabelData) -> Dict[str, NamedColumns]:
+def _columns(data: MultilabelData) -> dict[str, NamedColumns]:
     source = data.source[0].rpartition(":")[0]
     return {
         "features": NamedColumns(data.feature_names, ATTRIBUTES, "attribute", source, data.wheres),
@@ -253,7 +254,7 @@ def _with_root(data: MultilabelData, root: str) -> MultilabelData:
     )
 
 
-def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> List[str]:
+def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> list[str]:
     if not isinstance(path, str):
         wrong = [file for file in path if not isinstance(file, str)] if isinstance(path, (list, tuple)) else [path]
         if wrong:

@@ -5,13 +5,13 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence, Union
+from typing import Optional, Union
 
 import numpy
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 from seal.common.names import composed
 from seal.common.quoting import short
@@ -35,29 +35,29 @@ class MultilabelData:
         float32, shape (rows, features), finite; sparse where the file is.
     labels : `scipy.sparse.csr_array`
         Boolean, shape (rows, labels), indices sorted.
-    feature_names : `List[str]`
+    feature_names : `list[str]`
         An attribute's name, or `name=value` for a value of a nominal attribute that is not yes/no.
-    label_names : `List[str]`
-    source : `List[str]`
+    label_names : `list[str]`
+    source : `list[str]`
         `file:line` of each row.
     means : `numpy.ndarray`
         float32, shape (features,): the values of missing features with `missing="mean"`.
     taxonomy : `Optional[Taxonomy]`
         That of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
-    wheres : `Dict[str, str]`
+    wheres : `dict[str, str]`
         `file:line` of the attribute that gives a feature or label.
     """
 
     features: Matrix
     labels: sparse.csr_array
-    feature_names: List[str]
-    label_names: List[str]
-    source: List[str]
+    feature_names: list[str]
+    label_names: list[str]
+    source: list[str]
     means: numpy.ndarray
     taxonomy: Optional[Taxonomy] = None
-    wheres: Dict[str, str] = field(default_factory=dict)
+    wheres: dict[str, str] = field(default_factory=dict)
 
-    def columns_of(self, names: Sequence[str]) -> List[int]:
+    def columns_of(self, names: Sequence[str]) -> list[int]:
         """The column of each of these features."""
         places = {name: column for column, name in enumerate(self.feature_names)}
         return [places[name] for name in names]

@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -15,19 +16,19 @@ class NamedColumns:
 
     # Parameters
 
-    names : `List[str]`
+    names : `list[str]`
     namespace : `str`
         One without padding and unknown entries.
     what : `str`
         What a column is, for messages.
     source : `str`
         The file the names are from.
-    wheres : `Dict[str, str]`, optional (default = `None`)
+    wheres : `dict[str, str]`, optional (default = `None`)
         `file:line` of the names, as far as known.
     """
 
     def __init__(
-        self, names: List[str], namespace: str, what: str, source: str, wheres: Optional[Dict[str, str]] = None
+        self, names: list[str], namespace: str, what: str, source: str, wheres: Optional[dict[str, str]] = None
     ) -> None:
         self.names = names
         self.namespace = namespace
@@ -35,9 +36,9 @@ class NamedColumns:
         self._source = source
         self._wheres = wheres or {}
         # Cached, because every row asks for it where rows are instances.
-        self._order: Optional[Tuple[Vocabulary, numpy.ndarray]] = None
+        self._order: Optional[tuple[Vocabulary, numpy.ndarray]] = None
 
-    def count(self, counter: Dict[str, Dict[str, int]]) -> None:
+    def count(self, counter: dict[str, dict[str, int]]) -> None:
         """Counts every name once, so that the vocabulary keeps their order."""
         for name in self.names:
             counter[self.namespace][name] += 1
@@ -61,7 +62,7 @@ class NamedColumns:
         if not known.keys() >= set(self.names):
             # A model of before names of labels were composed has them as its files did.
             known = {name if name in self.names else composed(name): index for name, index in known.items()}
-        seen: Set[str] = set()
+        seen: set[str] = set()
         for name in self.names:
             if name in seen:
                 raise ConfigurationError(f"{self._source}: the {self._what} '{name}' is there twice.")
@@ -92,6 +93,6 @@ class NamesField(MetadataField):
         super().__init__({"source": source, **more})
         self._columns = columns
 
-    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         for column in self._columns:
             column.count(counter)

@@ -2,15 +2,16 @@
 The dataset reader for constituency parsing.
 """
 
-from typing import Dict, Iterator, List, NamedTuple, Optional
+from collections.abc import Iterator
+from typing import NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceField, TextField
 
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.linear_trees import check_tree, linearised
 from seal.common.paths import data_files, not_empty
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.penn_trees import cleaned, read_trees
 from seal.dataset_readers.sentences import SentenceReader, with_words
@@ -20,9 +21,9 @@ _ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees")
 
 
 class _ReadTree(NamedTuple):
-    words: List[str]
-    tags: List[str]
-    symbols: List[str]
+    words: list[str]
+    tags: list[str]
+    symbols: list[str]
     source: str
 
 
@@ -44,7 +45,7 @@ class ParsingReader(SentenceReader):
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test score without
         the long sentences cannot be compared with others.
@@ -64,7 +65,7 @@ class ParsingReader(SentenceReader):
 
     def __init__(
         self,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         valid_every: int = 10,
@@ -97,9 +98,9 @@ class ParsingReader(SentenceReader):
 
     def text_to_instance(  # type: ignore[override]
         self,
-        words: List[str],
-        symbols: Optional[List[str]] = None,
-        tags: Optional[List[str]] = None,
+        words: list[str],
+        symbols: Optional[list[str]] = None,
+        tags: Optional[list[str]] = None,
         source: Optional[str] = None,
     ) -> Instance:
         """
@@ -107,11 +108,11 @@ class ParsingReader(SentenceReader):
 
         # Parameters
 
-        words : `List[str]`
+        words : `list[str]`
             At least one.
-        symbols : `Optional[List[str]]`
+        symbols : `Optional[list[str]]`
             The symbols of the gold tree; `None` where there is no gold.
-        tags : `Optional[List[str]]`
+        tags : `Optional[list[str]]`
             The part of speech of each word, for scores. `None`: no word is punctuation.
         source : `Optional[str]`
             Where the sentence is from, `file:line`, for messages.
@@ -124,7 +125,7 @@ class ParsingReader(SentenceReader):
         where = f"{source}: " if source else ""
         if not words:
             raise ConfigurationError(f"{where}a sentence needs at least one word.")
-        fields: Dict[str, Field] = {"tokens": TextField([Token(word) for word in words])}
+        fields: dict[str, Field] = {"tokens": TextField([Token(word) for word in words])}
         if symbols is not None:
             try:
                 check_tree(symbols, len(words))

@@ -1,4 +1,4 @@
-from typing import Iterable, Iterator, List, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -29,11 +29,11 @@ class PartlyLabelledBatches(BatchSampler):
             check_range(f"batch_sampler.{name}", number, least=1)
         self._num_labelled, self._num_unlabelled = num_labelled, num_unlabelled
 
-    def get_batch_indices(self, instances: Sequence[Instance]) -> List[List[int]]:
+    def get_batch_indices(self, instances: Sequence[Instance]) -> list[list[int]]:
         # All random draws are made before the first batch: a recovered run skips batches without training on them.
         return list(self._batches(instances))
 
-    def _batches(self, instances: Sequence[Instance]) -> Iterator[List[int]]:
+    def _batches(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
         labelled, others = _kinds(instances)
         if not others:
             yield from _parts(_shuffled(labelled), self._num_labelled)
@@ -59,9 +59,9 @@ class PartlyLabelledBatches(BatchSampler):
         return self._num_labelled + self._num_unlabelled
 
 
-def _kinds(instances: Sequence[Instance]) -> List[List[int]]:
+def _kinds(instances: Sequence[Instance]) -> list[list[int]]:
     """The indices of instances with gold, and of the others."""
-    kinds: List[List[int]] = [[], []]
+    kinds: list[list[int]] = [[], []]
     for index, instance in enumerate(instances):
         if "labelled" not in instance.fields:
             raise ConfigurationError(
@@ -72,9 +72,9 @@ def _kinds(instances: Sequence[Instance]) -> List[List[int]]:
     return kinds
 
 
-def _shuffled(indices: List[int]) -> List[int]:
+def _shuffled(indices: list[int]) -> list[int]:
     return [indices[place] for place in torch.randperm(len(indices)).tolist()]
 
 
-def _parts(indices: List[int], size: int) -> Iterable[List[int]]:
+def _parts(indices: list[int], size: int) -> Iterable[list[int]]:
     return (indices[start : start + size] for start in range(0, len(indices), size))

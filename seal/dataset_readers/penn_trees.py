@@ -6,7 +6,8 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 """
 
 import re
-from typing import Iterable, Iterator, List, Optional, Tuple, Union
+from collections.abc import Iterable, Iterator
+from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from nltk import Tree
@@ -35,7 +36,7 @@ _CODE = "CODE"
 _BARE = re.compile(r"[^-=|]+")
 
 
-def read_trees(path: str) -> Iterator[Tuple[int, Tree]]:
+def read_trees(path: str) -> Iterator[tuple[int, Tree]]:
     """
     The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), one by one as they stand there: each with the
     line it begins at, counted from 1. A bracket at the very start of a line begins a tree.
@@ -48,7 +49,7 @@ def read_trees(path: str) -> Iterator[Tuple[int, Tree]]:
     return not_empty(trees, f"{path}: the file has no tree.")
 
 
-def parsed_trees(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Tree]]:
+def parsed_trees(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Tree]]:
     """
     As `read_trees`, from lines with their numbers.
 
@@ -56,9 +57,9 @@ def parsed_trees(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[
 
     path : `str`
         The file's name, for messages.
-    lines : `Iterable[Tuple[int, str]]`
+    lines : `Iterable[tuple[int, str]]`
     """
-    open_: List[Tree] = []
+    open_: list[Tree] = []
     start = 0
     after_bracket = False
     for number, line in lines:
@@ -136,7 +137,7 @@ def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
     return Tree(ROOT, kept) if kept else None
 
 
-def _cleaned(node: Union[Tree, str], dropped: Iterable[str]) -> List[Tree]:
+def _cleaned(node: Union[Tree, str], dropped: Iterable[str]) -> list[Tree]:
     """What is left of a node: nothing, one node, or the children of one without a label."""
     if isinstance(node, str):
         return [Tree(WORD, [node])]

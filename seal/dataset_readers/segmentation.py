@@ -1,4 +1,5 @@
-from typing import Dict, Iterable, List, Optional, Tuple, Union
+from collections.abc import Iterable
+from typing import Optional, Union
 
 import numpy
 import torch
@@ -23,11 +24,11 @@ class SegmentationReader(DatasetReader):
 
     # Parameters
 
-    crop : `int` or `List[int]`, optional (default = `None`)
+    crop : `int` or `list[int]`, optional (default = `None`)
         The height and width, in pixels, of a part at a random place of each image; one number for a square.
     mirror : `bool`, optional (default = `False`)
         Whether to exchange left and right, with probability 1/2.
-    resize : `int` or `List[int]`, optional (default = `None`)
+    resize : `int` or `list[int]`, optional (default = `None`)
         The height and width to which everything is resized first, which images of several sizes need.
     max_instances, serialization_dir :
         As for `DatasetReader`.
@@ -39,9 +40,9 @@ class SegmentationReader(DatasetReader):
 
     def __init__(
         self,
-        crop: Union[int, List[int], None] = None,
+        crop: Union[int, list[int], None] = None,
         mirror: bool = False,
-        resize: Union[int, List[int], None] = None,
+        resize: Union[int, list[int], None] = None,
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
@@ -77,7 +78,7 @@ class SegmentationReader(DatasetReader):
     def _instance(
         self, image: numpy.ndarray, mask: Optional[numpy.ndarray] = None, source: Optional[str] = None
     ) -> Instance:
-        fields: Dict[str, Field] = {"image": TensorField(as_input(torch.from_numpy(image.copy())))}
+        fields: dict[str, Field] = {"image": TensorField(as_input(torch.from_numpy(image.copy())))}
         if mask is not None:
             fields["mask"] = TensorField(torch.from_numpy(mask.copy()).float())
         if source is not None:
@@ -92,7 +93,7 @@ class ImageTable(TensorTable):
     # Parameters
 
     data : `MaskedImages`
-    crop : `Tuple[int, int]`, optional (default = `None`)
+    crop : `tuple[int, int]`, optional (default = `None`)
         Height and width.
     mirror : `bool`, optional (default = `False`)
 
@@ -102,7 +103,7 @@ class ImageTable(TensorTable):
     """
 
     def __init__(
-        self, data: MaskedImages, crop: Optional[Tuple[int, int]] = None, mirror: bool = False
+        self, data: MaskedImages, crop: Optional[tuple[int, int]] = None, mirror: bool = False
     ) -> None:
         super().__init__({"image": data.images, "mask": data.masks}, {}, data.source)
         height, width = data.masks.shape[1:]
@@ -177,7 +178,7 @@ def _cropped(
     return images[torch.arange(batch).view(-1, 1, 1, 1), torch.arange(channels).view(1, -1, 1, 1), rows, columns]
 
 
-def _sides(name: str, size: Union[int, List[int], None]) -> Optional[Tuple[int, int]]:
+def _sides(name: str, size: Union[int, list[int], None]) -> Optional[tuple[int, int]]:
     if size is None:
         return None
     sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)

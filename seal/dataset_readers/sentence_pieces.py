@@ -3,8 +3,9 @@ Words as the pieces of pretrained encoders.
 """
 
 import logging
+from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Optional
 
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token
@@ -25,7 +26,7 @@ _MOST_KEPT = 2**16
 
 #: Where the readers that are being constructed are those of a trained model, the encoders that it was told of; else
 #: `None`.
-OF_TRAINED_MODEL: ContextVar[Optional[Set[str]]] = ContextVar("of_trained_model", default=None)
+OF_TRAINED_MODEL: ContextVar[Optional[set[str]]] = ContextVar("of_trained_model", default=None)
 
 
 class SentencePieces:
@@ -42,12 +43,12 @@ class SentencePieces:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._before = {before: self._ids(before) for before in _BEFORE}
-        self._inside: Dict[str, List[int]] = {}
+        self._inside: dict[str, list[int]] = {}
 
-    def __call__(self, words: List[str]) -> Tuple[List[Token], List[Optional[Tuple[int, int]]]]:
+    def __call__(self, words: list[str]) -> tuple[list[Token], list[Optional[tuple[int, int]]]]:
         """The pieces, without special tokens, and the first and last piece of each word; `None` for one without any."""
-        pieces: List[Token] = []
-        places: List[Optional[Tuple[int, int]]] = []
+        pieces: list[Token] = []
+        places: list[Optional[tuple[int, int]]] = []
         for word in words:
             # A word is the sentence's first one as long as nothing stands before it.
             ids = self.inside(word) if pieces else self._ids(word)
@@ -56,7 +57,7 @@ class SentencePieces:
             pieces += [Token(text=name, text_id=id_) for name, id_ in zip(names, ids)]
         return pieces, places
 
-    def inside(self, word: str) -> List[int]:
+    def inside(self, word: str) -> list[int]:
         """The ids of the word's pieces behind another word."""
         ids = self._inside.get(word)
         if ids is None:
@@ -70,14 +71,14 @@ class SentencePieces:
         """Whether a word has other pieces inside a sentence than alone."""
         return any(self.inside(word) != self._ids(word) for word in _PROBES)
 
-    def _behind(self, word: str) -> Iterator[List[int]]:
+    def _behind(self, word: str) -> Iterator[list[int]]:
         for before, own in self._before.items():
             ids = self._ids(f"{before} {word}")
             # Else the two words share a piece.
             if own and ids[: len(own)] == own:
                 yield ids[len(own) :]
 
-    def _ids(self, text: str) -> List[int]:
+    def _ids(self, text: str) -> list[int]:
         return self._tokenizer.encode_plus(
             text, add_special_tokens=False, return_tensors=None, return_attention_mask=False
         )["input_ids"]
@@ -111,7 +112,7 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
         model_name: str,
         namespace: str = "tags",
         max_length: Optional[int] = None,
-        tokenizer_kwargs: Optional[Dict[str, Any]] = None,
+        tokenizer_kwargs: Optional[dict[str, Any]] = None,
         pieces: Optional[str] = None,
         token_min_padding_length: int = 0,
     ) -> None:

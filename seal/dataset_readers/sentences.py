@@ -4,7 +4,8 @@ The base class of the readers of sentences.
 
 import itertools
 import logging
-from typing import Dict, Iterable, Iterator, Optional
+from collections.abc import Iterable, Iterator
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
@@ -29,7 +30,7 @@ class SentenceReader(DatasetReader):
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged.
     max_instances, serialization_dir :
@@ -42,7 +43,7 @@ class SentenceReader(DatasetReader):
 
     def __init__(
         self,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,

@@ -4,14 +4,15 @@ The dataset reader for semantic role labelling.
 
 import logging
 import zlib
-from typing import Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceLabelField, TextField
 
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.setting_checks import check_range
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.srl_files import read_srl_sentences
@@ -42,7 +43,7 @@ class SrlReader(SentenceReader):
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
         How words become indices.
     predicate_instances : `bool`, optional (default = `True`)
         Whether to add the sentence instances.
@@ -68,7 +69,7 @@ class SrlReader(SentenceReader):
 
     def __init__(
         self,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
         predicate_instances: bool = True,
         fraction: float = 1.0,
         valid_every: int = 10,
@@ -92,7 +93,7 @@ class SrlReader(SentenceReader):
                 source=sentence.source,
             )
 
-    def _examples(self, file_path: str) -> Iterator[Tuple[SrlSentence, Optional[SrlFrame]]]:
+    def _examples(self, file_path: str) -> Iterator[tuple[SrlSentence, Optional[SrlFrame]]]:
         path, part = split_off_part(file_path)
         sentences = of_part(with_words(file_path, read_srl_sentences(path)), part, self._valid_every)
         kept = (
@@ -116,10 +117,10 @@ class SrlReader(SentenceReader):
 
     def text_to_instance(  # type: ignore[override]
         self,
-        words: List[str],
+        words: list[str],
         predicate: Optional[int] = None,
-        tags: Optional[List[str]] = None,
-        predicates: Optional[List[int]] = None,
+        tags: Optional[list[str]] = None,
+        predicates: Optional[list[int]] = None,
         source: Optional[str] = None,
     ) -> Instance:
         """
@@ -127,13 +128,13 @@ class SrlReader(SentenceReader):
 
         # Parameters
 
-        words : `List[str]`
+        words : `list[str]`
             The tokens, at least one.
         predicate : `Optional[int]`
             The predicate's index; `None` for a sentence instance.
-        tags : `Optional[List[str]]`
+        tags : `Optional[list[str]]`
             The gold BIO tags, one a word; `None` where there is no gold.
-        predicates : `Optional[List[int]]`
+        predicates : `Optional[list[int]]`
             The indices of every predicate of the sentence, used where there are `tags`; by default
             `predicate` alone.
         source : `Optional[str]`
@@ -159,7 +160,7 @@ class SrlReader(SentenceReader):
                     f"{where}predicate {index} is not the index of a word, 0 to {len(words) - 1} here."
                 )
         tokens = TextField([Token(word) for word in words])
-        fields: Dict[str, Field] = {
+        fields: dict[str, Field] = {
             "tokens": tokens,
             "predicate": _indicator([] if predicate is None else [predicate], tokens),
         }
@@ -174,6 +175,6 @@ class SrlReader(SentenceReader):
         return Instance(fields)
 
 
-def _indicator(indices: List[int], tokens: TextField) -> SequenceLabelField:
+def _indicator(indices: list[int], tokens: TextField) -> SequenceLabelField:
     ones = set(indices)
     return SequenceLabelField([int(index in ones) for index in range(len(tokens))], tokens)

@@ -3,7 +3,8 @@ CoNLL-2012 columns to records.
 """
 
 import re
-from typing import Iterable, Iterator, List, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -17,7 +18,7 @@ _COLUMNS = re.compile(r"[^ \t\r\n\f\v]+")
 _CELL = re.compile(r"(?:\(([^()*]+))?\*(\))?")
 
 
-def parse_conll2012(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[SrlSentence]:
+def parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
     """
     Stream sentences from CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
 
@@ -25,7 +26,7 @@ def parse_conll2012(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Srl
 
     path : `str`
         The file's name, for messages.
-    lines : `Iterable[Tuple[int, str]]`
+    lines : `Iterable[tuple[int, str]]`
         The file's lines with their numbers, counted from 1.
 
     # Returns
@@ -38,7 +39,7 @@ def parse_conll2012(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Srl
     `ConfigurationError`
         With `file:line`, at the first malformed row, role column or sentence.
     """
-    rows: List[List[str]] = []
+    rows: list[list[str]] = []
     start = 0
     for number, line in lines:
         row = _COLUMNS.findall(line)
@@ -64,7 +65,7 @@ def parse_conll2012(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Srl
         yield _sentence(path, start, rows)
 
 
-def _sentence(path: str, start: int, rows: List[List[str]]) -> SrlSentence:
+def _sentence(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
     marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != "-"]
     columns = range(_FIRST_ROLE, len(rows[0]) - 1)
     sentence = SrlSentence([row[_WORD] for row in rows], source=f"{path}:{start}")
@@ -84,7 +85,7 @@ def _sentence(path: str, start: int, rows: List[List[str]]) -> SrlSentence:
     return sentence
 
 
-def _tags(path: str, start: int, column: int, cells: List[str]) -> List[str]:
+def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:
     tags = []
     role: Optional[str] = None
     opened = start

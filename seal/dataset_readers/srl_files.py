@@ -6,7 +6,8 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 
 import json
 import os
-from typing import Any, Iterable, Iterator, List, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -25,7 +26,7 @@ _JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
 _COLUMNS = "CoNLL-2012 columns (a file of JSON lines must end in .jsonl)"
 
 
-def srl_data_files(path: str) -> List[str]:
+def srl_data_files(path: str) -> list[str]:
     """
     The files a data path stands for.
 
@@ -39,7 +40,7 @@ def srl_data_files(path: str) -> List[str]:
 
     # Returns
 
-    `List[str]`
+    `list[str]`
         Sorted by path, so that the order does not depend on the file system.
 
     # Raises
@@ -89,7 +90,7 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
         yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
 
 
-def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[SrlSentence]:
+def parse_json_lines(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
     """
     Stream sentences from BIO JSON lines; the keys are described at `read_srl_sentences`.
 
@@ -97,7 +98,7 @@ def parse_json_lines(path: str, lines: Iterable[Tuple[int, str]]) -> Iterator[Sr
 
     path : `str`
         The file's name, for messages.
-    lines : `Iterable[Tuple[int, str]]`
+    lines : `Iterable[tuple[int, str]]`
         The file's lines with their numbers, counted from 1; empty lines are skipped.
 
     # Returns

@@ -3,7 +3,7 @@ The plain records that semantic-role files are read into.
 """
 
 from dataclasses import dataclass, field
-from typing import List, Optional
+from typing import Optional
 
 
 @dataclass
@@ -15,7 +15,7 @@ class SrlFrame:
 
     predicate : `int`
         The predicate's token index.
-    tags : `List[str]`
+    tags : `list[str]`
         A legal BIO sequence with PropBank's names (`B-ARG0`, `I-C-ARG1`, `B-R-ARG0`, `B-V`), one tag a word.
     lemma : `Optional[str]`
         The predicate's lemma, where the file gives one.
@@ -24,7 +24,7 @@ class SrlFrame:
     """
 
     predicate: int
-    tags: List[str]
+    tags: list[str]
     lemma: Optional[str] = None
     sense: Optional[str] = None
 
@@ -36,19 +36,19 @@ class SrlSentence:
 
     # Parameters
 
-    words : `List[str]`
+    words : `list[str]`
         The tokens.
-    frames : `List[SrlFrame]`
+    frames : `list[SrlFrame]`
         In the order of the file; empty for a sentence without predicates.
     source : `str`
         `file:line` of the sentence's first line, for messages.
     """
 
-    words: List[str]
-    frames: List[SrlFrame] = field(default_factory=list)
+    words: list[str]
+    frames: list[SrlFrame] = field(default_factory=list)
     source: str = ""
 
     @property
-    def predicates(self) -> List[int]:
+    def predicates(self) -> list[int]:
         """The token indices of all predicates, ascending and without duplicates."""
         return sorted({frame.predicate for frame in self.frames})

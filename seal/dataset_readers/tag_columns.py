@@ -6,8 +6,9 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Tuple, Union
+from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -42,22 +43,22 @@ class TaggedSentence:
 
     # Parameters
 
-    words : `List[str]`
+    words : `list[str]`
         The tokens, at least one.
-    tags : `Optional[List[str]]`
+    tags : `Optional[list[str]]`
         The tags as the file has them, one a word; `None` where no column holds tags.
-    features : `Dict[str, List[str]]`
+    features : `dict[str, list[str]]`
         The further columns by name, each one string a word.
     path : `str`
-    lines : `List[int]`
+    lines : `list[int]`
         The line of each word, counted from 1.
     """
 
-    words: List[str] = field(default_factory=list)
-    tags: Optional[List[str]] = None
-    features: Dict[str, List[str]] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    tags: Optional[list[str]] = None
+    features: dict[str, list[str]] = field(default_factory=dict)
     path: str = ""
-    lines: List[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
     @property
     def source(self) -> str:
@@ -81,9 +82,9 @@ class TagColumns:
     token_column : `Union[int, str]`, optional (default = `0`)
     tag_column : `Optional[Union[int, str]]`, optional (default = `-1`)
         The last column by default; `None` for a file without tags, or to leave them out.
-    feature_columns : `Optional[Dict[str, Union[int, str]]]`, optional (default = `None`)
+    feature_columns : `Optional[dict[str, Union[int, str]]]`, optional (default = `None`)
         Further columns to read: the name of each, and its place.
-    columns : `Optional[List[str]]`, optional (default = `None`)
+    columns : `Optional[list[str]]`, optional (default = `None`)
         The names of all columns in their order, where columns are given by name.
     separator : `Optional[str]`, optional (default = `None`)
         `"tab"`: one tab, so that a token may hold blanks. `"blanks"`: any number of blanks and tabs. `"comma"`: CSV, as
@@ -106,8 +107,8 @@ class TagColumns:
         self,
         token_column: Column = 0,
         tag_column: Optional[Column] = -1,
-        feature_columns: Optional[Dict[str, Column]] = None,
-        columns: Optional[List[str]] = None,
+        feature_columns: Optional[dict[str, Column]] = None,
+        columns: Optional[list[str]] = None,
         separator: Optional[str] = None,
         comment: Optional[str] = None,
         id_column: Optional[Column] = None,
@@ -189,7 +190,7 @@ class TagColumns:
         if sentence.words:
             yield sentence
 
-    def _rows(self, path: str, comment: Optional[str]) -> Iterator[Tuple[int, List[str], str]]:
+    def _rows(self, path: str, comment: Optional[str]) -> Iterator[tuple[int, list[str], str]]:
         """The number and the cells of each row, none between sentences, and what is between cells."""
         separator = self._separator
         lines = column_lines(path, _EXPECTED)
@@ -229,10 +230,10 @@ class TagColumns:
         return self._names.index(column)
 
     def _start(self, path: str) -> TaggedSentence:
-        tags: Optional[List[str]] = None if self._tag is None else []
+        tags: Optional[list[str]] = None if self._tag is None else []
         return TaggedSentence(tags=tags, features={name: [] for name in self._features}, path=path)
 
-    def _check_columns(self, where: str, row: List[str], ids: Optional[int]) -> None:
+    def _check_columns(self, where: str, row: list[str], ids: Optional[int]) -> None:
         wanted = [("token", self._token), ("tag", self._tag), ("id", ids), *self._features.items()]
         for name, place in wanted:
             if place is not None and not -len(row) <= place < len(row):
@@ -260,7 +261,7 @@ class TagColumns:
                     f"{self._token % len(row)} would be both token and {name}; {advice}."
                 )
 
-    def _add(self, sentence: TaggedSentence, number: int, row: List[str]) -> None:
+    def _add(self, sentence: TaggedSentence, number: int, row: list[str]) -> None:
         cells = {"token": row[self._token]}
         if self._tag is not None:
             cells["tag"] = row[self._tag]

@@ -3,17 +3,18 @@ The dataset reader for sequence labelling: part-of-speech tags, named entities, 
 """
 
 import logging
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
+from collections.abc import Iterable, Iterator
+from typing import Any, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.paths import not_empty
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.common.tag_transitions import DECODED
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
@@ -61,7 +62,7 @@ class TaggingReader(SentenceReader):
         `seal.common.tag_encodings`). `None`: the tags are not checked, as parts of speech have no spans.
     target_encoding : `Optional[str]`, optional (default = `None`)
         `"BIO"` or `"BIOES"`, to which the tags are converted. `None`: they are not converted.
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test
         score without the long sentences cannot be compared with others.
@@ -88,15 +89,15 @@ class TaggingReader(SentenceReader):
         self,
         token_column: Union[int, str] = 0,
         tag_column: Optional[Union[int, str]] = -1,
-        feature_columns: Optional[Dict[str, Union[int, str]]] = None,
-        columns: Optional[List[str]] = None,
+        feature_columns: Optional[dict[str, Union[int, str]]] = None,
+        columns: Optional[list[str]] = None,
         separator: Optional[str] = None,
         comment: Optional[str] = None,
         id_column: Optional[Union[int, str]] = None,
         case: bool = False,
         encoding: Optional[str] = None,
         target_encoding: Optional[str] = None,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         labelled: Optional[int] = None,
@@ -159,7 +160,7 @@ class TaggingReader(SentenceReader):
         sentences = not_empty(sentences, f"{file_path}: this part of the file holds no sentence.")
         return _telling_of_equal_tags(file_path, with_words(file_path, sentences))
 
-    def _tags(self, sentence: TaggedSentence) -> Optional[List[str]]:
+    def _tags(self, sentence: TaggedSentence) -> Optional[list[str]]:
         tags = sentence.tags
         if tags is None or self._encoding is None:
             return tags
@@ -176,26 +177,26 @@ class TaggingReader(SentenceReader):
 
     def text_to_instance(  # type: ignore[override]
         self,
-        words: List[str],
-        tags: Optional[List[str]] = None,
-        features: Optional[Dict[str, List[str]]] = None,
+        words: list[str],
+        tags: Optional[list[str]] = None,
+        features: Optional[dict[str, list[str]]] = None,
         source: Optional[str] = None,
-        lines: Optional[List[int]] = None,
+        lines: Optional[list[int]] = None,
     ) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them).
 
         # Parameters
 
-        words : `List[str]`
+        words : `list[str]`
             The tokens, at least one.
-        tags : `Optional[List[str]]`
+        tags : `Optional[list[str]]`
             The gold tags, one a word, in the encoding the model learns; `None` where there is no gold.
-        features : `Optional[Dict[str, List[str]]]`
+        features : `Optional[dict[str, list[str]]]`
             One string a word for each of the reader's `feature_columns`.
         source : `Optional[str]`
             Where the sentence is from, `file:line`, for messages.
-        lines : `Optional[List[int]]`
+        lines : `Optional[list[int]]`
             The line of each word in that file, for messages about its tag.
 
         # Returns
@@ -211,8 +212,8 @@ class TaggingReader(SentenceReader):
         if not words:
             raise ConfigurationError(f"{where}a sentence needs at least one word.")
         tokens = TextField([Token(word) for word in words])
-        fields: Dict[str, Field] = {"tokens": tokens}
-        columns: Dict[str, List[str]] = {}
+        fields: dict[str, Field] = {"tokens": tokens}
+        columns: dict[str, list[str]] = {}
         for name in self.feature_names:
             if name not in (features or {}):
                 raise ConfigurationError(f"{where}the feature '{name}' is missing, which the reader has columns of.")

@@ -3,7 +3,6 @@ Taxonomies in the files that text data sets come with.
 """
 
 import re
-from typing import Dict, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -39,9 +38,9 @@ def read_taxonomy_file(path: str) -> Taxonomy:
     `ConfigurationError` at a line that is no edge, if there is no line, and if the edges have a cycle, also one through
     the node above all labels; then with the last of the lines that make it.
     """
-    names: Dict[str, None] = {}
+    names: dict[str, None] = {}
     # The line of each edge.
-    edges: Dict[Tuple[str, str], int] = {}
+    edges: dict[tuple[str, str], int] = {}
     tabs, alone = False, None
     lines = ((number, line) for number, line in text_lines(path, _EXPECTED) if not line.isspace())
     for number, line in not_empty(lines, f"{path}:1: the taxonomy is empty; a line is a parent, a tab and its child."):
@@ -70,7 +69,7 @@ def read_taxonomy_file(path: str) -> Taxonomy:
         raise ConfigurationError(f"{path}:{number}: {error.message}") from error
 
 
-def _edge(line: str, where: str) -> List[str]:
+def _edge(line: str, where: str) -> list[str]:
     """The parent and its children."""
     match = _RCV1.match(line.strip())
     if match:

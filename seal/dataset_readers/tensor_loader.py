@@ -1,6 +1,7 @@
 import copy
 import itertools
-from typing import Any, Iterator, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, Optional
 
 import torch
 import torch.distributed as dist
@@ -87,7 +88,7 @@ class TensorLoader(DataLoader):
         other._table, other._max_instances, other._only = table, None, None
         return other
 
-    def table_and_rows(self) -> Tuple[TensorTable, torch.Tensor]:
+    def table_and_rows(self) -> tuple[TensorTable, torch.Tensor]:
         """The table, and the numbers of the rows of it that the loader has, of all workers."""
         return self._table, self._all_rows()
 
@@ -126,7 +127,7 @@ class TensorLoader(DataLoader):
             batch = table.batch(part.numpy())
             yield batch if self._device is None else move_to_device(batch, self._device)
 
-    def _drawn_pass(self) -> Tuple[TensorTable, torch.Tensor]:
+    def _drawn_pass(self) -> tuple[TensorTable, torch.Tensor]:
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]

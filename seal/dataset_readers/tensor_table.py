@@ -1,4 +1,4 @@
-from typing import Dict, List, Union
+from typing import Union
 
 import numpy
 import torch
@@ -20,16 +20,16 @@ class TensorTable:
 
     # Parameters
 
-    matrices : `Dict[str, Matrix]`
+    matrices : `dict[str, Matrix]`
         The matrices, `(rows, columns)`, dense or sparse, by their names in the model. In batches they are float32.
-    columns : `Dict[str, NamedColumns]`
+    columns : `dict[str, NamedColumns]`
         The names of the matrices' columns.
-    source : `List[str]`
+    source : `list[str]`
         `file:line` of each row.
     """
 
     def __init__(
-        self, matrices: Dict[str, Matrix], columns: Dict[str, NamedColumns], source: List[str]
+        self, matrices: dict[str, Matrix], columns: dict[str, NamedColumns], source: list[str]
     ) -> None:
         self.columns = columns
         self.source = source

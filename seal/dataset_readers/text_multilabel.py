@@ -3,20 +3,21 @@ The dataset reader for multi-label classification of texts.
 """
 
 import logging
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.common.names import check_text
-from seal.common.vocabularies import LABELS
 from seal.common.paths import expanded, not_empty
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.taxonomy import Taxonomy
+from seal.common.vocabularies import LABELS
+from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.label_set_field import LabelSetField
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
@@ -63,7 +64,7 @@ class TextMultilabelReader(SentenceReader):
     ancestors : `bool`, optional (default = `False`)
         Whether to give a text all ancestors of its labels in the `taxonomy`. How many labels the taxonomy lacks is
         logged.
-    text_keys : `Optional[List[str]]`, optional (default = `None`)
+    text_keys : `Optional[list[str]]`, optional (default = `None`)
         For JSON: the keys whose texts are joined, such as `["title", "text"]`.
     topics : `Optional[str]`, optional (default = `None`)
         For RCV1: the file of topics, where it does not lie beside the texts.
@@ -72,7 +73,7 @@ class TextMultilabelReader(SentenceReader):
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
         A transformer's tokenizer needs `add_special_tokens: false` and no `max_length`: the reader itself adds special
         tokens and cuts texts.
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_tokens : `Optional[int]`, optional (default = `None`)
         The number of tokens, special ones included, after which a text is cut. How many texts of a file are cut is
         logged, and so is each that is cut in the prediction of raw text.
@@ -97,11 +98,11 @@ class TextMultilabelReader(SentenceReader):
         labels: Optional[str] = None,
         taxonomy: Optional[str] = None,
         ancestors: bool = False,
-        text_keys: Optional[List[str]] = None,
+        text_keys: Optional[list[str]] = None,
         topics: Optional[str] = None,
         valid_every: int = 10,
         tokenizer: Optional[Tokenizer] = None,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_tokens: Optional[int] = None,
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
@@ -128,7 +129,7 @@ class TextMultilabelReader(SentenceReader):
         """The taxonomy of the file `taxonomy`; `None` where none is named."""
         return self._scheme.taxonomy()
 
-    def text_of(self, record: Dict[str, Any]) -> str:
+    def text_of(self, record: dict[str, Any]) -> str:
         """
         The text of an object of JSON, as `text_keys` join it.
 
@@ -143,7 +144,7 @@ class TextMultilabelReader(SentenceReader):
         names = scheme.names()
         # Read before the texts, so that a mistake in it is reported at once.
         scheme.taxonomy()
-        found: Dict[str, None] = {}
+        found: dict[str, None] = {}
         # The first instance names the listed labels to the vocabulary, for all texts.
         columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names else []
         try:
@@ -171,7 +172,7 @@ class TextMultilabelReader(SentenceReader):
         # To `_read` a file without any label is a mistake.
         return (self.text_to_instance(text.text, source=text.source) for text in self._texts(file_path))
 
-    def texts(self, file_path: str) -> Iterator[Tuple[str, List[str]]]:
+    def texts(self, file_path: str) -> Iterator[tuple[str, list[str]]]:
         """The texts of a file or a part of one, as they are, each with its labels as `_read` completes them."""
         for text in self._texts(file_path):
             yield text.text, self._scheme.complete(text.labels, text.source)
@@ -186,7 +187,7 @@ class TextMultilabelReader(SentenceReader):
         texts = FORMATS[self._format or format_of(file, options)](file, options)
         return not_empty(texts, f"{file}:1: the file holds no text.")
 
-    def _tokens(self, text: str, source: Optional[str] = None) -> Tuple[List[Token], bool]:
+    def _tokens(self, text: str, source: Optional[str] = None) -> tuple[list[Token], bool]:
         """The tokens of a text, special ones included, and whether the text was cut."""
         where = f"{source}: " if source else ""
         if not text.strip():
@@ -203,7 +204,7 @@ class TextMultilabelReader(SentenceReader):
         return self._tokenizer.add_special_tokens(tokens), cut
 
     def text_to_instance(  # type: ignore[override]
-        self, text: str, labels: Optional[List[str]] = None, source: Optional[str] = None
+        self, text: str, labels: Optional[list[str]] = None, source: Optional[str] = None
     ) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them). A warning tells that the text is cut.
@@ -211,7 +212,7 @@ class TextMultilabelReader(SentenceReader):
         # Parameters
 
         text : `str`
-        labels : `Optional[List[str]]`
+        labels : `Optional[list[str]]`
             `None` where there is no gold.
         source : `Optional[str]`
             Where the text is from, for messages.
@@ -228,12 +229,12 @@ class TextMultilabelReader(SentenceReader):
 
     def _instance(
         self,
-        tokens: List[Token],
-        labels: Optional[List[str]],
+        tokens: list[Token],
+        labels: Optional[list[str]],
         source: Optional[str],
         columns: Sequence[NamedColumns] = (),
     ) -> Instance:
-        fields: Dict[str, Field] = {"tokens": TextField(tokens)}
+        fields: dict[str, Field] = {"tokens": TextField(tokens)}
         if labels is not None:
             fields["labels"] = LabelSetField(labels, LABELS)
         fields["metadata"] = NamesField(source, columns, labels=labels)
@@ -244,7 +245,7 @@ class TextMultilabelReader(SentenceReader):
 _TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
 
 
-def _noting_labels(texts: Iterable[LabelledText], found: Dict[str, None]) -> Iterator[LabelledText]:
+def _noting_labels(texts: Iterable[LabelledText], found: dict[str, None]) -> Iterator[LabelledText]:
     """
     Passes the texts on, and adds their labels to `found`: before they are shared out, so that the labels of a path are
     judged alike by all workers.

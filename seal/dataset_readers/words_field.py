@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 from allennlp.data.fields import MetadataField
 
@@ -12,9 +12,9 @@ class WordsField(MetadataField):
     like. Prediction brings raw text to these forms.
     """
 
-    def __init__(self, metadata: Dict[str, Any]) -> None:
+    def __init__(self, metadata: dict[str, Any]) -> None:
         super().__init__(metadata)
 
-    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         for form, count in count_forms(self.metadata["words"]).items():
             counter[WRITTEN][form] += count

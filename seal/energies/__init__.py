@@ -3,8 +3,8 @@ The terms of a loss-net's energy: what links an input and an output, or the part
 tags reads words with AllenNLP's embedders and is imported where it is asked for.
 """
 
-from seal.energies.energy import Energy
 from seal.energies.constraints import ConstraintsEnergy
+from seal.energies.energy import Energy
 from seal.energies.label_interaction import LabelInteractionEnergy
 from seal.energies.linear_chain import LinearChainEnergy
 from seal.energies.local import LocalEnergy

@@ -1,4 +1,4 @@
-from typing import List, Optional
+from typing import Optional
 
 import torch
 
@@ -19,7 +19,7 @@ class ConstraintsEnergy(Energy):
     # Parameters
 
     input_dim, output_space : given by the loss-net.
-    constraints : `List[Constraint]`
+    constraints : `list[Constraint]`
     weight : `float`, optional (default = `1.0`)
         In units of the energy, for each violation.
 
@@ -29,7 +29,7 @@ class ConstraintsEnergy(Energy):
     """
 
     def __init__(
-        self, input_dim: int, output_space: OutputSpace, constraints: List[Constraint], weight: float = 1.0
+        self, input_dim: int, output_space: OutputSpace, constraints: list[Constraint], weight: float = 1.0
     ) -> None:
         super().__init__()
         check_range("energies.weight", weight, least=0)

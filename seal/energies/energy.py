@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional, Type, TypeVar
+from typing import Any, Optional, TypeVar
 
 import torch
 
@@ -27,7 +27,7 @@ class Energy(torch.nn.Module, Registrable):
         self,
         hidden: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        inputs: Optional[Dict[str, Any]] = None,
+        inputs: Optional[dict[str, Any]] = None,
     ) -> Any:
         """
         Computes what the term needs of the input.
@@ -39,7 +39,7 @@ class Energy(torch.nn.Module, Registrable):
             `(batch, H, W, input_dim)` for masks.
         mask : `torch.BoolTensor`, optional
             `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
-        inputs : `Dict[str, Any]`, optional
+        inputs : `dict[str, Any]`, optional
             The model's input tensors by name.
 
         # Returns
@@ -69,7 +69,7 @@ class Energy(torch.nn.Module, Registrable):
         raise NotImplementedError
 
 
-def check_output_space(name: str, output_space: OutputSpace, kind: Type[Space], what: str) -> Space:
+def check_output_space(name: str, output_space: OutputSpace, kind: type[Space], what: str) -> Space:
     """
     The output space, which is of the kind that the energy called `name` is for.
 

@@ -1,4 +1,4 @@
-from typing import List, Optional
+from typing import Optional
 
 import torch
 
@@ -27,9 +27,9 @@ class MaskConvolutionEnergy(Energy):
     # Parameters
 
     input_dim, output_space : given by the loss-net.
-    channels : `List[int]`, optional (default = `[128, 128]`)
+    channels : `list[int]`, optional (default = `[128, 128]`)
         The output channels of each convolution after the first.
-    hidden_dims : `List[int]`, optional (default = `[384, 192]`)
+    hidden_dims : `list[int]`, optional (default = `[384, 192]`)
         The sizes of the fully connected layers before the last.
     kernel_size : `int`, optional (default = `5`)
         An odd number.
@@ -50,8 +50,8 @@ class MaskConvolutionEnergy(Energy):
         self,
         input_dim: int,
         output_space: OutputSpace,
-        channels: Optional[List[int]] = None,
-        hidden_dims: Optional[List[int]] = None,
+        channels: Optional[list[int]] = None,
+        hidden_dims: Optional[list[int]] = None,
         kernel_size: int = 5,
         dropout: float = 0.0,
         activation: Optional[Activation] = None,

@@ -1,11 +1,11 @@
 import re
-from typing import Dict, Optional
+from typing import Optional
 
 import torch
 from allennlp.data import Vocabulary
 
-from seal.common.trained_models import trained_weights
 from seal.common.nested_values import shapes_of
+from seal.common.trained_models import trained_weights
 from seal.energies.energy import Energy
 from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError
@@ -38,7 +38,7 @@ def load_pretrained_energy(
     this shape.
     """
     weights = trained_weights(path, key, output_space.namespace, output_space.labels, inputs)
-    terms: Dict[str, Dict[str, torch.Tensor]] = {}
+    terms: dict[str, dict[str, torch.Tensor]] = {}
     for name, value in weights.items():
         match = _TERM.fullmatch(name)
         if match is not None:

@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.data import Vocabulary
@@ -138,7 +138,7 @@ class TagLanguageModelEnergy(Energy):
         self,
         hidden: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        inputs: Optional[Dict[str, Any]] = None,
+        inputs: Optional[dict[str, Any]] = None,
     ) -> Optional[torch.Tensor]:
         """
         The words' vectors, `(batch, tokens, word_dim)`; `None` where no model reads words. `inputs` are the model's

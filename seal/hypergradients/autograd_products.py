@@ -1,4 +1,5 @@
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Optional
 
 import torch
 
@@ -24,7 +25,7 @@ class AutogradProducts(LossProducts):
             gradients = gradients_of(value, self.inner, create_graph=True, grad_outputs=one)
             _refuse_dead_ends(gradients)
         refuse_independence(gradients, self.inner, "inner")
-        self._gradients: List[Optional[torch.Tensor]] = list(gradients)
+        self._gradients: list[Optional[torch.Tensor]] = list(gradients)
         return self.reduce(self.inner.flatten(gradients))
 
     def hessian(self, vector: torch.Tensor) -> torch.Tensor:

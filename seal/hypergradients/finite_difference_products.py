@@ -1,6 +1,7 @@
 import contextlib
 import math
-from typing import Iterator, Optional
+from collections.abc import Iterator
+from typing import Optional
 
 import torch
 

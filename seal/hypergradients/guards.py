@@ -2,7 +2,8 @@
 
 import contextlib
 import re
-from typing import Any, Dict, Iterable, Iterator, List
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -57,7 +58,7 @@ def advise_finite_differences() -> Iterator[None]:
 @contextlib.contextmanager
 def statistics_at_rest() -> Iterator[None]:
     """Puts the running statistics of batch and instance normalisation back on exit, bit for bit."""
-    kept: Dict[torch.nn.Module, List[torch.Tensor]] = {}
+    kept: dict[torch.nn.Module, list[torch.Tensor]] = {}
 
     def keep(module: torch.nn.Module, arguments: Any) -> None:
         if isinstance(module, _NormBase) and module not in kept:

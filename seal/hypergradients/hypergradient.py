@@ -1,7 +1,8 @@
 import contextlib
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -50,7 +51,7 @@ class HypergradientReport:
     steps: int = 0
     converged: bool = True
     status: str = "explicit part alone"
-    curvature: Optional[Tuple[float, float]] = None
+    curvature: Optional[tuple[float, float]] = None
     products: int = 0
     has_problem: bool = False
     left_out: bool = False
@@ -63,21 +64,21 @@ class Hypergradient:
     """
     # Parameters
 
-    gradient : `Dict[str, torch.Tensor]`
+    gradient : `dict[str, torch.Tensor]`
         `explicit + implicit`: names, shapes and precision of the outer parameters, to be set as their `.grad`.
-    explicit, implicit : `Dict[str, torch.Tensor]`
+    explicit, implicit : `dict[str, torch.Tensor]`
         Its two parts.
     report : `HypergradientReport`
-    solution : `Dict[str, torch.Tensor]`, optional
+    solution : `dict[str, torch.Tensor]`, optional
         `H^-1 dL_Prim/dtheta` by the inner parameters' names, to `start` the next system from; `None` with `spans`, and
         where nothing was solved.
     """
 
-    gradient: Dict[str, torch.Tensor]
-    explicit: Dict[str, torch.Tensor]
-    implicit: Dict[str, torch.Tensor]
+    gradient: dict[str, torch.Tensor]
+    explicit: dict[str, torch.Tensor]
+    implicit: dict[str, torch.Tensor]
     report: HypergradientReport
-    solution: Optional[Dict[str, torch.Tensor]] = field(default=None, kw_only=True)
+    solution: Optional[dict[str, torch.Tensor]] = field(default=None, kw_only=True)
 
 
 def hypergradient(
@@ -163,7 +164,7 @@ def hypergradient(
     loss, explicit, direction, reaches_inner = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, _norm(explicit))
     change: Optional[torch.Tensor] = None
-    found: Optional[Dict[str, torch.Tensor]] = None
+    found: Optional[dict[str, torch.Tensor]] = None
     if implicit and solver is not None:
         solved = theta
         if spans is not None:
@@ -281,7 +282,7 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
 
 def _implicit_part(
     system: LossProducts, direction: torch.Tensor, reaches_inner: bool, solution: Solution
-) -> Tuple[Optional[torch.Tensor], float, Solution]:
+) -> tuple[Optional[torch.Tensor], float, Solution]:
     """
     # Returns
 

@@ -1,5 +1,6 @@
 import contextlib
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from collections.abc import Iterable, Iterator
+from typing import Any, Optional
 
 import torch
 from torch.nn import functional as F
@@ -29,7 +30,7 @@ class InputSpans:
 
     def __init__(self, model: torch.nn.Module, constants: Iterable[Any]) -> None:
         self._constants = [value for value in constants if isinstance(value, torch.Tensor)]
-        owners: Dict[int, int] = {}
+        owners: dict[int, int] = {}
         for module in model.modules():
             for parameter in module.parameters(recurse=False):
                 owners[id(parameter)] = owners.get(id(parameter), 0) + 1
@@ -38,8 +39,8 @@ class InputSpans:
             for module in model.modules()
             if type(module) is torch.nn.Linear and owners[id(module.weight)] == 1
         ]
-        self._inputs: Dict[torch.nn.Linear, List[torch.Tensor]] = {}
-        self._spans: Dict[int, "_Span"] = {}
+        self._inputs: dict[torch.nn.Linear, list[torch.Tensor]] = {}
+        self._spans: dict[int, "_Span"] = {}
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
@@ -72,7 +73,7 @@ class InputSpans:
 
     def project(self, flat: torch.Tensor, full: ParameterLayout, few: ParameterLayout) -> torch.Tensor:
         """A vector over `full` as one over `few = layout(full)`, without its part outside the spans."""
-        values: List[Optional[torch.Tensor]] = []
+        values: list[Optional[torch.Tensor]] = []
         for tensor, piece in zip(full.tensors, full.split(flat)):
             span = self._spans.get(id(tensor))
             values.append(piece if span is None else piece @ span.basis.to(piece))

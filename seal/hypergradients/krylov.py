@@ -1,5 +1,6 @@
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, List, Optional
+from typing import Optional
 
 import torch
 
@@ -59,8 +60,8 @@ def krylov_space(
     """
     basis = system.rhs.new_empty(products + 1, len(system.rhs))
     torch.div(system.rhs, system.rhs_norm, out=basis[0])
-    diagonal: List[float] = []
-    beside: List[float] = []
+    diagonal: list[float] = []
+    beside: list[float] = []
     while True:
         vector, following = basis[len(diagonal)], basis[len(diagonal) + 1]
         image, curvature = system.hessian_product(vector, square=1.0)
@@ -82,7 +83,7 @@ def krylov_space(
             return space
 
 
-def _space(basis: torch.Tensor, diagonal: List[float], beside: List[float], closed: bool) -> KrylovSpace:
+def _space(basis: torch.Tensor, diagonal: list[float], beside: list[float], closed: bool) -> KrylovSpace:
     if closed:
         beside = beside[:-1]
     else:

@@ -1,4 +1,5 @@
-from typing import Dict, List, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Optional
 
 import torch
 
@@ -33,9 +34,9 @@ class ParameterLayout:
                 f"hypergradient: the {role} are a {type(parameters).__name__}, not tensors by name; give "
                 "dict(net.named_parameters())."
             )
-        self.tensors: List[torch.Tensor] = []
-        self._index: Dict[str, int] = {}
-        places: Dict[int, int] = {}
+        self.tensors: list[torch.Tensor] = []
+        self._index: dict[str, int] = {}
+        places: dict[int, int] = {}
         for name, tensor in parameters.items():
             problem = _problem(tensor)
             if problem is not None:
@@ -56,7 +57,7 @@ class ParameterLayout:
         self.sizes = [tensor.numel() for tensor in self.tensors]
         self.size = sum(self.sizes)
 
-    def names_shared_with(self, other: "ParameterLayout") -> List[str]:
+    def names_shared_with(self, other: "ParameterLayout") -> list[str]:
         """The names here of tensors that `other` has too."""
         theirs = {id(tensor) for tensor in other.tensors}
         return [name for name, index in self._index.items() if id(self.tensors[index]) in theirs]
@@ -98,7 +99,7 @@ class ParameterLayout:
             raise ConfigurationError(
                 f"hypergradient: the vector and the {self.role} differ in the name '{odd}'."
             )
-        values: List[Optional[torch.Tensor]] = [None] * len(self.tensors)
+        values: list[Optional[torch.Tensor]] = [None] * len(self.tensors)
         for name, index in self._index.items():
             if named[name].shape != self.tensors[index].shape:
                 raise ConfigurationError(
@@ -108,11 +109,11 @@ class ParameterLayout:
             values[index] = named[name]
         return self.flatten(values)
 
-    def split(self, flat: torch.Tensor) -> List[torch.Tensor]:
+    def split(self, flat: torch.Tensor) -> list[torch.Tensor]:
         """A flat vector as views in the shapes of `tensors`, in the vector's own precision."""
         return [piece.reshape(tensor.shape) for piece, tensor in zip(flat.split(self.sizes), self.tensors)]
 
-    def named(self, flat: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def named(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
         """
         A flat vector as a dictionary in the parameters' shapes and precision, to be set as their `.grad`. Two
         names of one parameter hold the same tensor.

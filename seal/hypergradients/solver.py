@@ -1,6 +1,6 @@
 import math
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 
@@ -27,7 +27,7 @@ class Solution:
         Whether the residual is measured and at most `tolerance`.
     status : `str`
         One sentence; if the solver did not converge, it says what to change.
-    curvature : `Tuple[float, float]`, optional
+    curvature : `tuple[float, float]`, optional
         The least and the greatest `p.Hp / p.p` of the directions `p` met, without damping. Both lie within the range
         of the eigenvalues; a solver that computes eigenvalues gives its extreme ones.
     products : `int`
@@ -44,7 +44,7 @@ class Solution:
     steps: int
     converged: bool
     status: str
-    curvature: Optional[Tuple[float, float]]
+    curvature: Optional[tuple[float, float]]
     products: int
     has_problem: bool = False
     damping: float = 0.0
@@ -85,7 +85,7 @@ class System:
         image, _ = self.hessian_product(vector)
         return image.add(vector, alpha=self.damping) if self.damping else image
 
-    def hessian_product(self, vector: torch.Tensor, square: Optional[float] = None) -> Tuple[torch.Tensor, float]:
+    def hessian_product(self, vector: torch.Tensor, square: Optional[float] = None) -> tuple[torch.Tensor, float]:
         """`H p` and `p.Hp / p.p`, which it records; `square` is `p.p`, if that is known."""
         image = self.curvature.product(vector)
         self.products += 1
@@ -224,7 +224,7 @@ class InverseHessianVector(Registrable):
             solution, residual, system.steps, converged, advice, extremes, system.products, has_problem, system.damping
         )
 
-    def _started(self, system: System, start: torch.Tensor) -> Tuple[System, float]:
+    def _started(self, system: System, start: torch.Tensor) -> tuple[System, float]:
         """The system of what `start` leaves, and its share of the right-hand side; the system itself, and 1, else."""
         if not 0 < max_abs(start) < math.inf:
             return system, 1.0

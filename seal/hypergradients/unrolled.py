@@ -1,5 +1,6 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Dict, Mapping, Optional
+from typing import Optional
 
 import torch
 
@@ -16,13 +17,13 @@ class UnrolledHypergradient(Hypergradient):
     """
     # Parameters
 
-    final : `Dict[str, torch.Tensor]`
+    final : `dict[str, torch.Tensor]`
         The inner parameters after the last step.
     gradient, explicit, implicit, report :
         As for `Hypergradient`; `implicit` is the part through the steps, and the report's `steps` their number.
     """
 
-    final: Dict[str, torch.Tensor]
+    final: dict[str, torch.Tensor]
 
 
 def unrolled_hypergradient(

@@ -1,6 +1,7 @@
 """Products of named vectors with the second derivatives of a loss, by autograd or by finite differences."""
 
-from typing import Dict, Mapping, Optional
+from collections.abc import Mapping
+from typing import Optional
 
 import torch
 
@@ -56,7 +57,7 @@ def hessian_vector_product(
     vector: Mapping[str, torch.Tensor],
     products: str = "autograd",
     radius: Optional[float] = None,
-) -> Dict[str, torch.Tensor]:
+) -> dict[str, torch.Tensor]:
     """
     `H p` with `H = d2 L / d theta d theta`; implicit-training paper, Appendix A.
 
@@ -72,7 +73,7 @@ def hessian_vector_product(
 
     # Returns
 
-    `Dict[str, torch.Tensor]`, names, shapes and precision of `parameters`; zeros for unused ones
+    `dict[str, torch.Tensor]`, names, shapes and precision of `parameters`; zeros for unused ones
     """
     layout = ParameterLayout(parameters, "inner parameters")
     return layout.named(loss_products(loss, layout, None, products, radius).hessian(layout.flatten_named(vector)))
@@ -85,7 +86,7 @@ def cross_hessian_vector_product(
     vector: Mapping[str, torch.Tensor],
     products: str = "autograd",
     radius: Optional[float] = None,
-) -> Dict[str, torch.Tensor]:
+) -> dict[str, torch.Tensor]:
     """
     `J^T q` with `J = d2 L / d theta d psi`.
 
@@ -101,7 +102,7 @@ def cross_hessian_vector_product(
 
     # Returns
 
-    `Dict[str, torch.Tensor]`, names, shapes and precision of `outer`; zeros for unused ones
+    `dict[str, torch.Tensor]`, names, shapes and precision of `outer`; zeros for unused ones
     """
     theta, psi = both_layouts(inner, outer)
     return psi.named(loss_products(loss, theta, psi, products, radius).cross(theta.flatten_named(vector)))

@@ -1,4 +1,4 @@
-from typing import List, Optional
+from typing import Optional
 
 import torch
 
@@ -21,7 +21,7 @@ class ConstrainedLoss(TaskLoss):
 
     # Parameters
 
-    constraints : `List[Constraint]`
+    constraints : `list[Constraint]`
         See `seal.constraints`.
     weight : `float`, optional (default = `1.0`)
         In nats for each violation; at least 0.
@@ -41,7 +41,7 @@ class ConstrainedLoss(TaskLoss):
 
     def __init__(
         self,
-        constraints: List[Constraint],
+        constraints: list[Constraint],
         weight: float = 1.0,
         energy_weight: float = 0.0,
         cross_entropy_weight: float = 1.0,

@@ -1,4 +1,3 @@
-from typing import Tuple
 
 import torch
 
@@ -35,7 +34,7 @@ class RankingLoss(EnergyLoss):
         logits = logits + comparison.candidates.log_counts()
         return log_total(torch.cat([gold_logit.unsqueeze(1), logits], dim=1)) - gold_logit
 
-    def _logits(self, comparison: Comparison) -> Tuple[torch.Tensor, torch.Tensor]:
+    def _logits(self, comparison: Comparison) -> tuple[torch.Tensor, torch.Tensor]:
         """`r_0` and the other `r_k`: `(batch,)` and `(batch, samples)`."""
         return -comparison.gold_energy, -comparison.energy
 
@@ -52,7 +51,7 @@ class NceRankingLoss(RankingLoss):
 
     needs_noise_log_prob = True
 
-    def _logits(self, comparison: Comparison) -> Tuple[torch.Tensor, torch.Tensor]:
+    def _logits(self, comparison: Comparison) -> tuple[torch.Tensor, torch.Tensor]:
         gold_logit, logits = super()._logits(comparison)
         noise, of_gold = comparison.candidates.noise_log_prob, comparison.candidates.gold_noise_log_prob
         return gold_logit - needed(of_gold, "gold_noise_log_prob"), logits - needed(noise, "noise_log_prob")

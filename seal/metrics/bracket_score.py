@@ -2,13 +2,15 @@
 Precision, recall and F1 of the constituents of trees.
 """
 
-from typing import Dict, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.linear_trees import PUNCTUATION, counted_brackets
 from seal.common.workers import gathered
+
 
 class BracketCounts(NamedTuple):
     """
@@ -26,7 +28,7 @@ class BracketCounts(NamedTuple):
         """Whether all constituents are right, and none is missing."""
         return self.correct == self.predicted == self.gold
 
-    def sums(self) -> Dict[str, int]:
+    def sums(self) -> dict[str, int]:
         """What a test of significance sums over trees; those of punctuation alone do not count as a sentence."""
         counted = self.words > 0
         columns = {"correct": self.correct, "predicted": self.predicted, "gold": self.gold}
@@ -111,7 +113,7 @@ class BracketScore(Metric):
                 self._predicted += counts.predicted
                 self._gold += counts.gold
 
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
         The scores of all trees counted since the last reset.
 
@@ -123,7 +125,7 @@ class BracketScore(Metric):
 
         # Returns
 
-        `Dict[str, float]`
+        `dict[str, float]`
             In percent (0 to 100): `precision`, `recall` and `f1` of constituents, and `exact_match`, the share of trees
             all of whose constituents are right, none missing (`Complete match` in `evalb`). A ratio with nothing in its
             denominator is 0.

@@ -1,6 +1,5 @@
 """Intersection over union and pixel accuracy of predicted masks."""
 
-from typing import Dict, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -68,7 +67,7 @@ class MaskScore(Metric):
         sums = torch.stack([part.sum().double() for part in (shares, intersection, union, right)]).tolist()
         self._sums += torch.tensor([len(gold), *sums, gold.numel()], dtype=torch.double)
 
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
         # Parameters
 
@@ -77,7 +76,7 @@ class MaskScore(Metric):
 
         # Returns
 
-        `Dict[str, float]`
+        `dict[str, float]`
             The scores of all images since the last reset, in percent; 0 where there were none.
         """
         workers = gathered(self._sums) if reset else [self._sums]
@@ -93,7 +92,7 @@ class MaskScore(Metric):
         }
 
 
-def overlap_of(predicted: torch.Tensor, gold: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+def overlap_of(predicted: torch.Tensor, gold: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The numbers of pixels in the intersection and in the union of boolean masks `(batch, H, W)`: `(batch,)` each."""
     return (predicted & gold).flatten(1).sum(dim=1), (predicted | gold).flatten(1).sum(dim=1)
 

@@ -1,4 +1,3 @@
-from typing import Dict, List
 
 from seal.common.workers import gathered
 
@@ -14,14 +13,14 @@ class Monitors:
 
     def __init__(self) -> None:
         # By name: the sum and the number of values.
-        self._sums: Dict[str, List[float]] = {}
+        self._sums: dict[str, list[float]] = {}
 
     def add(self, name: str, value: float) -> None:
         """Counts `value` into the mean of `name`."""
         total, count = self._sums.get(name, (0.0, 0))
         self._sums[name] = [total + value, count + 1]
 
-    def means(self, reset: bool = False) -> Dict[str, float]:
+    def means(self, reset: bool = False) -> dict[str, float]:
         """
         # Parameters
 
@@ -36,16 +35,16 @@ class Monitors:
         workers = gathered(self._sums) if reset else [self._sums]
         if reset:
             self._sums = {}
-        sums: Dict[str, List[float]] = {}
+        sums: dict[str, list[float]] = {}
         for worker in workers:
             for name, (total, count) in worker.items():
                 before = sums.get(name, (0.0, 0))
                 sums[name] = [before[0] + total, before[1] + count]
         return {name: total / count for name, (total, count) in sums.items()}
 
-    def state_dict(self) -> Dict[str, List[float]]:
+    def state_dict(self) -> dict[str, list[float]]:
         """This worker's sums, plain values."""
         return {name: list(values) for name, values in self._sums.items()}
 
-    def load_state_dict(self, state: Dict[str, List[float]]) -> None:
+    def load_state_dict(self, state: dict[str, list[float]]) -> None:
         self._sums = {name: list(values) for name, values in state.items()}

@@ -1,7 +1,8 @@
 """F1 scores and mean average precision of multi-label predictions."""
 
 from collections import Counter
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Optional, Union
 
 import numpy
 import torch
@@ -14,7 +15,7 @@ from seal.common.workers import gathered
 # Rows scored at a time, which bounds the memory beside the rows themselves.
 CHUNK = 2048
 
-Thresholds = Dict[str, Union[float, torch.Tensor]]
+Thresholds = dict[str, Union[float, torch.Tensor]]
 Tuner = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Thresholds]
 
 
@@ -71,9 +72,9 @@ class MultilabelScore(Metric):
     def __init__(self, empty_f1: float = 1.0) -> None:
         check_range("model.empty_f1", empty_f1, least=0, most=1)
         self._empty_f1 = empty_f1
-        self._probabilities: List[torch.Tensor] = []
-        self._gold: List[torch.Tensor] = []
-        self._missed: List[torch.Tensor] = []
+        self._probabilities: list[torch.Tensor] = []
+        self._gold: list[torch.Tensor] = []
+        self._missed: list[torch.Tensor] = []
         self.reset()
 
     def reset(self) -> None:
@@ -126,14 +127,14 @@ class MultilabelScore(Metric):
         self._rows += len(gold)
         self._counts = counts if self._counts is None else _sum([self._counts, counts])
 
-    def last_pass(self) -> Tuple[torch.Tensor, torch.Tensor]:
+    def last_pass(self) -> tuple[torch.Tensor, torch.Tensor]:
         """
         The rows of the pass in progress, or of the last one while no other has started: those of this
         process, and after `get_metric(reset=True)` those of all distributed workers, one after the other.
 
         # Returns
 
-        `Tuple[torch.Tensor, torch.Tensor]`
+        `tuple[torch.Tensor, torch.Tensor]`
             Single-precision probabilities and boolean gold, `(rows, labels)`, on the CPU; `(0, 0)` before
             the first call.
         """
@@ -148,7 +149,7 @@ class MultilabelScore(Metric):
     @torch.no_grad()
     def get_metric(  # type: ignore[override]
         self, reset: bool = False, thresholds: Union[Thresholds, Tuner, None] = None
-    ) -> Dict[str, float]:
+    ) -> dict[str, float]:
         """
         The scores of the rows since the last reset. Every distributed worker must make the call with `reset`,
         as AllenNLP's trainer does, and gets the scores of all workers' rows.
@@ -158,14 +159,14 @@ class MultilabelScore(Metric):
         reset : `bool`, optional (default = `False`)
             Whether the pass is over. Without it, as for a progress bar, only `f1` and `micro_f1` of this
             process are returned, from running sums.
-        thresholds : `Dict[str, Union[float, torch.Tensor]]`, or a function that returns such, optional
+        thresholds : `dict[str, Union[float, torch.Tensor]]`, or a function that returns such, optional
             Further thresholds by name: one for all labels, or `(labels,)`. They are only used with `reset`. A
             function is given the rows of all workers, as `last_pass` returns them, with the number of labels that each
             has without a column, `(rows,)`; it is not called without rows.
 
         # Returns
 
-        `Dict[str, float]`
+        `dict[str, float]`
             `f1` and `micro_f1`; with `reset` also `macro_f1`, `macro_f1_all`, `subset_accuracy`,
             `mean_average_precision` and, for each of the `thresholds`, the same but the last as `f1_<name>` and so on.
             In percent (0 to 100); 0 where there is nothing to score.
@@ -200,7 +201,7 @@ class MultilabelScore(Metric):
         self.reset()
         return scores
 
-    def _gather(self) -> Tuple[int, Optional[Counts], Counter, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _gather(self) -> tuple[int, Optional[Counts], Counter, torch.Tensor, torch.Tensor, torch.Tensor]:
         """
         The number of rows of all workers, their counts, those of labels without a column, and the rows: probabilities,
         gold and the number of labels without a column.
@@ -277,11 +278,11 @@ def _count(predicted: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor, em
     return Counts(f1, exact, (predicted & gold).sum(dim=0), predicted.sum(dim=0), gold.sum(dim=0))
 
 
-def _sum(counts: List[Counts]) -> Counts:
+def _sum(counts: list[Counts]) -> Counts:
     return Counts(*(sum(parts[1:], parts[0]) for parts in zip(*counts)))
 
 
-def _f1_scores(counts: Optional[Counts], rows: int, missed: Counter) -> Dict[str, float]:
+def _f1_scores(counts: Optional[Counts], rows: int, missed: Counter) -> dict[str, float]:
     """`missed`: how many rows have each of the gold labels without a column."""
     if counts is None or rows == 0:
         return {"f1": 0.0, "micro_f1": 0.0, "macro_f1": 0.0, "macro_f1_all": 0.0, "subset_accuracy": 0.0}

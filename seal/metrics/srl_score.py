@@ -3,7 +3,8 @@ Span F1 and uniqueness of core roles for semantic role labelling.
 """
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
@@ -28,7 +29,7 @@ class FrameCounts(NamedTuple):
         """Whether all arguments are right, and none is missing."""
         return self.correct == self.predicted == self.gold
 
-    def sums(self) -> Dict[str, int]:
+    def sums(self) -> dict[str, int]:
         """What a test of significance sums over frames."""
         columns = {name: getattr(self, name).total() for name in ("correct", "predicted", "gold")}
         return {**columns, "duplicate": int(self.duplicates > 0), "exact": int(self.exact)}
@@ -138,7 +139,7 @@ class SrlScore(Metric):
         self._predicted.update(counts.predicted)
         self._gold.update(counts.gold)
 
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
         The scores of all frames counted since the last reset.
 
@@ -150,7 +151,7 @@ class SrlScore(Metric):
 
         # Returns
 
-        `Dict[str, float]`
+        `dict[str, float]`
             - `precision`, `recall`, `f1`: over all roles but `V`, in percent (0 to 100).
             - `ucr`: the predicates that violate the uniqueness of core roles, in percent (0 to 100).
             - `duplicates`: the number of core roles used more than once, summed over predicates; a role used
@@ -186,12 +187,12 @@ class SrlScore(Metric):
         return metrics
 
 
-def _arguments(spans: List[Span]) -> List[Tuple]:
+def _arguments(spans: list[Span]) -> list[tuple]:
     """Spans with every `C-X` joined: tuples `(role, first, last, first of piece 2, last of piece 2, ...)`."""
     if not any(span[0][:2] == "C-" for span in spans):
         return [span for span in spans if span[0] != "V"]
-    arguments: List[Tuple] = []
-    latest: Dict[str, int] = {}
+    arguments: list[tuple] = []
+    latest: dict[str, int] = {}
     for role, start, end in spans:
         if role[:2] == "C-":
             role = role[2:]
@@ -203,7 +204,7 @@ def _arguments(spans: List[Span]) -> List[Tuple]:
     return [argument for argument in arguments if argument[0] != "V"]
 
 
-def _scores(correct: int, predicted: int, gold: int) -> Tuple[float, float, float]:
+def _scores(correct: int, predicted: int, gold: int) -> tuple[float, float, float]:
     precision = 100.0 * correct / predicted if predicted else 0.0
     recall = 100.0 * correct / gold if gold else 0.0
     f1 = 2 * precision * recall / (precision + recall) if correct else 0.0

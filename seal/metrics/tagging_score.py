@@ -3,7 +3,7 @@ Token accuracy and entity F1 for sequence labelling.
 """
 
 from collections import Counter
-from typing import Dict, Sequence
+from collections.abc import Sequence
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
@@ -12,7 +12,7 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.common.workers import gathered
 
 
-def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> Dict[str, int]:
+def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> dict[str, int]:
     """
     What a test of significance sums over sentences: the tags that are `right`, the `tokens`, whether all are `exact`, 1
     for the `sentence`; and with `spans` the entities that are `correct`, `predicted` and `gold`.
@@ -94,7 +94,7 @@ class TaggingScore(Metric):
                 ):
                     counter.update(span[0] for span in spans)
 
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
         The scores of all sentences since the last reset.
 
@@ -106,7 +106,7 @@ class TaggingScore(Metric):
 
         # Returns
 
-        `Dict[str, float]`
+        `dict[str, float]`
             In percent (0 to 100): `accuracy` of tokens; `exact_match`, the share of sentences all of whose tags are
             right; with `spans`, `precision`, `recall` and `f1`; and `f1-<label>` with
             `by_label`, for every label that was predicted or is in the gold tags. A ratio with nothing in its

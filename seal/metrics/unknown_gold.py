@@ -4,7 +4,8 @@ Gold that a model has no output for.
 
 import logging
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -38,7 +39,7 @@ class UnknownGold:
         self._instances = self._names = 0
         self._first: Optional[str] = None
 
-    def refuse(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> None:
+    def refuse(self, metadata: Optional[Sequence[dict[str, Any]]]) -> None:
         """
         For what learns from gold, or looks into it.
 
@@ -55,17 +56,17 @@ class UnknownGold:
                     "labels)."
                 )
 
-    def names_of(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> List[List[str]]:
+    def names_of(self, metadata: Optional[Sequence[dict[str, Any]]]) -> list[list[str]]:
         """The unknown names of each instance of a batch."""
         return [[name for _, name in self._unknown(item)] for item in metadata or ()]
 
-    def note(self, metadata: Optional[Sequence[Dict[str, Any]]]) -> List[List[str]]:
+    def note(self, metadata: Optional[Sequence[dict[str, Any]]]) -> list[list[str]]:
         """
         For evaluation: counts the unknown names of a batch.
 
         # Returns
 
-        `List[List[str]]`
+        `list[list[str]]`
             Those of each instance.
         """
         unknown = []
@@ -91,7 +92,7 @@ class UnknownGold:
             )
         self.reset()
 
-    def _unknown(self, item: Dict[str, Any]) -> Iterable[Tuple[int, str]]:
+    def _unknown(self, item: dict[str, Any]) -> Iterable[tuple[int, str]]:
         """The place and the name of each unknown name of an instance."""
         names = item.get(self._key) or ()
         if self._known.issuperset(names):
@@ -99,7 +100,7 @@ class UnknownGold:
         return ((place, name) for place, name in enumerate(names) if name not in self._known)
 
 
-def _where(item: Dict[str, Any], place: int) -> str:
+def _where(item: dict[str, Any], place: int) -> str:
     """`file:line: ` of the name at a place; empty if that is not known."""
     source, lines = item.get("source"), item.get("lines")
     if source and lines:

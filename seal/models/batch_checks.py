@@ -2,7 +2,8 @@
 Checks of a batch, and of the model's output for it. Each mistake is a `ConfigurationError`.
 """
 
-from typing import Any, Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -27,7 +28,7 @@ class NonFiniteOutput(ConfigurationError):
         self.source = source
 
 
-def check_scored(scored: torch.Tensor, metadata: Optional[List[Dict[str, Any]]]) -> None:
+def check_scored(scored: torch.Tensor, metadata: Optional[list[dict[str, Any]]]) -> None:
     """
     Refuses to score outputs, `(rows, ...)`, that are not finite: metrics would count them as predictions like any
     others.

@@ -1,7 +1,7 @@
 """Whether what a model is told in two places is the same: its players and searches should have one cost and score."""
 
 import logging
-from typing import List, Optional
+from typing import Optional
 
 from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
 from seal.samplers import GradientBasedInference, Sampler, StackedSampler
@@ -9,7 +9,7 @@ from seal.samplers import GradientBasedInference, Sampler, StackedSampler
 logger = logging.getLogger(__name__)
 
 
-def differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> List[str]:
+def differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> list[str]:
     """
     A sentence for each setting of the energy loss that the sampler's search or the task loss has otherwise: the cost
     `Delta`, the score, or `lambda`. No paper has two of them, but a search may be by a smooth one.

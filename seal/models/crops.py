@@ -1,6 +1,5 @@
 """Overlapping crops of images that are larger than what a net reads."""
 
-from typing import List, Tuple
 
 import torch
 
@@ -13,17 +12,17 @@ class CropGrid:
 
     # Parameters
 
-    image_size, crop_size : `Tuple[int, int]`
+    image_size, crop_size : `tuple[int, int]`
         Height and width, in pixels; the crop is no larger than the image.
     per_side : `int`
         The number of crops in a row and in a column. There are more where so few would leave pixels out, and only 1
         in a direction in which the image is no larger than the crop.
     """
 
-    def __init__(self, image_size: Tuple[int, int], crop_size: Tuple[int, int], per_side: int) -> None:
+    def __init__(self, image_size: tuple[int, int], crop_size: tuple[int, int], per_side: int) -> None:
         self._image_size, self._crop_size = image_size, crop_size
         rows, columns = (_places(*sides, per_side) for sides in zip(image_size, crop_size))
-        self.corners: List[Tuple[int, int]] = [(top, left) for top in rows for left in columns]
+        self.corners: list[tuple[int, int]] = [(top, left) for top in rows for left in columns]
 
     def __len__(self) -> int:
         return len(self.corners)
@@ -46,7 +45,7 @@ class CropGrid:
         return total / count
 
 
-def _places(image_side: int, crop_side: int, per_side: int) -> List[int]:
+def _places(image_side: int, crop_side: int, per_side: int) -> list[int]:
     room = image_side - crop_side
     if room == 0:
         return [0]

@@ -1,5 +1,6 @@
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -106,16 +107,16 @@ class MultilabelModel(SealModel):
         self,
         features: torch.Tensor,
         labels: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
     ) -> TaskState:
         return self._task_state({"features": features}, len(features), labels, metadata)
 
     def _task_state(
         self,
-        inputs: Dict[str, Any],
+        inputs: dict[str, Any],
         rows: int,
         labels: Optional[torch.Tensor],
-        metadata: Optional[List[Dict[str, Any]]],
+        metadata: Optional[list[dict[str, Any]]],
     ) -> TaskState:
         if self.training:
             self.unknown_gold.refuse(metadata)
@@ -131,15 +132,15 @@ class MultilabelModel(SealModel):
         self,
         features: torch.Tensor,
         labels: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
-    ) -> Dict[str, torch.Tensor]:
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
         features : `torch.FloatTensor`, `(rows, features)`
         labels : `torch.FloatTensor`, `(rows, labels)`, optional
             0 or 1.
-        metadata : `List[Dict[str, Any]]`, optional
+        metadata : `list[dict[str, Any]]`, optional
 
         # Returns
 
@@ -155,10 +156,10 @@ class MultilabelModel(SealModel):
         return self._output(self.task_state(features, labels, metadata), labels, metadata)
 
     def _output(
-        self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[List[Dict[str, Any]]]
-    ) -> Dict[str, torch.Tensor]:
+        self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[list[dict[str, Any]]]
+    ) -> dict[str, torch.Tensor]:
         """What `forward` returns."""
-        output: Dict[str, torch.Tensor] = {}
+        output: dict[str, torch.Tensor] = {}
         if self.inference is None:
             output["probabilities"] = state.logits.sigmoid()
             if labels is not None:
@@ -219,14 +220,14 @@ class MultilabelModel(SealModel):
         finally:
             self.tuned_metric = tuned_metric
 
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         names = self.output_space.labels
         output_dict["labels"] = [
             [names[i] for i in row.nonzero().squeeze(1).tolist()] for row in output_dict["predicted"]
         ]
         return output_dict
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
         In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` at 0.5;
         `mean_average_precision`; and the same F1 scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so
@@ -247,14 +248,14 @@ class MultilabelModel(SealModel):
                     metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
         return metrics
 
-    def structure_settings(self) -> Dict[str, Any]:
+    def structure_settings(self) -> dict[str, Any]:
         return {"num_labels": self.output_space.num_labels, "names": self.output_space.labels}
 
-    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+    def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         return {"logits": state.logits.float().cpu(), "gold": state.gold.to("cpu", torch.bool)}
 
-    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         tensors = [
             torch.cat([record[name] for record in records])
             for records in (training, validation)
@@ -262,12 +263,12 @@ class MultilabelModel(SealModel):
         ]
         return self.structure.fit(*tensors)
 
-    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
         return drawn_labels(self, self.task_state(**without_gold(batch)).logits, draws)
 
     def _tuned_thresholds(
         self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
-    ) -> Dict[str, torch.Tensor]:
+    ) -> dict[str, torch.Tensor]:
         """The thresholds to score beside 0.5; they are tuned on the given rows first while `tuned_metric` is set."""
         if self.tuned_metric:
             if self.tuned_metric == "micro_f1":

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -82,7 +82,7 @@ class ParsingModel(SealModel):
         self,
         tokens: TextFieldTensors,
         symbols: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
     ) -> TaskState:
         if symbols is None:
             raise ConfigurationError(
@@ -105,15 +105,15 @@ class ParsingModel(SealModel):
         self,
         tokens: TextFieldTensors,
         symbols: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
-    ) -> Dict[str, Any]:
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> dict[str, Any]:
         """
         # Parameters
 
         tokens : `TextFieldTensors`
         symbols : `torch.LongTensor`, `(rows, steps)`, optional
             The symbols of gold trees.
-        metadata : `List[Dict[str, Any]]`, optional
+        metadata : `list[dict[str, Any]]`, optional
 
         # Returns
 
@@ -129,7 +129,7 @@ class ParsingModel(SealModel):
         energy : `torch.FloatTensor`, `(rows,)`
             The energy of these trees, if `with_energy` is set and there is a loss-net. Not in training.
         """
-        output: Dict[str, Any] = {}
+        output: dict[str, Any] = {}
         state, space = None, self.output_space
         if symbols is not None:
             make = self.task_state if self.training else self.state_of_all_nets
@@ -163,7 +163,7 @@ class ParsingModel(SealModel):
         return tree_beam(self.task_net, self.output_space, _words(tokens), width)
 
     def candidates(
-        self, tokens: TextFieldTensors, metadata: List[Dict[str, Any]], competing: bool = True
+        self, tokens: TextFieldTensors, metadata: list[dict[str, Any]], competing: bool = True
     ) -> TreeCandidates:
         """
         The trees that a search finds, the best first: with `competing` those among which the structure chooses, and
@@ -171,7 +171,7 @@ class ParsingModel(SealModel):
         """
         return self._without_fillers(self._search(tokens, competing), metadata)
 
-    def _without_fillers(self, beam: TreeBeam, metadata: List[Dict[str, Any]]) -> TreeCandidates:
+    def _without_fillers(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> TreeCandidates:
         """The trees of a beam as plain values."""
         lengths = beam.mask.sum(dim=2).tolist()
         real = beam.log_prob.isfinite().sum(dim=1).tolist()
@@ -181,10 +181,10 @@ class ParsingModel(SealModel):
         ]
         return TreeCandidates(trees, [item["words"] for item in metadata], beam.log_prob, tags=_tags(metadata))
 
-    def structure_settings(self) -> Dict[str, Any]:
+    def structure_settings(self) -> dict[str, Any]:
         return {"symbols": self.output_space.labels}
 
-    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+    def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         metadata = batch["metadata"]
         candidates = self.candidates(batch["tokens"], metadata)
         return {
@@ -196,11 +196,11 @@ class ParsingModel(SealModel):
             "tags": candidates.tags,
         }
 
-    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         records = ([TreeCandidates(**record) for record in part] for part in (training, validation))
         return self.structure.fit(*records)
 
-    def _count(self, output: Dict[str, Any], state: TaskState, metadata: List[Dict[str, Any]]) -> None:
+    def _count(self, output: dict[str, Any], state: TaskState, metadata: list[dict[str, Any]]) -> None:
         space = self.output_space
         gold = [item["symbols"] for item in metadata]
         self._score(self._strings(output["symbols"], output["num_steps"]), gold, _tags(metadata))
@@ -210,10 +210,10 @@ class ParsingModel(SealModel):
             theirs = space.decode(state.cost_augmented, state.mask)
             self._cost_augmented_score(self._strings(theirs, lengths), gold)
 
-    def _strings(self, symbols: torch.Tensor, lengths: torch.Tensor) -> List[List[str]]:
+    def _strings(self, symbols: torch.Tensor, lengths: torch.Tensor) -> list[list[str]]:
         return [self.output_space.strings(row[:n]) for row, n in zip(symbols.tolist(), lengths.tolist())]
 
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
         `symbols` become strings, without padding. Each sentence has `constituents`, a list of `(label, first word, last
         word)`, inclusive, each before those inside it; none where the net's output is not finite.
@@ -224,7 +224,7 @@ class ParsingModel(SealModel):
         output_dict["constituents"] = [[(label, start, end - 1) for label, start, end in tree] for tree in found]
         return output_dict
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
         In percent: `f1`, `precision` and `recall` of labelled brackets as `evalb` counts them, and `exact_match` of
         trees (`BracketScore`); with a structure that has been learned `f1_own` and `exact_match_own`, those of the
@@ -244,11 +244,11 @@ class ParsingModel(SealModel):
         return metrics
 
 
-def _words(tokens: TextFieldTensors) -> Dict[str, Any]:
+def _words(tokens: TextFieldTensors) -> dict[str, Any]:
     """What the decoder reads of the sentences."""
     return {"tokens": tokens, "words": get_text_field_mask(tokens)}
 
 
-def _tags(metadata: List[Dict[str, Any]]) -> List[List[str]]:
+def _tags(metadata: list[dict[str, Any]]) -> list[list[str]]:
     """The parts of speech of each sentence; without them no word is punctuation."""
     return [item["tags"] or [WORD] * len(item["words"]) for item in metadata]

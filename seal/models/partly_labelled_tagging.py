@@ -1,5 +1,5 @@
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -22,13 +22,13 @@ class PartlyLabelledState(TaskState):
     """
     # Parameters
 
-    words : `List[List[str]]`
+    words : `list[list[str]]`
         The words of each row.
     labelled : `torch.BoolTensor`, `(batch,)`, optional
         Whether the row has tags; `None`: all have. `gold` of the other rows is a placeholder that must not be read.
     """
 
-    words: List[List[str]]
+    words: list[list[str]]
     labelled: Optional[torch.Tensor]
 
 
@@ -95,7 +95,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
         self,
         tokens: TextFieldTensors,
         tags: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
         labelled: Optional[torch.Tensor] = None,
         **features: torch.Tensor,
     ) -> PartlyLabelledState:
@@ -107,10 +107,10 @@ class PartlyLabelledTaggingModel(TaggingModel):
         self,
         tokens: TextFieldTensors,
         tags: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
         labelled: Optional[torch.Tensor] = None,
         **features: torch.Tensor,
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """As `TaggingModel.forward`. A batch that has a row without tags gives neither loss nor metrics."""
         if labelled is not None and not labelled.all():
             tags = None
@@ -139,7 +139,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
         return RewardedCandidates(**vars(drawn), target=target, labelled=labelled, reward_gap=gap)
 
     def loss_net_loss(
-        self, state: PartlyLabelledState, candidates: Candidates, features: Optional[List[Any]] = None
+        self, state: PartlyLabelledState, candidates: Candidates, features: Optional[list[Any]] = None
     ) -> torch.Tensor:
         if not isinstance(candidates, RewardedCandidates):
             raise ConfigurationError(
@@ -148,7 +148,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
             )
         return super().loss_net_loss(replace(state, gold=candidates.target), candidates, features)
 
-    def _terms(self, state: PartlyLabelledState, features: Optional[List[Any]]) -> LossTerms:
+    def _terms(self, state: PartlyLabelledState, features: Optional[list[Any]]) -> LossTerms:
         terms = super()._terms(state, features)
         if state.labelled is None:
             return terms

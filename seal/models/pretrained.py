@@ -2,8 +2,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.trained_models import trained_weights
 from seal.common.nested_values import shapes_of
+from seal.common.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 
 

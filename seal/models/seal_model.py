@@ -1,5 +1,6 @@
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -74,7 +75,7 @@ class SealModel(Model, Objectives):
     #: Whether `inference` can predict in the place of the task-net.
     takes_inference = True
     #: The kind of `Structure` that can choose among the task's outputs.
-    structure_kind: Optional[Type[Structure]] = None
+    structure_kind: Optional[type[Structure]] = None
     #: Whether it has `teach` and `taught`.
     can_teach = False
     #: The key of gold in the metadata of an instance: a list of names.
@@ -137,25 +138,25 @@ class SealModel(Model, Objectives):
 
     # What a subclass defines.
 
-    def structure_settings(self) -> Dict[str, Any]:
+    def structure_settings(self) -> dict[str, Any]:
         """What a `Structure` for the task's outputs is constructed with, beside its own settings."""
         raise NotImplementedError
 
-    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+    def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         """
         What the structure is learned from: the task-net's scores of a batch and its gold, as tensors on the CPU and
         plain values. The model is in evaluation mode.
         """
         raise NotImplementedError
 
-    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         """
         Learns the structure from what `held_out` has returned for the batches of the training data, each by a net that
         has not seen it, and of the validation data. Returns what was learned and chosen, plain values.
         """
         raise NotImplementedError
 
-    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
         """
         For self-training: of each input of a batch, whose gold is not read, as many independent draws from the model's
         distribution over whole outputs: `(batch, draws, *output)`. It is that of the structure, where that is followed,
@@ -171,7 +172,7 @@ class SealModel(Model, Objectives):
         """Whether an instance without gold is no input yet, but a question whose `answers` make inputs of it."""
         return False
 
-    def answers(self, batch: Dict[str, Any]) -> List[List[int]]:
+    def answers(self, batch: dict[str, Any]) -> list[list[int]]:
         """The answers to each question of a batch, of which each makes an input by `answered`."""
         raise NotImplementedError
 
@@ -184,14 +185,14 @@ class SealModel(Model, Objectives):
         raise NotImplementedError
 
     def _task_net_output(
-        self, inputs: Dict[str, Any], *shape: int, mask: Optional[torch.Tensor] = None
+        self, inputs: dict[str, Any], *shape: int, mask: Optional[torch.Tensor] = None
     ) -> TaskNetOutput:
         """The task-net's output; without a task-net, zeros of the given shape in the place of its logits."""
         if self.task_net is None:
             return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs, mask)
 
-    def prediction_parameters(self) -> List[torch.nn.Parameter]:
+    def prediction_parameters(self) -> list[torch.nn.Parameter]:
         """
         The parameters that predictions depend on: the task-net's, the loss-net's where `inference` predicts, or both.
         """
@@ -228,7 +229,7 @@ class SealModel(Model, Objectives):
             self.inference = before
 
     @torch.no_grad()
-    def score_loss_net(self, batch: Dict[str, Any]) -> None:
+    def score_loss_net(self, batch: dict[str, Any]) -> None:
         """
         For a batch of validation data, adds to what `get_metrics` reports: `loss_net_loss`; `ranking_accuracy`, the
         percentage of candidates, apart from those that equal gold, whose energy is above gold's; `energy_gold`; and,
@@ -249,13 +250,13 @@ class SealModel(Model, Objectives):
         """Adds to the running mean that `get_metrics` reports under `name`."""
         self.monitors.add(name, float(value.detach()))
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         if reset:
             self.unknown_gold.warn()
         return self.monitors.means(reset)
 
 
-def _check_trainer(model: SealModel, inputs: Tuple[Any, ...]) -> None:
+def _check_trainer(model: SealModel, inputs: tuple[Any, ...]) -> None:
     """Refuses AllenNLP's own trainer: it would call the model, whose loss is cross-entropy alone, not its parts."""
     if model.training:
         raise ConfigurationError(

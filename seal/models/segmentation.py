@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -6,11 +7,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.models.crops import CropGrid
 from seal.common.setting_checks import check_range
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import MaskScore
 from seal.models.batch_checks import check_scored
+from seal.models.crops import CropGrid
 from seal.models.seal_model import SealModel
 from seal.nets import LossNet, TaskNet
 from seal.output_spaces import BinaryMask, OutputSpace
@@ -71,7 +72,7 @@ class SegmentationModel(SealModel):
         self,
         image: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
     ) -> TaskState:
         size = self.output_space.height, self.output_space.width
         if tuple(image.shape[-2:]) != size:
@@ -89,8 +90,8 @@ class SegmentationModel(SealModel):
         self,
         image: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
-    ) -> Dict[str, torch.Tensor]:
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
@@ -98,7 +99,7 @@ class SegmentationModel(SealModel):
             In the form that `seal.dataset_readers.segmentation.as_input` returns.
         mask : `torch.FloatTensor`, `(images, H, W)`, optional
             0 or 1.
-        metadata : `List[Dict[str, Any]]`, optional
+        metadata : `list[dict[str, Any]]`, optional
 
         # Returns
 
@@ -122,7 +123,7 @@ class SegmentationModel(SealModel):
             probabilities.append(state.logits.sigmoid() if self.inference is None else self.infer(state))
             if self.inference is None and mask is not None:
                 losses.append(self.output_space.cross_entropy(state.logits, state.gold))
-        output: Dict[str, torch.Tensor] = {"probabilities": grid.mean(torch.cat(probabilities))}
+        output: dict[str, torch.Tensor] = {"probabilities": grid.mean(torch.cat(probabilities))}
         if losses:
             output["loss"] = torch.cat(losses).mean()
         if not self.training:
@@ -140,7 +141,7 @@ class SegmentationModel(SealModel):
                 self._score(output["probabilities"], mask)
         return output
 
-    def score_loss_net(self, batch: Dict[str, Any]) -> None:
+    def score_loss_net(self, batch: dict[str, Any]) -> None:
         """As in `SealModel`, on the middle of each image, a part of the size that the nets read."""
         if batch.get("mask") is None:
             return
@@ -167,7 +168,7 @@ class SegmentationModel(SealModel):
                 "what it was trained on."
             )
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
         `mean_iou`, `global_iou` and `pixel_accuracy` in percent, and the means of the training losses.
         """

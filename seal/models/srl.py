@@ -1,5 +1,5 @@
 from functools import partial
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -89,7 +89,7 @@ class SrlModel(SealModel):
         predicate: torch.Tensor,
         tags: Optional[torch.Tensor] = None,
         is_predicate: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
     ) -> TaskState:
         """
         The state of the rows with a predicate. The other rows enter only its `auxiliary_loss`.
@@ -128,8 +128,8 @@ class SrlModel(SealModel):
         predicate: torch.Tensor,
         tags: Optional[torch.Tensor] = None,
         is_predicate: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
-    ) -> Dict[str, torch.Tensor]:
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
@@ -139,7 +139,7 @@ class SrlModel(SealModel):
         tags : `torch.LongTensor`, `(rows, words)`, optional
         is_predicate : `torch.LongTensor`, `(rows, words)`, optional
             1 at every predicate of the sentence.
-        metadata : `List[Dict[str, Any]]`, optional
+        metadata : `list[dict[str, Any]]`, optional
 
         # Returns
 
@@ -157,7 +157,7 @@ class SrlModel(SealModel):
             predicate, plus that of the predicate finder, summed over words and averaged over the other rows. Rows
             with a tag that the vocabulary lacks do not count.
         """
-        unknown: List[List[str]] = []
+        unknown: list[list[str]] = []
         if self.training:
             self.unknown_gold.refuse(metadata)
         elif tags is not None:
@@ -208,10 +208,10 @@ class SrlModel(SealModel):
         keys = [metadata[row]["words"][place].lower() for row, place in zip(rows.tolist(), places)]
         return TagPaths(tags, log_prob, mask[rows], keys=keys)
 
-    def structure_settings(self) -> Dict[str, Any]:
+    def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
 
-    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+    def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         frames = batch["predicate"].any(dim=1).nonzero().squeeze(1)
         kept = {"predicate": batch["predicate"][frames], "metadata": [batch["metadata"][i] for i in frames.tolist()]}
@@ -219,10 +219,10 @@ class SrlModel(SealModel):
         paths = self._paths(state.logits, state.mask, rows, **kept)
         return paths.record(state.gold)
 
-    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
         state = self.task_state(**without_gold(batch))
         rows = torch.arange(len(state.logits), device=state.logits.device)
         paths = partial(self._paths, state.logits, state.mask, rows, batch["predicate"], batch["metadata"])
@@ -236,7 +236,7 @@ class SrlModel(SealModel):
         return "tags" not in instance.fields and not any(instance["predicate"].labels)
 
     @torch.no_grad()
-    def answers(self, batch: Dict[str, Any]) -> List[List[int]]:
+    def answers(self, batch: dict[str, Any]) -> list[list[int]]:
         """The places of the predicates that are found in each sentence."""
         found = self(**without_gold(batch))["predicate_prob"] >= 0.5
         return [row.nonzero().squeeze(1).tolist() for row in found]
@@ -261,15 +261,15 @@ class SrlModel(SealModel):
         found, rest = output["predicate_prob"], mask & ~frames.unsqueeze(1)
         self._predicate_score(torch.stack([1 - found, found], dim=-1), is_predicate, rest)
 
-    def _names(self, tags: torch.Tensor, rows: List[int], metadata: List[Dict[str, Any]]) -> List[List[str]]:
+    def _names(self, tags: torch.Tensor, rows: list[int], metadata: list[dict[str, Any]]) -> list[list[str]]:
         decoded = tags.tolist()
         return [[self._labels[t] for t in decoded[i][: len(metadata[i]["words"])]] for i in rows]
 
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         output_dict["tags"] = [[self._labels[t] for t in row] for row in output_dict["tags"].tolist()]
         return output_dict
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
         `f1`, `precision`, `recall` (percent, as srl-eval.pl), `ucr` (percent of predicates with a core role more than
         once), `duplicates` (the core roles that a predicate has more than once, summed over predicates), `exact_match`

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -85,7 +85,7 @@ class TaggingModel(SealModel):
         self,
         tokens: TextFieldTensors,
         tags: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
         **features: torch.Tensor,
     ) -> TaskState:
         if "labelled" in features:
@@ -104,15 +104,15 @@ class TaggingModel(SealModel):
         self,
         tokens: TextFieldTensors,
         tags: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
         **features: torch.Tensor,
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """
         # Parameters
 
         tokens : `TextFieldTensors`
         tags : `torch.LongTensor`, `(rows, words)`, optional
-        metadata : `List[Dict[str, Any]]`, optional
+        metadata : `list[dict[str, Any]]`, optional
         features : `torch.LongTensor`, `(rows, words)`
             The reader's feature columns by name, for encoders that read them.
 
@@ -137,7 +137,7 @@ class TaggingModel(SealModel):
         make = self.task_state if self.training else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
         mask, space = state.mask, self.output_space
-        output: Dict[str, Any] = {"num_words": mask.sum(dim=1)}
+        output: dict[str, Any] = {"num_words": mask.sum(dim=1)}
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
         logits = state.logits
         if self.inference is None:
@@ -189,28 +189,28 @@ class TaggingModel(SealModel):
     def _paths(self, logits: torch.Tensor, mask: torch.Tensor) -> TagPaths:
         return TagPaths(*self.output_space.k_best(logits, self.structure.num_candidates, mask), mask)
 
-    def structure_settings(self) -> Dict[str, Any]:
+    def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": False}
 
-    def held_out(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+    def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         return self._paths(state.logits, state.mask).record(state.gold)
 
-    def fit_structure(self, training: List[Dict[str, Any]], validation: List[Dict[str, Any]]) -> Dict[str, Any]:
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def teach(self, batch: Dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
         state = self.task_state(**without_gold(batch))
         return drawn_tags(self, state, lambda: self._paths(state.logits, state.mask), draws)
 
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
         return with_tags(instance, output, "tags")
 
-    def _strings(self, output: Dict[str, Any], name: str = "tags") -> List[List[str]]:
+    def _strings(self, output: dict[str, Any], name: str = "tags") -> list[list[str]]:
         lengths = output["num_words"].tolist()
         return [[self._labels[t] for t in row[:n]] for row, n in zip(output[name].tolist(), lengths)]
 
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
         `tags` become strings, one for each word, without padding. Where tags encode entities, each sentence has
         `spans`, a list of `(label, first word, last word)`, inclusive.
@@ -222,7 +222,7 @@ class TaggingModel(SealModel):
             output_dict["spans"] = [tags_to_spans(tags) for tags in output_dict["tags"]]
         return output_dict
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
         In percent: `accuracy` of tokens and `exact_match` of sentences; with a structure that has been learned
         `accuracy_own` and so on, the same of the task-net's own output; where tags encode entities, their `precision`,

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -29,7 +29,7 @@ class TextMultilabelModel(MultilabelModel):
         self,
         tokens: TextFieldTensors,
         labels: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
     ) -> TaskState:
         mask = get_text_field_mask(tokens)
         try:
@@ -62,15 +62,15 @@ class TextMultilabelModel(MultilabelModel):
         self,
         tokens: TextFieldTensors,
         labels: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Dict[str, Any]]] = None,
-    ) -> Dict[str, torch.Tensor]:
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
         tokens : `TextFieldTensors`
         labels : `torch.FloatTensor`, `(texts, labels)`, optional
             0 or 1.
-        metadata : `List[Dict[str, Any]]`, optional
+        metadata : `list[dict[str, Any]]`, optional
 
         # Returns
 

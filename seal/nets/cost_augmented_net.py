@@ -2,7 +2,7 @@
 Cost-augmented inference networks, which a loss-net learns from in training, beside the task-net.
 """
 
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 
@@ -36,7 +36,7 @@ class CostAugmentedNet(torch.nn.Module, Registrable):
 
     def forward(
         self,
-        inputs: Dict[str, Any],
+        inputs: dict[str, Any],
         task_net: TaskNetOutput,
         gold: torch.Tensor,
         mask: Optional[torch.Tensor] = None,

@@ -1,4 +1,5 @@
-from typing import Any, Dict, Iterable, List, Optional, cast
+from collections.abc import Iterable
+from typing import Any, Optional, cast
 
 import torch
 
@@ -19,7 +20,7 @@ class LossNet(torch.nn.Module, Registrable):
 
     # Parameters
 
-    energies : `List[Lazy[Energy]]`
+    energies : `list[Lazy[Energy]]`
         In Python also their classes, or functions that make them: `[LocalEnergy, partial(LinearChainEnergy, ...)]`.
     encoder : `Encoder`, optional (default = `None`)
         `None`: the task-net's encoder is shared. The loss-net reads its vectors as constants, and trains only its own
@@ -47,7 +48,7 @@ class LossNet(torch.nn.Module, Registrable):
 
     def __init__(
         self,
-        energies: List[Lazy[Energy]],
+        energies: list[Lazy[Energy]],
         output_space: OutputSpace,
         task_net_dim: Optional[int],
         encoder: Optional[Encoder] = None,
@@ -107,15 +108,15 @@ class LossNet(torch.nn.Module, Registrable):
         (local,) = self._local_energies()
         local.label_embeddings.weight.copy_(-task_net.label_weights)
 
-    def _local_energies(self) -> List[LocalEnergy]:
+    def _local_energies(self) -> list[LocalEnergy]:
         return [energy for energy in self.energies if isinstance(energy, LocalEnergy)]
 
     def encode(
         self,
-        inputs: Dict[str, Any],
+        inputs: dict[str, Any],
         task_hidden: Optional[torch.Tensor],
         mask: Optional[torch.Tensor] = None,
-    ) -> List[Any]:
+    ) -> list[Any]:
         """
         # Parameters
 
@@ -139,7 +140,7 @@ class LossNet(torch.nn.Module, Registrable):
         return [energy.condition(hidden, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
 
     def forward(
-        self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+        self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         """`E(x, y)` of `outputs (batch, samples, *output)`: `(batch, samples)`."""
         return sum(

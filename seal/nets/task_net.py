@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -59,7 +59,7 @@ class TaskNet(torch.nn.Module, Registrable):
         self._dropout = torch.nn.Dropout(dropout)
         self._head = torch.nn.Linear(encoder.get_output_dim(), output_space.num_labels, bias=bias)
 
-    def forward(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
+    def forward(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
         """
         # Parameters
 
@@ -84,7 +84,7 @@ class TaskNet(torch.nn.Module, Registrable):
         """`(labels,)`; `None` without one."""
         return self._head.bias
 
-    def last_layer_parameters(self) -> List[torch.nn.Parameter]:
+    def last_layer_parameters(self) -> list[torch.nn.Parameter]:
         """
         Those of the linear layer. A subclass without it gives those of its own last layer, or an empty list if it has
         none.

@@ -1,6 +1,6 @@
 """Trees by beam search, from a task-net whose encoder goes step by step."""
 
-from typing import Any, Dict, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -30,7 +30,7 @@ class TreeBeam(NamedTuple):
 
 
 @torch.no_grad()
-def tree_beam(task_net: TaskNet, space: LinearTree, inputs: Dict[str, Any], beam: int) -> TreeBeam:
+def tree_beam(task_net: TaskNet, space: LinearTree, inputs: dict[str, Any], beam: int) -> TreeBeam:
     """
     Beam search over trees: at each step the `beam` most probable beginnings of a sentence are kept, of those that can
     become a tree over all its words. Whole trees compete with each other alone, and the search ends when no beginning
@@ -41,7 +41,7 @@ def tree_beam(task_net: TaskNet, space: LinearTree, inputs: Dict[str, Any], beam
     task_net : `TaskNet`
         With an `AttentionDecoder` as its encoder.
     space : `LinearTree`
-    inputs : `Dict[str, Any]`
+    inputs : `dict[str, Any]`
         What the decoder's source reads, and `words (batch, words)`, True at real words.
     beam : `int`
         At least 1; 1 is greedy.

@@ -1,6 +1,7 @@
 import math
+from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any, Dict, Iterable, List, Optional, Tuple, cast
+from typing import Any, Optional, cast
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -36,7 +37,7 @@ class UnrolledNet(TaskNet):
     # Parameters
 
     encoder, output_space, dropout, bias, pretrained_file : as for `TaskNet`
-    energies : `List[Lazy[Energy]]`
+    energies : `list[Lazy[Energy]]`
         The terms of `E`.
     energy_encoder : `Encoder`, optional (default = `None`)
         What the energies read of the input. `None`: the task-net's own vectors.
@@ -64,7 +65,7 @@ class UnrolledNet(TaskNet):
         self,
         encoder: Encoder,
         output_space: OutputSpace,
-        energies: List[Lazy[Energy]],
+        energies: list[Lazy[Energy]],
         energy_encoder: Optional[Encoder] = None,
         num_steps: int = 5,
         step_size: float = 0.5,
@@ -101,7 +102,7 @@ class UnrolledNet(TaskNet):
         if momentum > 0:
             self.momentum_logit = torch.nn.Parameter(torch.tensor(math.log(momentum / (1 - momentum))))
 
-    def forward(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
+    def forward(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
         local, hidden, _ = super().forward(inputs, mask)
         read = needed(hidden, "the encoder's vectors") if self.energy_encoder is None else self.energy_encoder(inputs)
         features = [energy.condition(read, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
@@ -114,8 +115,8 @@ class UnrolledNet(TaskNet):
         return TaskNetOutput(iterates[:, -1], hidden, iterates[:, :-1] if torch.is_grad_enabled() else None)
 
     def _descent(
-        self, local: torch.Tensor, features: List[Any], mask: Optional[torch.Tensor]
-    ) -> List[torch.Tensor]:
+        self, local: torch.Tensor, features: list[Any], mask: Optional[torch.Tensor]
+    ) -> list[torch.Tensor]:
         """`z_1, ..., z_T` from `z_0 = local`, each `(batch, *structure)`."""
         learns = torch.is_grad_enabled()
         logits, velocity = local, torch.zeros_like(local)
@@ -137,16 +138,16 @@ class UnrolledNet(TaskNet):
         logits: torch.Tensor,
         velocity: torch.Tensor,
         local: torch.Tensor,
-        features: List[Any],
+        features: list[Any],
         mask: Optional[torch.Tensor],
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """`z` and `v` after the step."""
         slope = self._slope(logits, features, mask) - local + self.entropy_weight * logits
         if self.momentum_logit is not None:
             slope = self.momentum_logit.sigmoid() * velocity + slope
         return logits - self.log_step_sizes[step].exp() * slope, slope
 
-    def _slope(self, logits: torch.Tensor, features: List[Any], mask: Optional[torch.Tensor]) -> torch.Tensor:
+    def _slope(self, logits: torch.Tensor, features: list[Any], mask: Optional[torch.Tensor]) -> torch.Tensor:
         """`dE/dy` at `relax(logits)`, `(batch, *structure)`: with a graph where gradients are on."""
         learns = torch.is_grad_enabled()
         cudnn = torch.backends.cudnn.flags(enabled=False) if self._without_cudnn else nullcontext()

@@ -1,4 +1,4 @@
-from typing import List, Union
+from typing import Union
 
 from seal.output_spaces.binary_variables import BinaryVariables
 from seal.output_spaces.output_space import OutputSpace
@@ -13,7 +13,7 @@ class BinaryMask(BinaryVariables):
 
     # Parameters
 
-    size : `int` or `List[int]`
+    size : `int` or `list[int]`
         The height and width of the nets' inputs, in pixels; one number for a square. Smaller than the images where
         these are cropped.
 
@@ -25,10 +25,10 @@ class BinaryMask(BinaryVariables):
     no_mask_because = "every pixel of an image is real"
     # One logit a pixel, for a label without a name.
     num_labels = 1
-    labels: List[str] = []
+    labels: list[str] = []
     namespace = "mask_labels"
 
-    def __init__(self, size: Union[int, List[int]]) -> None:
+    def __init__(self, size: Union[int, list[int]]) -> None:
         super().__init__()
         sides = [size, size] if isinstance(size, int) else list(size)
         if len(sides) != 2 or min(sides) < 1:

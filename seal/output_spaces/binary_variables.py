@@ -1,4 +1,4 @@
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from torch.nn import functional as F
@@ -75,7 +75,7 @@ class BinaryVariables(OutputSpace):
 
     def overlap(
         self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         self._ensure_no_mask(mask)
         # Gold is 0 or 1, so the minimum is the product. Where output and gold are equal, the gradient of the product
         # is the one-sided one into [0, 1]; `min` and `max` would halve it, and inference often starts at 0.
@@ -99,7 +99,7 @@ class BinaryVariables(OutputSpace):
     @torch.no_grad()
     def distinct(
         self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         self._ensure_no_mask(mask)
         present = outputs.to(torch.bool)
         if not torch.equal(present.to(outputs.dtype), outputs):
@@ -109,7 +109,7 @@ class BinaryVariables(OutputSpace):
     @torch.no_grad()
     def sample_distinct(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         # Booleans until they are merged: most of the draws of a confident net are equal.
         self._ensure_no_mask(mask)
         return _merged(_draws(logits, num_samples), logits.dtype)
@@ -165,7 +165,7 @@ def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     return present.unflatten(2, logits.shape[1:])
 
 
-def _merged(present: torch.Tensor, dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+def _merged(present: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """`present (batch, samples, *structure)` with equal samples merged, as `dtype`, and their log-counts."""
     words = packed(present.flatten(0, 1).flatten(1)).unflatten(0, present.shape[:2])
     chosen, log_count = merge_equal(words)

@@ -1,8 +1,7 @@
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
-
 
 #: What a candidate may be a function of, for an implicit gradient: the output of one of the two networks, or neither's.
 TASK_NET, COST_AUGMENTED_NET, CONSTANT = "task_net", "cost_augmented_net", "constant"
@@ -24,7 +23,7 @@ class Candidates:
     log_count : `torch.Tensor`, `(batch, samples)`, optional
         The logarithm of the number of draws that a candidate stands for; `-inf` for a filler, which stands for none.
         `None`: each candidate is one draw.
-    sources : `Tuple[str, ...]`, optional
+    sources : `tuple[str, ...]`, optional
         For each sample what it is a function of: `TASK_NET`, `COST_AUGMENTED_NET` or `CONSTANT`. `None`: all are of
         the task-net.
     """
@@ -33,9 +32,9 @@ class Candidates:
     noise_log_prob: Optional[torch.Tensor] = None
     gold_noise_log_prob: Optional[torch.Tensor] = None
     log_count: Optional[torch.Tensor] = None
-    sources: Optional[Tuple[str, ...]] = None
+    sources: Optional[tuple[str, ...]] = None
 
-    def source_of_each(self) -> Tuple[str, ...]:
+    def source_of_each(self) -> tuple[str, ...]:
         """`sources`, or as often `TASK_NET` where it is `None`."""
         return self.sources or (TASK_NET,) * self.outputs.shape[1]
 

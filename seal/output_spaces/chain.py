@@ -4,7 +4,7 @@ Sums over all tag sequences of a linear chain `P(y | x) = exp(score(y)) / Z`, wh
 by the forward-backward algorithm (Rabiner 1989; Lafferty, McCallum & Pereira 2001).
 """
 
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from torch import nn
@@ -90,10 +90,10 @@ class Chain:
             last = places == mask.sum(dim=1, keepdim=True) - 1
             scores = torch.where(last.unsqueeze(2), scores + ends, scores)
         self.scores = scores
-        self._forward: Optional[Tuple[torch.Tensor, ...]] = None
+        self._forward: Optional[tuple[torch.Tensor, ...]] = None
 
     @property
-    def forward(self) -> Tuple[torch.Tensor, ...]:
+    def forward(self) -> tuple[torch.Tensor, ...]:
         """
         For each token `alpha_t[j]`, the log of the sum over all beginnings that end in tag `j`: `(batch, tags)` each.
         At padding it is that of the last real token.

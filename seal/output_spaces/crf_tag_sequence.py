@@ -1,4 +1,4 @@
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from torch import nn
@@ -49,7 +49,7 @@ class CrfTagSequence(ChainTagSequence):
             transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
         return Chain(self._scores_of_tags(logits), DensePairs(transitions), starts, ends, mask)
 
-    def _scores_of_pairs(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _scores_of_pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         crf = self.crf
         transitions, starts, ends = super()._scores_of_pairs()
         if starts is None or ends is None:

@@ -1,12 +1,11 @@
 from functools import lru_cache
-from typing import Tuple
 
 import torch
 
 _TRIES = 100
 
 
-def merge_equal(keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
     Merges the equal draws of each instance.
 

@@ -1,4 +1,4 @@
-from typing import List, Optional, Tuple
+from typing import Optional
 
 import torch
 from torch.nn import functional as F
@@ -12,7 +12,7 @@ def k_best_paths(
     starts: Optional[torch.Tensor] = None,
     ends: Optional[torch.Tensor] = None,
     mask: Optional[torch.Tensor] = None,
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """
     The `k` paths of highest score of every sequence of a batch at once: best first search from left to right, with the
     exact score of the best way to the end as its bound, so that `k` beginnings are all that are kept.
@@ -72,7 +72,7 @@ def k_best_paths(
     return torch.stack(path[::-1], dim=2) * mask.unsqueeze(1), value
 
 
-def _best_rest(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor) -> List[torch.Tensor]:
+def _best_rest(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
     """For each token the score of the best way to go on from each tag to the end: `(batch, tags)`."""
     rest = torch.zeros_like(scores[:, 0])
     found = [rest]

@@ -12,7 +12,7 @@ class LabelSet(BinaryVariables):
 
     # Parameters
 
-    vocab : `Vocabulary` or `List[str]`
+    vocab : `Vocabulary` or `list[str]`
         With the labels, or a list of them.
     namespace : `str`, optional (default = `"labels"`)
         The vocabulary's namespace of the labels.

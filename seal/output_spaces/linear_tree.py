@@ -1,10 +1,9 @@
-from typing import List
 
 import torch
 
-from seal.common.vocabularies import Vocabulary
 from seal.common.linear_trees import CLOSE, WORD
 from seal.common.setting_checks import check_range
+from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence
 from seal.registry import ConfigurationError
@@ -26,7 +25,7 @@ class LinearTree(TagSequence):
 
     # Parameters
 
-    vocab : `Vocabulary` or `List[str]`
+    vocab : `Vocabulary` or `list[str]`
         With the symbols, or a list of them.
     namespace : `str`, optional (default = `"tree_tags"`)
         The vocabulary's namespace of the symbols.
@@ -56,7 +55,7 @@ class LinearTree(TagSequence):
         """The symbol before each of `symbols (batch, steps)`: of the same shape, from 0 to `num_labels`, the start."""
         return torch.nn.functional.pad(symbols, (1, 0), value=self.start)[:, :-1]
 
-    def strings(self, symbols: List[int]) -> List[str]:
+    def strings(self, symbols: list[int]) -> list[str]:
         return [self.labels[symbol] for symbol in symbols]
 
 

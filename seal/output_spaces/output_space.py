@@ -1,4 +1,4 @@
-from typing import List, Optional, Tuple
+from typing import Optional
 
 import torch
 
@@ -22,7 +22,7 @@ class OutputSpace(torch.nn.Module, Registrable):
 
     num_labels: int
     #: The labels, and the vocabulary's namespace they are from.
-    labels: List[str]
+    labels: list[str]
     namespace: str
     #: The L1 distance that one wrong variable makes between discrete outputs.
     l1_per_error: float = 1.0
@@ -84,7 +84,7 @@ class OutputSpace(torch.nn.Module, Registrable):
 
     def overlap(
         self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """
         `I = sum_i min(y'_i, y_i)` and `U = sum_i max(y'_i, y_i)` over all output variables, each
         `(batch, samples)`: soft F1, soft IoU and the L1 cost are functions of the two.
@@ -101,7 +101,7 @@ class OutputSpace(torch.nn.Module, Registrable):
 
     def distinct(
         self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """
         Merges equal candidates of an instance. A loss that sums over draws is unchanged when each distinct draw
         carries the logarithm of its count, and a confident task-net repeats itself often.
@@ -115,7 +115,7 @@ class OutputSpace(torch.nn.Module, Registrable):
 
     def sample_distinct(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """`distinct` of as many draws as `sample` gives."""
         return self.distinct(self.sample(logits, num_samples, mask), mask)
 

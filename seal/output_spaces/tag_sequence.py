@@ -1,12 +1,12 @@
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from torch.nn import functional as F
 
-from seal.common.vocabularies import Vocabulary, labels_of
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
 from seal.common.tag_transitions import DECODED, tag_transitions
+from seal.common.vocabularies import Vocabulary, labels_of
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
 from seal.output_spaces.k_best_paths import k_best_paths
@@ -27,7 +27,7 @@ class TagSequence(OutputSpace):
 
     # Parameters
 
-    vocab : `Vocabulary` or `List[str]`
+    vocab : `Vocabulary` or `list[str]`
         With the tags, or a list of them.
     namespace : `str`, optional (default = `"tags"`)
         The vocabulary's namespace of the tags.
@@ -137,7 +137,7 @@ class TagSequence(OutputSpace):
 
     def overlap(
         self, outputs: torch.Tensor, gold: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
         if outputs.is_floating_point():
@@ -156,7 +156,7 @@ class TagSequence(OutputSpace):
     @torch.no_grad()
     def k_best(
         self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """
         The `k` most probable sequences, legal ones where decoding is constrained: `(batch, k, tokens)`, the best first,
         and `log P(y | x)` of each, `(batch, k)`, which is `-inf` for a filler.
@@ -169,7 +169,7 @@ class TagSequence(OutputSpace):
     def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
         return at_least_float(logits).log_softmax(dim=-1)
 
-    def _scores_of_pairs(self) -> Tuple[torch.Tensor, Optional[torch.Tensor], Optional[torch.Tensor]]:
+    def _scores_of_pairs(self) -> tuple[torch.Tensor, Optional[torch.Tensor], Optional[torch.Tensor]]:
         """What is added to a path for two tags in a row, for its first tag and for its last."""
         if self._transitions is not None:
             return self._transitions, self._starts, self._ends
@@ -191,7 +191,7 @@ class TagSequence(OutputSpace):
     @torch.no_grad()
     def distinct(
         self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if outputs.is_floating_point():
             raise TypeError("TagSequence.distinct merges discrete outputs; these are relaxed.")
         if mask is not None:

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from typing import Dict, List, Optional
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -13,9 +13,9 @@ from seal.common.setting_checks import check_range
 _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
 
 
-def _files_read(paths: List[Optional[str]]) -> List[str]:
+def _files_read(paths: list[Optional[str]]) -> list[str]:
     """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
-    files: List[str] = []
+    files: list[str] = []
     for path in map(user_path, filter(None, paths)):
         files += [path, *glob.glob(path.partition("#")[0])]
         files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
@@ -23,7 +23,7 @@ def _files_read(paths: List[Optional[str]]) -> List[str]:
 
 
 def check_files_and_batch_size(
-    batch_size: Optional[int], inputs: List[Optional[str]], outputs: Dict[str, List[str]]
+    batch_size: Optional[int], inputs: list[Optional[str]], outputs: dict[str, list[str]]
 ) -> None:
     """
     Refuses a batch size below 1, and output files that would be lost or would lose another.
@@ -31,9 +31,9 @@ def check_files_and_batch_size(
     # Parameters
 
     batch_size : `Optional[int]`
-    inputs : `List[Optional[str]]`
+    inputs : `list[Optional[str]]`
         Paths of data and of models, which must not be written to.
-    outputs : `Dict[str, List[str]]`
+    outputs : `dict[str, list[str]]`
         Paths to write to, by the option that names them; empty ones are left out.
 
     # Raises
@@ -42,7 +42,7 @@ def check_files_and_batch_size(
     """
     check_range("--batch-size", batch_size, least=1)
     read = _files_read(inputs)
-    option_of: Dict[str, str] = {}
+    option_of: dict[str, str] = {}
     for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:
         if os.path.exists(path) and not os.path.isfile(path):
             continue  # A pipe or `/dev/null` may be named twice: it holds no result.

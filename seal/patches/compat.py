@@ -8,8 +8,9 @@ imports raise.
 import logging
 import pkgutil
 import warnings
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, Union
+from typing import Any, Union
 
 from seal.patches.replacing import replace_once
 
@@ -101,7 +102,7 @@ def build_plateau_scheduler_without_verbose() -> None:
         threshold_mode: str = "rel",
         threshold: float = 1e-4,
         cooldown: int = 0,
-        min_lr: Union[float, List[float]] = 0,
+        min_lr: Union[float, list[float]] = 0,
         eps: float = 1e-8,
     ) -> None:
         if verbose:
@@ -135,7 +136,7 @@ def keep_tracked_metrics_plain() -> None:
 
     from seal.common.nested_values import plain
 
-    def state_dict(original, self) -> Dict[str, Any]:
+    def state_dict(original, self) -> dict[str, Any]:
         return plain(original(self))
 
     replace_once(MetricTracker, "state_dict", state_dict)

@@ -9,8 +9,9 @@ accepts.
 import difflib
 import inspect
 import re
+from collections.abc import Iterable
 from types import UnionType
-from typing import Any, Iterable, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import torch.distributed as dist
 from allennlp.common import Lazy, Registrable, from_params

@@ -3,7 +3,7 @@ Training that continues from a trained model, `{type: 'from_archive', archive_fi
 """
 
 import functools
-from typing import Dict, List, Optional, Tuple
+from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -52,7 +52,7 @@ def keep_the_numbers_of_labels() -> None:
     Model.from_archive = classmethod(from_archive)
 
 
-def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_labels: bool) -> List[str]:
+def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_labels: bool) -> list[str]:
     """
     The namespaces of the data's vocabulary with more names than the model's for which it needs new rows.
 
@@ -94,7 +94,7 @@ def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> Model:
     remove_keys_from_params(params)
     new = Model.from_params(params, vocab=vocab)
     trained = dict(new.named_parameters())
-    weights: Dict[str, torch.Tensor] = new.state_dict()
+    weights: dict[str, torch.Tensor] = new.state_dict()
     for name, value in old.state_dict().items():
         shape = None if name not in weights else tuple(weights[name].shape)
         if name.startswith(_LEARNED_LAST) or shape == tuple(value.shape):
@@ -112,7 +112,7 @@ def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> Model:
     return new
 
 
-def _has_more_rows(old: Tuple[int, ...], new: Tuple[int, ...], sizes: set) -> bool:
+def _has_more_rows(old: tuple[int, ...], new: tuple[int, ...], sizes: set) -> bool:
     """Whether two shapes differ only in sides that are the number of names of the old and the new vocabulary."""
     return len(old) == len(new) and all(one == other or (one, other) in sizes for one, other in zip(old, new))
 

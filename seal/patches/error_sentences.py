@@ -9,7 +9,7 @@ import socket
 import sys
 import textwrap
 import traceback
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -48,7 +48,7 @@ _IN_CONSTRUCTORS = re.compile(r"__init__|<listcomp>|_?check_\w+")
 _BUILDS = ("allennlp.common.from_params", "from_params")
 
 # (module, function, local variables) of frames.
-Frames = List[Tuple[str, str, dict]]
+Frames = list[tuple[str, str, dict]]
 
 # torch raises errors of nearly any type at a file that holds no weights; these types mean that the cause is another.
 _NOT_OF_WEIGHTS = (OSError, MemoryError, KeyboardInterrupt, SystemExit, torch.cuda.OutOfMemoryError)

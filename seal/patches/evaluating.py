@@ -2,9 +2,10 @@
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Optional
 
 from allennlp.commands import evaluate
 from allennlp.common import Params
@@ -16,7 +17,7 @@ from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.replacing import replace_once
 
 
-def _inputs_of_evaluation(text: str) -> List[str]:
+def _inputs_of_evaluation(text: str) -> list[str]:
     """The files that `evaluate` reads; none where the text holds JSON objects, which some readers take."""
     if os.path.exists(user_path(text)):
         return [text]
@@ -28,10 +29,10 @@ def _inputs_of_evaluation(text: str) -> List[str]:
 
 
 def _outputs_of_evaluation(
-    inputs: List[str], metrics: Optional[str], predictions: Optional[str], auto_names: str
-) -> Dict[str, List[str]]:
+    inputs: list[str], metrics: Optional[str], predictions: Optional[str], auto_names: str
+) -> dict[str, list[str]]:
     """The files that `evaluate` writes, by the option that names them; `inputs` is empty where they are not files."""
-    outputs: Dict[str, List[str]] = {}
+    outputs: dict[str, list[str]] = {}
     for option, names, auto, ending in (
         ("--output-file", metrics, "METRICS", ".outputs"),
         ("--predictions-output-file", predictions, "PREDS", ".preds"),

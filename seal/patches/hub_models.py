@@ -2,7 +2,8 @@
 Models by their name on the hub of Hugging Face, wherever a command takes an archive: `hf://USER/MODEL`.
 """
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
@@ -34,8 +35,13 @@ def take_archives_from_the_hub() -> None:
                 f"{path}: name a model of the hub as hf://USER/MODEL, or its archive as hf://USER/MODEL/FILE.tar.gz; "
                 "@REVISION may follow MODEL."
             )
-        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError, RepositoryNotFoundError
-        from huggingface_hub.errors import HFValidationError, RevisionNotFoundError
+        from huggingface_hub.errors import (
+            EntryNotFoundError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+            RepositoryNotFoundError,
+            RevisionNotFoundError,
+        )
 
         try:
             return original(HUB + "/".join(parts), *args, **kwargs)

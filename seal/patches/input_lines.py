@@ -4,8 +4,9 @@ import itertools
 import json
 import logging
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from typing import Any, Dict, Iterable, Iterator, Optional, Set, Tuple
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
@@ -13,8 +14,15 @@ from allennlp.common.file_utils import cached_path
 from seal.common.csv_rows import csv_records
 from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
 from seal.common.shards import Shard
-from seal.common.text_lines import HEAD, READ_ERRORS, NumberedLine, check_text_bytes, opened, text_lines
-from seal.common.text_lines import without_packing
+from seal.common.text_lines import (
+    HEAD,
+    READ_ERRORS,
+    NumberedLine,
+    check_text_bytes,
+    opened,
+    text_lines,
+    without_packing,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +77,7 @@ def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine
         raise ConfigurationError(f"{path}: the file cannot be read ({error})") from error
 
 
-def _of_shard(lines: Iterable[Any], path: str, shard: Shard) -> Iterator[Tuple[int, Any]]:
+def _of_shard(lines: Iterable[Any], path: str, shard: Shard) -> Iterator[tuple[int, Any]]:
     """The lines of a shard of the file, with their indices in the whole file."""
     with opened(cached_path(path)) as whole:
         places = shard.lines(sum(1 for _ in whole))
@@ -79,7 +87,7 @@ def _of_shard(lines: Iterable[Any], path: str, shard: Shard) -> Iterator[Tuple[i
 def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
     """The rows of a CSV file, or of a shard of it, as lines of JSON."""
 
-    def records() -> Iterator[Tuple[int, Dict[str, str]]]:
+    def records() -> Iterator[tuple[int, dict[str, str]]]:
         return csv_records(path, text_lines(cached_path(path)))
 
     rows = records()
@@ -108,7 +116,7 @@ def _told_format(lines: Iterator[NumberedLine], path: str) -> Iterator[NumberedL
             f"{name}: this looks like {found}; give the text alone, a line an input, or add --use-dataset-reader if "
             "the file has the format of the training data."
         )
-    looks: Set[Optional[str]] = set()
+    looks: set[Optional[str]] = set()
     count = 0
     for count, line in enumerate(itertools.chain(begin, lines), start=1):
         looks.add(look_of_row(line))

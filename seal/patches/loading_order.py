@@ -3,7 +3,8 @@ The order of training data is the same in every run with the same seeds, and a r
 """
 
 import random
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
 
 import numpy
 import torch
@@ -21,10 +22,10 @@ class WorkerQueues:
 
     # Parameters
 
-    queues : `List[JoinableQueue]`
+    queues : `list[JoinableQueue]`
     """
 
-    def __init__(self, queues: List[Any]) -> None:
+    def __init__(self, queues: list[Any]) -> None:
         self.queues = queues
         self._waiting = list(queues)
         self._turn = 0
@@ -120,7 +121,7 @@ def remember_passes() -> None:
     replace_once(MultiProcessDataLoader, "_iter_batches", _iter_batches)
 
 
-def place_in_pass(loader: Any) -> Optional[Dict[str, Any]]:
+def place_in_pass(loader: Any) -> Optional[dict[str, Any]]:
     """
     How far a loader is in a pass over its data that spans several epochs: the generators' states at its start, and the
     number of batches since. `None` for a loader whose epochs are whole passes.
@@ -130,7 +131,7 @@ def place_in_pass(loader: Any) -> Optional[Dict[str, Any]]:
     return {"start": loader.pass_start, "taken": loader.pass_taken}
 
 
-def go_to_place(loader: Any, place: Dict[str, Any]) -> None:
+def go_to_place(loader: Any, place: dict[str, Any]) -> None:
     """Brings a loader to the place that `place_in_pass` has returned. Changes the generators' states."""
     set_random_state(place["start"])
     loader._batch_generator = loader._iter_batches()

@@ -9,8 +9,9 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Callable, List, Optional
+from typing import Any, Optional
 
 import torch.distributed as dist
 from allennlp.commands import train
@@ -67,7 +68,7 @@ class Pulse:
         except RuntimeError:
             return "worker 0, which the others meet at,"
 
-    def _beats(self) -> List[int]:
+    def _beats(self) -> list[int]:
         return [self._store.add(f"beat-{rank}", 0) for rank in range(self._size)]
 
 

@@ -1,8 +1,9 @@
 """The sub-command `predict`: how it checks options, reads lines, and writes records."""
 
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator, Optional, TextIO
+from typing import Optional, TextIO
 
 from allennlp.commands import predict
 from allennlp.common.checks import ConfigurationError

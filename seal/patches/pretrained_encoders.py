@@ -10,8 +10,8 @@ from allennlp.common import Params, cached_transformers
 from allennlp.models import archival
 
 from seal.common.paths import user_path
-from seal.patches.replacing import replace_once
 from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
+from seal.patches.replacing import replace_once
 
 
 def tell_old_models_from_new() -> None:

@@ -1,7 +1,8 @@
 """How AllenNLP is patched: its functions are replaced by others that may call them."""
 
 import functools
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 def replace_once(owner: Any, name: str, replacement: Callable) -> None:

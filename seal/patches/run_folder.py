@@ -5,14 +5,15 @@ What a run leaves in its folder: nothing if its config is refused, and the same 
 import codecs
 import os
 import shutil
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from allennlp.commands import train
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE, Vocabulary
 from torch.multiprocessing import ProcessRaisedException
 
-from seal.patches.replacing import replace_once
 from seal.patches.error_sentences import describe, frames_of
+from seal.patches.replacing import replace_once
 
 
 def leave_nothing_of_a_refused_config() -> None:

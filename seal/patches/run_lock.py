@@ -7,8 +7,9 @@ import fcntl
 import logging
 import os
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from allennlp.commands import train
 from allennlp.common.checks import ConfigurationError

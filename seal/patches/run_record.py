@@ -9,8 +9,9 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any, Callable, Dict, List
+from typing import Any
 
 import allennlp
 import torch
@@ -30,7 +31,7 @@ ENVIRONMENT = "environment.json"
 CARD = "model_card.md"
 
 
-def environment() -> Dict[str, str]:
+def environment() -> dict[str, str]:
     """What a training that begins now is run with."""
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU"
     return {
@@ -62,7 +63,7 @@ def _commit() -> str:
         return "unknown: no git"
 
 
-def trainings(folder: str) -> List[Dict[str, str]]:
+def trainings(folder: str) -> list[dict[str, str]]:
     """The record of each training of a run; empty for a run that is older than these records."""
     try:
         with open(os.path.join(folder, ENVIRONMENT), encoding="utf-8") as file:

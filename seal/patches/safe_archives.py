@@ -9,9 +9,10 @@ import shutil
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Optional
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
@@ -25,7 +26,7 @@ MOST_BYTES, MOST_RATIO = 2**30, 50
 MOST_CONFIG = 2**24
 
 # The archives by the folders that they are unpacked to, and the one whose parts are being constructed.
-_unpacked: Dict[str, str] = {}
+_unpacked: dict[str, str] = {}
 _opening: ContextVar[Optional[str]] = ContextVar("opening", default=None)
 
 

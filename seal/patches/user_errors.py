@@ -13,13 +13,13 @@ import os
 import signal
 import sys
 from types import TracebackType
-from typing import Optional, Type
+from typing import Optional
 
 from allennlp.common import logging as allennlp_logging
 from allennlp.common.util import SigTermReceived
 
-from seal.patches.replacing import replace_once
 from seal.patches.error_sentences import describe, describe_stop, frames_of
+from seal.patches.replacing import replace_once
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def _end(number: int, error: BaseException) -> None:
     raise SystemExit(128 + number)
 
 
-def _tell(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> bool:
+def _tell(kind: type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> bool:
     """Prints the sentence for a user's mistake. Returns `False` where there is none and the traceback is needed."""
     if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
         return False

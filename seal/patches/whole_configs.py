@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.commands import train
@@ -21,8 +21,8 @@ from allennlp.common.params import Params
 from allennlp.models import archival
 from allennlp.training import util as training_util
 
-from seal.patches.replacing import replace_once
 from seal.patches.config_keys import READ_BEFORE, suggest
+from seal.patches.replacing import replace_once
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _SPLITS = ("train", "validation", "test")
 _OF_WORKERS = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port", "timeout")
 
 
-def _check_workers(workers: Dict[str, Any]) -> None:
+def _check_workers(workers: dict[str, Any]) -> None:
     for key in workers:
         if key not in _OF_WORKERS:
             raise ConfigurationError(f'config key "distributed.{key}" is unknown' + suggest(key, _OF_WORKERS))
@@ -102,7 +102,7 @@ def check_settings_read_before() -> None:
     replace_once(train, "train_model", train_model)
 
 
-def _differing(one: Dict[str, Any], other: Dict[str, Any]) -> List[str]:
+def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """The keys that only one of the two has, or whose values differ."""
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
@@ -230,7 +230,7 @@ def tell_of_dropped_callbacks() -> None:
     replace_once(allennlp_params, "with_overrides", with_overrides)
 
 
-def _callbacks(config: Dict[str, Any]) -> List[str]:
+def _callbacks(config: dict[str, Any]) -> list[str]:
     trainer = config.get("trainer")
     callbacks = trainer.get("callbacks") if isinstance(trainer, dict) else None
     named = [item.get("type") if isinstance(item, dict) else item for item in callbacks or ()]

@@ -2,14 +2,14 @@
 Batches of tensors of sentences and frames. Each sentence is indexed once, however many frames it has.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.nn.util import move_to_device
 
-from seal.common.nested_values import select_rows
 from seal.common.length_groups import size_of
+from seal.common.nested_values import select_rows
 from seal.predictors.words import WordSequence
 
 
@@ -23,12 +23,12 @@ class IndexedSentence:
     reader : `DatasetReader`
         A `seal_srl` reader: words become indices as in training.
     vocab : `Vocabulary`
-    words : `List[str]`, optional (default = `None`)
+    words : `list[str]`, optional (default = `None`)
         The words as the model reads them, where these are others than the sequence has.
     """
 
     def __init__(
-        self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary, words: Optional[List[str]] = None
+        self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary, words: Optional[list[str]] = None
     ) -> None:
         self.sequence = sequence
         self.num_words = len(sequence.words)
@@ -37,7 +37,7 @@ class IndexedSentence:
         reader.apply_token_indexers(instance)
         self.field = instance["tokens"]
         self.field.index(vocab)
-        self.padding_lengths: Dict[str, int] = self.field.get_padding_lengths()
+        self.padding_lengths: dict[str, int] = self.field.get_padding_lengths()
         pieces = [length for name, length in self.padding_lengths.items() if name.endswith("___token_ids")]
         #: For `length_groups`.
         self.size = size_of(sequence.words)._replace(pieces=max(pieces, default=0))
@@ -52,24 +52,24 @@ class Row(NamedTuple):
     predicate: Optional[int] = None
 
 
-def as_tensors(rows: List[Row], device: int) -> Dict[str, Any]:
+def as_tensors(rows: list[Row], device: int) -> dict[str, Any]:
     """
     The model's input tensors for the rows of a batch.
 
     # Parameters
 
-    rows : `List[Row]`
+    rows : `list[Row]`
     device : `int`
         The number of a GPU; -1 for the CPU.
 
     # Returns
 
-    `Dict[str, Any]`
+    `dict[str, Any]`
         `tokens` (`TextFieldTensors`), `predicate` (`torch.LongTensor`, `(rows, words)`, 1 at the predicate and 0
         elsewhere) and `metadata` with the words.
     """
-    places: Dict[int, int] = {}
-    sentences: List[IndexedSentence] = []
+    places: dict[int, int] = {}
+    sentences: list[IndexedSentence] = []
     owner = []
     for row in rows:
         place = places.setdefault(id(row.sentence), len(sentences))

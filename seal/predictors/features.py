@@ -2,15 +2,16 @@
 Reads a record of input as a row of features, and checks it.
 """
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
-from seal.common.vocabularies import ATTRIBUTES
 from seal.common.quoting import short
 from seal.common.strict_json import read_json
+from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns
 from seal.predictors.lines import decodable
@@ -19,7 +20,7 @@ from seal.predictors.lines import decodable
 _BY = ("index", "name")
 
 
-def read_record(line: str) -> Dict[str, Any]:
+def read_record(line: str) -> dict[str, Any]:
     """
     Parses a line of input.
 
@@ -60,7 +61,7 @@ class FeatureRows:
             raise ConfigurationError(
                 f"the model's vocabulary names no attributes ('{ATTRIBUTES}'); the 'seal_multilabel' reader does."
             )
-        self.names: List[str] = [vocab.get_token_from_index(i, ATTRIBUTES) for i in range(len(index_of))]
+        self.names: list[str] = [vocab.get_token_from_index(i, ATTRIBUTES) for i in range(len(index_of))]
         self._vocab = vocab
         self._reader = reader if isinstance(reader, MultilabelReader) else None
         by_index = {str(index): index for index in range(len(self.names))}
@@ -91,7 +92,7 @@ class FeatureRows:
 
         # Parameters
 
-        inputs : `Dict[str, Any]`
+        inputs : `dict[str, Any]`
             With `features`, and optionally `by`.
 
         # Returns
@@ -153,7 +154,7 @@ class FeatureRows:
         in_file[:, order] = rows
         return self._reader.standardized(in_file)[:, order]
 
-    def _columns(self, keys: List[str], by: Optional[str]) -> List[int]:
+    def _columns(self, keys: list[str], by: Optional[str]) -> list[int]:
         lookup = self._lookups[by]
         try:
             columns = [lookup[key] for key in keys]
@@ -177,7 +178,7 @@ class FeatureRows:
                 what += f"; a nominal one is given by its value, such as {short(value)}: 1"
         return what + "."
 
-    def _numbers(self, values: List[Any], columns: Sequence[int]) -> numpy.ndarray:
+    def _numbers(self, values: list[Any], columns: Sequence[int]) -> numpy.ndarray:
         kinds = set(map(type, values))
         # `True` is an `int`, but not a number here. Text is refused before numpy would convert it to numbers.
         if not kinds <= {int, float, type(None)}:
@@ -217,7 +218,7 @@ class FeatureRows:
             self._means = means[order]
         return self._means[column]
 
-    def _training_order(self, why: str) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    def _training_order(self, why: str) -> tuple[numpy.ndarray, numpy.ndarray]:
         """The training file's column for each attribute of the vocabulary, and the means in the order of that file."""
         try:
             data = self._reader.training_statistics()

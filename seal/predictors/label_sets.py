@@ -2,8 +2,9 @@
 The base of the predictors of label sets.
 """
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
+from typing import Any, Optional
 
 import numpy
 import torch
@@ -40,9 +41,9 @@ class LabelSetPredictor(LinePredictor):
 
     #: The name under which both predictor and model are registered, for messages; and the class of the model.
     registered_name: str
-    model_class: Type[MultilabelModel] = MultilabelModel
+    model_class: type[MultilabelModel] = MultilabelModel
     #: The arguments of a subclass's constructor beyond those here.
-    more_arguments: Tuple[str, ...] = ()
+    more_arguments: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -65,21 +66,21 @@ class LabelSetPredictor(LinePredictor):
         if decision is not None:
             model.check_tuned(decision, "decision")
         super().__init__(model, dataset_reader, frozen, energy)
-        self._names: List[str] = model.output_space.labels
+        self._names: list[str] = model.output_space.labels
         self._top_k = top_k
         self._decision = decision
         self._probabilities = probabilities
 
     # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
     @torch.no_grad()
-    def _predict(self, inputs: Dict[str, Any]) -> List[JsonDict]:
+    def _predict(self, inputs: dict[str, Any]) -> list[JsonDict]:
         """The records of a batch. `inputs` are the model's input tensors, on its device."""
         self._set_model()
         with _deciding(self._model, self._decision):
             output = self._model(**inputs)
         probabilities = output["probabilities"].cpu().numpy()
         predicted = self._labels(probabilities, output["predicted"])
-        records: List[JsonDict] = [{"labels": labels} for labels in predicted]
+        records: list[JsonDict] = [{"labels": labels} for labels in predicted]
         if self._top_k is not None:
             best = numpy.argsort(-probabilities, axis=1, kind="stable")[:, : self._top_k]
             values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
@@ -99,7 +100,7 @@ class LabelSetPredictor(LinePredictor):
                 records[row] = dict(NOTHING_FOUND)
         return records
 
-    def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[Dict[str, float]]:
+    def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[dict[str, float]]:
         """The predicted labels of each row, the likeliest first."""
         rows, columns = predicted.cpu().numpy().nonzero()
         values = probabilities[rows, columns]

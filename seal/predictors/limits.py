@@ -4,7 +4,8 @@ Limits of what a predictor takes in one line, and word of what takes long.
 
 import logging
 import time
-from typing import Any, Iterator, List, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -61,7 +62,7 @@ def check_words(words: Sequence[str], max_words: int) -> None:
         )
 
 
-def noted_groups(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[List[int]]:
+def noted_groups(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[list[int]]:
     """`length_groups`, with a note on standard error of how many of them are done wherever that takes long."""
     done, start = 0, time.monotonic()
     noted = start

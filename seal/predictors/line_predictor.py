@@ -1,6 +1,6 @@
 import json
 import math
-from typing import Any, Dict, List, Optional, Tuple, Type
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -12,7 +12,6 @@ from seal.common.names import SURROGATE
 from seal.common.quoting import short
 from seal.common.shards import Shard
 from seal.common.text_lines import NumberedLine
-
 
 #: The record of an input for which inference by the energy finds nothing.
 NOTHING_FOUND = {
@@ -30,10 +29,10 @@ class Line(dict):
 
     number : `int`
         The line's number from 1; blank lines are not counted, unless `head` has the number.
-    inputs : `Dict[str, Any]`
+    inputs : `dict[str, Any]`
         The request or the record.
     wrong : `bool`, optional (default = `False`)
-    head : `Dict[str, Any]`, optional
+    head : `dict[str, Any]`, optional
         What its record begins with: `line`, its number as an editor counts lines, and `input`, the text of plain text
         or of an object without `id`.
     size : `int`, optional (default = `0`)
@@ -74,7 +73,7 @@ class LinePredictor(Predictor):
     """
 
     #: The keys that an object of the input may have beside `id`; `None`: any.
-    keys: Optional[Tuple[str, ...]] = None
+    keys: Optional[tuple[str, ...]] = None
     #: How many lines of a file `seal predict` predicts at once, unless `--batch-size` says it.
     lines_at_once = 256
     #: The part of a file's lines that `seal predict` reads; `None`: all.
@@ -99,7 +98,7 @@ class LinePredictor(Predictor):
         """The form of a request that `records` takes; raises a `ConfigurationError` where the request is wrong."""
         raise NotImplementedError
 
-    def records(self, prepared: List[Any]) -> List[JsonDict]:
+    def records(self, prepared: list[Any]) -> list[JsonDict]:
         """
         The records of any number of prepared requests, also none, in as few passes of the model as possible. A record
         with the key `error` has a mistake of the request that only the model has found.
@@ -145,26 +144,26 @@ class LinePredictor(Predictor):
             wrong.update(wrong.error(error))
             return wrong
 
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """
         Predicts many inputs.
 
         # Parameters
 
-        inputs : `List[JsonDict]`
+        inputs : `list[JsonDict]`
             Objects as a line may hold, or results of `load_line`.
 
         # Returns
 
-        `List[JsonDict]`
+        `list[JsonDict]`
             Their records, in order.
 
         # Raises
 
         `ConfigurationError` if an input is wrong that does not come from `load_line`.
         """
-        records: List[JsonDict] = [{} for _ in inputs]
-        good: Dict[int, Any] = {}
+        records: list[JsonDict] = [{} for _ in inputs]
+        good: dict[int, Any] = {}
         for place, item in enumerate(inputs):
             head = item.head if isinstance(item, Line) else {}
             if isinstance(item, Line) and item.wrong:
@@ -209,10 +208,10 @@ class LinePredictor(Predictor):
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         raise NotImplementedError
 
-    def note_gold(self, instances: List[Instance]) -> None:
+    def note_gold(self, instances: list[Instance]) -> None:
         """Counts the gold of a reader's instances that the model does not know, for `warn_of_gold`."""
         self._model.unknown_gold.note([instance["metadata"].metadata for instance in instances])
 
@@ -232,7 +231,7 @@ def check_whole_number(name: str, value: Any) -> None:
 
 
 def check_arguments(
-    name: str, model: Model, model_class: Type[Model], unknown: Dict[str, Any], known: str, energy: Any
+    name: str, model: Model, model_class: type[Model], unknown: dict[str, Any], known: str, energy: Any
 ) -> None:
     """
     Checks common to all predictors: no unknown argument, a model of the right class, `energy` only where there is a
@@ -242,7 +241,7 @@ def check_arguments(
 
     name : `str`
         The name under which both predictor and model are registered.
-    unknown : `Dict[str, Any]`
+    unknown : `dict[str, Any]`
         The arguments that the constructor does not have. If it did not accept and check them, `--predictor-args` with a
         misspelt key would end in a traceback.
     known : `str`

@@ -2,7 +2,7 @@
 Reads a line of input as a request about a sentence, and checks it.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -19,18 +19,18 @@ class SentenceRequest(NamedTuple):
 
     sentence : `str`, optional
         Raw text; `None` where there are words.
-    words : `List[str]`, optional
+    words : `list[str]`, optional
         `None` where there is a sentence.
-    predicates : `List[int]`, optional
+    predicates : `list[int]`, optional
         Indices of words, each once, in the order given; `None` where the predicates are to be found.
     """
 
     sentence: Optional[str]
-    words: Optional[List[str]]
-    predicates: Optional[List[int]]
+    words: Optional[list[str]]
+    predicates: Optional[list[int]]
 
 
-def read_line(line: str) -> Dict[str, Any]:
+def read_line(line: str) -> dict[str, Any]:
     """
     Parses a line of input.
 
@@ -41,7 +41,7 @@ def read_line(line: str) -> Dict[str, Any]:
 
     # Returns
 
-    `Dict[str, Any]`
+    `dict[str, Any]`
         For `read_request`.
 
     # Raises
@@ -86,7 +86,7 @@ def read_request(inputs: Any) -> SentenceRequest:
 
     # Parameters
 
-    inputs : `Dict[str, Any]`
+    inputs : `dict[str, Any]`
         `sentence`, or `words` and optionally `predicates`.
 
     # Returns
@@ -130,7 +130,7 @@ def _check_text(text: Any, name: str) -> None:
     check_text(text, name)
 
 
-def _indices(predicates: Any, num_words: int) -> List[int]:
+def _indices(predicates: Any, num_words: int) -> list[int]:
     if not isinstance(predicates, list):
         raise ConfigurationError(f"'predicates' must be a list of indices, found {short(predicates)}.")
     for index in predicates:

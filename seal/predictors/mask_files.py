@@ -3,7 +3,6 @@ The files that are written for images: their masks, and their overlays.
 """
 
 import os
-from typing import List, Set, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -45,7 +44,7 @@ class MaskFiles:
             raise ConfigurationError(f"folder: {folder} is a file.")
         self._folder = folder
         # The names of files that have been written.
-        self._written: Set[str] = set()
+        self._written: set[str] = set()
 
     def check_elsewhere(self, path: str) -> None:
         """Raises a `ConfigurationError` for an image in the folder, which its own files could replace."""
@@ -95,11 +94,11 @@ class MaskFiles:
         Image.fromarray(overlay).save(overlay_file, pnginfo=about)
         return {"mask_file": mask_file, "overlay_file": overlay_file}
 
-    def _files(self, name: str) -> List[str]:
+    def _files(self, name: str) -> list[str]:
         return [os.path.join(self._folder, f"{name}.{what}.png") for what in ("mask", "overlay")]
 
 
-def file_and_row(name: str) -> Tuple[str, str]:
+def file_and_row(name: str) -> tuple[str, str]:
     """The parts of `file:row`; of another name, and of that of a file, it and an empty row."""
     if os.path.exists(name):
         return name, ""

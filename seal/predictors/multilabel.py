@@ -2,7 +2,7 @@
 Labels of feature vectors.
 """
 
-from typing import Any, List
+from typing import Any
 
 import numpy
 import torch
@@ -84,7 +84,7 @@ class MultilabelPredictor(LabelSetPredictor):
         """
         # Parameters
 
-        features : `Union[List[float], numpy.ndarray, Dict[str, float], List[str]]`
+        features : `Union[list[float], numpy.ndarray, dict[str, float], list[str]]`
 
         # Returns
 
@@ -99,23 +99,23 @@ class MultilabelPredictor(LabelSetPredictor):
     def prepare(self, inputs: JsonDict) -> numpy.ndarray:
         return self._rows.row(inputs)
 
-    def records(self, prepared: List[numpy.ndarray]) -> List[JsonDict]:
+    def records(self, prepared: list[numpy.ndarray]) -> list[JsonDict]:
         if not prepared:
             return []
         return self._labelled(torch.from_numpy(self._rows.standardized(numpy.stack(prepared))))
 
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """
         Predicts all inputs in one pass of the model.
 
         # Parameters
 
-        inputs : `List[JsonDict]`
+        inputs : `list[JsonDict]`
             Each with `features`, and optionally `id` and `by`; or results of `load_line`.
 
         # Returns
 
-        `List[JsonDict]`
+        `list[JsonDict]`
             Their records, in order.
 
         # Raises
@@ -127,7 +127,7 @@ class MultilabelPredictor(LabelSetPredictor):
         self._rows.check_standardizing()
         return super().predict_batch_json(inputs)
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """
         The records of a reader's instances (`--use-dataset-reader`).
 
@@ -138,7 +138,7 @@ class MultilabelPredictor(LabelSetPredictor):
         self._rows.check_standardizing()
         if not instances:
             return []
-        records: List[JsonDict] = []
+        records: list[JsonDict] = []
         for instance in instances:
             # Brings the columns into the order of the vocabulary.
             instance.index_fields(self._model.vocab)
@@ -147,5 +147,5 @@ class MultilabelPredictor(LabelSetPredictor):
         found = self._labelled(torch.stack([instance["features"].tensor for instance in instances]))
         return [{**record, **more} for record, more in zip(records, found)]
 
-    def _labelled(self, features: torch.Tensor) -> List[JsonDict]:
+    def _labelled(self, features: torch.Tensor) -> list[JsonDict]:
         return self._predict({"features": features.to(self._model.tuned_threshold)})

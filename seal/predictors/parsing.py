@@ -3,7 +3,7 @@ Trees of raw text.
 """
 
 import math
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -79,13 +79,13 @@ class ParsingPredictor(SentencePredictor):
         check_arguments("seal_parsing", model, ParsingModel, unknown, "max_words, energy", energy)
         super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words)
 
-    def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
+    def prepare(self, inputs: JsonDict) -> tuple[WordSequence, Instance]:
         sequence, words = self._sequence(read_request(inputs))
         instance = self._dataset_reader.text_to_instance(words)
         self._dataset_reader.apply_token_indexers(instance)
         return sequence, instance
 
-    def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
+    def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
         if not math.isfinite(output["log_prob"]):
             return {"error": "the net's output is not finite: its training has diverged; train again at a lower rate."}
         record: JsonDict = {

@@ -3,7 +3,6 @@ Finds the predicates of a sentence.
 """
 
 import sys
-from typing import List
 
 import spacy
 import torch
@@ -25,15 +24,15 @@ MODALS = frozenset(
 class PredicateFinder:
     """Finds the words of sentences that are predicates."""
 
-    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+    def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
         """
         # Parameters
 
-        sentences : `List[IndexedSentence]`
+        sentences : `list[IndexedSentence]`
 
         # Returns
 
-        `List[List[int]]`
+        `list[list[int]]`
             The indices of each sentence's predicates, ascending.
         """
         raise NotImplementedError
@@ -63,9 +62,9 @@ class ModelPredicateFinder(PredicateFinder):
 
     # Not `torch.inference_mode`, in which inference by an energy could not switch on the gradients that it needs.
     @torch.no_grad()
-    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+    def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
         rows = [Row(sentence) for sentence in sentences]
-        found: List[List[int]] = [[] for _ in rows]
+        found: list[list[int]] = [[] for _ in rows]
         sizes = [sentence.size for sentence in sentences]
         for places in noted_groups(sizes, self._batch_size, "sentences' predicates"):
             inputs = as_tensors([rows[place] for place in places], self._device)
@@ -104,7 +103,7 @@ class SpacyPredicateFinder(PredicateFinder):
         if not {"tagger", "morphologizer", "attribute_ruler"}.intersection(self._spacy.pipe_names):
             raise ConfigurationError(f"spacy_model: '{spacy_model}' tags no parts of speech; take another.")
 
-    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+    def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
         documents = [Doc(self._spacy.vocab, words=sentence.sequence.words) for sentence in sentences]
         return [
             [token.i for token in document if is_verb(token.pos_, token.tag_)]
@@ -150,7 +149,7 @@ class TaggerPredicateFinder(PredicateFinder):
         self._tagger = TaggingPredictor(archive.model, archive.dataset_reader, max_words=sys.maxsize)
         self._beside = beside
 
-    def find(self, sentences: List[IndexedSentence]) -> List[List[int]]:
+    def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
         words = [sentence.sequence.words for sentence in sentences]
         records = self._tagger.records([self._tagger.prepare({"words": each}) for each in words])
         # A tagger whose energy is not finite tags nothing.

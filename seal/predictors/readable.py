@@ -2,12 +2,12 @@
 The records of predictions as text to read.
 """
 
-from typing import Any, Dict, List
+from typing import Any
 
 from seal.predictors.tree_drawings import as_text
 
 
-def readable(record: Dict[str, Any]) -> str:
+def readable(record: dict[str, Any]) -> str:
     """
     A record of one of this package's predictors as a few lines: the sentence and a line for each frame, the words with
     their tags, the tree, the labels with their probabilities, or what the mask covers.
@@ -43,8 +43,8 @@ _NO_PREDICATE = (
 )
 
 
-def _numbers(record: Dict[str, Any]) -> str:
-    parts: List[str] = []
+def _numbers(record: dict[str, Any]) -> str:
+    parts: list[str] = []
     if record.get("probability") is not None:
         parts.append(_number(record["probability"]))
     if record.get("energy") is not None:

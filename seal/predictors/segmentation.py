@@ -3,8 +3,9 @@ Foreground masks of images.
 """
 
 import os
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy
 import torch
@@ -132,7 +133,7 @@ class SegmentationPredictor(LinePredictor):
         _check_object(inputs)
         return inputs
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`), with masks of the size of the files' images."""
         pictures = []
         for instance in instances:
@@ -171,14 +172,14 @@ class SegmentationPredictor(LinePredictor):
 
     # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
     @torch.no_grad()
-    def records(self, prepared: List[Picture]) -> List[JsonDict]:
+    def records(self, prepared: list[Picture]) -> list[JsonDict]:
         """The records of images. Those of one size go through the model together, large ones a few at a time."""
         self._set_model()
-        by_size: Dict[torch.Size, List[int]] = {}
+        by_size: dict[torch.Size, list[int]] = {}
         for place, picture in enumerate(prepared):
             by_size.setdefault(picture.image.shape, []).append(place)
-        records: List[JsonDict] = [{} for _ in prepared]
-        masks: Dict[int, numpy.ndarray] = {}
+        records: list[JsonDict] = [{} for _ in prepared]
+        masks: dict[int, numpy.ndarray] = {}
         some = next(self._model.parameters())
         for places in _bounded(by_size):
             output = self._model(torch.stack([prepared[place].image for place in places]).to(some))
@@ -214,7 +215,7 @@ class SegmentationPredictor(LinePredictor):
         return record
 
 
-def _bounded(by_size: Dict[torch.Size, List[int]]) -> Iterator[List[int]]:
+def _bounded(by_size: dict[torch.Size, list[int]]) -> Iterator[list[int]]:
     """The places of pictures of one size, a bounded number of pixels at a time."""
     for size, places in by_size.items():
         rows = max(1, _MOST_PIXELS // (size[-1] * size[-2]))

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -61,7 +61,7 @@ class SentencePredictor(LinePredictor):
     def read(self, line: str) -> JsonDict:
         return read_line(line)
 
-    def _sequence(self, request: SentenceRequest) -> Tuple[WordSequence, List[str]]:
+    def _sequence(self, request: SentenceRequest) -> tuple[WordSequence, list[str]]:
         """The words as the record has them, and as the model reads them."""
         if request.words is None:
             check_characters(request.sentence)
@@ -71,9 +71,9 @@ class SentencePredictor(LinePredictor):
         check_words(sequence.words, self._max_words)
         return sequence, words
 
-    def records(self, prepared: List[Tuple[WordSequence, Instance]]) -> List[JsonDict]:
+    def records(self, prepared: list[tuple[WordSequence, Instance]]) -> list[JsonDict]:
         self._set_model()
-        records: List[JsonDict] = [{} for _ in prepared]
+        records: list[JsonDict] = [{} for _ in prepared]
         sizes = [size_of(sequence.words) for sequence, _ in prepared]
         for places in noted_groups(sizes, len(prepared), "sentences"):
             outputs = self._model.forward_on_instances([prepared[place][1] for place in places])
@@ -81,11 +81,11 @@ class SentencePredictor(LinePredictor):
                 records[place] = self._record(prepared[place][0], output)
         return records
 
-    def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
+    def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
         """The record of a sentence from the model's output for it."""
         raise NotImplementedError
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold is ignored."""
         self.note_gold(instances)
         metadata = [instance["metadata"].metadata for instance in instances]  # type: ignore[attr-defined]

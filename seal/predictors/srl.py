@@ -2,7 +2,7 @@
 Semantic role labelling of raw text.
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -129,12 +129,12 @@ class SrlPredictor(SentencePredictor):
             self._finder = TaggerPredicateFinder(predicates_from, self.cuda_device, beside=self._finder)
         self._frames_per_batch = frames_per_batch
 
-    def prepare(self, inputs: JsonDict) -> Tuple[IndexedSentence, Optional[List[int]]]:
+    def prepare(self, inputs: JsonDict) -> tuple[IndexedSentence, Optional[list[int]]]:
         request = read_request(inputs)
         sequence, words = self._sequence(request)
         return IndexedSentence(sequence, self._dataset_reader, self._model.vocab, words), request.predicates
 
-    def records(self, prepared: List[Tuple[IndexedSentence, Optional[List[int]]]]) -> List[JsonDict]:
+    def records(self, prepared: list[tuple[IndexedSentence, Optional[list[int]]]]) -> list[JsonDict]:
         """
         Finds the predicates of all sentences, then decodes the frames of all sentences, each in as few passes
         of the model as `frames_per_batch` allows.
@@ -143,7 +143,7 @@ class SrlPredictor(SentencePredictor):
         frames = self._frames(sentences, [predicates for _, predicates in prepared])
         return [_record(sentence.sequence, found) for sentence, found in zip(sentences, frames)]
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """
         The records of a reader's instances (`--use-dataset-reader`): the frame of the instance's predicate or, for an
         instance without one, the frames of the predicates that are found. In a record `predicates` says which of the
@@ -161,35 +161,35 @@ class SrlPredictor(SentencePredictor):
         return [{**source, **record} for source, record in zip(sources, self.predict_batch_json(inputs))]
 
     def _frames(
-        self, sentences: List[IndexedSentence], predicates: List[Optional[List[int]]]
-    ) -> List[List[JsonDict]]:
+        self, sentences: list[IndexedSentence], predicates: list[Optional[list[int]]]
+    ) -> list[list[JsonDict]]:
         """The frames of each sentence, for its predicates or, where these are `None`, for those that are found."""
         self._set_model()
         unknown = [place for place, indices in enumerate(predicates) if indices is None]
         found = dict(zip(unknown, self._finder.find([sentences[place] for place in unknown])))
-        rows: List[Row] = []
-        owner: List[int] = []
+        rows: list[Row] = []
+        owner: list[int] = []
         for place, indices in enumerate(predicates):
             for index in found[place] if indices is None else indices:
                 rows.append(Row(sentences[place], index))
                 owner.append(place)
-        frames: List[JsonDict] = [{} for _ in rows]
+        frames: list[JsonDict] = [{} for _ in rows]
         for places in noted_groups([row.sentence.size for row in rows], self._frames_per_batch, "frames"):
             batch = [rows[place] for place in places]
             for place, frame in zip(places, self._decode(batch)):
                 frames[place] = frame
-        of_sentence: List[List[JsonDict]] = [[] for _ in sentences]
+        of_sentence: list[list[JsonDict]] = [[] for _ in sentences]
         for place, frame in zip(owner, frames):
             of_sentence[place].append(frame)
         return of_sentence
 
     # Not `torch.inference_mode`, in which inference by an energy could not switch on the gradients that it needs.
     @torch.no_grad()
-    def _decode(self, rows: List[Row]) -> List[JsonDict]:
+    def _decode(self, rows: list[Row]) -> list[JsonDict]:
         output = self._model(**as_tensors(rows, self.cuda_device))
         # A sum of rounded logarithms may be a little over 0.
         probability = output["log_prob"].double().clamp(max=0).exp()
-        numbers: Dict[str, List[float]] = {"probability": probability.tolist()}
+        numbers: dict[str, list[float]] = {"probability": probability.tolist()}
         if self._energy:
             numbers["energy"] = output["energy"].tolist()
         tags = self._model.make_output_human_readable({"tags": output["tags"]})["tags"]
@@ -201,11 +201,11 @@ class SrlPredictor(SentencePredictor):
         return frames
 
 
-def _record(sequence: WordSequence, frames: List[JsonDict]) -> JsonDict:
+def _record(sequence: WordSequence, frames: list[JsonDict]) -> JsonDict:
     return {"words": sequence.words, "offsets": sequence.offsets, "frames": frames}
 
 
-def _frame(sequence: WordSequence, predicate: int, tags: List[str]) -> JsonDict:
+def _frame(sequence: WordSequence, predicate: int, tags: list[str]) -> JsonDict:
     spans = tags_to_spans(tags)
     return {
         "predicate": sequence.words[predicate],

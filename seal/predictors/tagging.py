@@ -3,7 +3,7 @@ Tags of raw text.
 """
 
 import math
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -87,7 +87,7 @@ class TaggingPredictor(SentencePredictor):
         check_choice("tokenizer", tokenizer, tuple(SPLITTERS))
         super().__init__(model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words)
 
-    def prepare(self, inputs: JsonDict) -> Tuple[WordSequence, Instance]:
+    def prepare(self, inputs: JsonDict) -> tuple[WordSequence, Instance]:
         sequence, words = self._sequence(read_request(inputs))
         features = inputs.get("features")
         if features is not None:
@@ -106,7 +106,7 @@ class TaggingPredictor(SentencePredictor):
         self._dataset_reader.apply_token_indexers(instance)
         return sequence, instance
 
-    def _record(self, sequence: WordSequence, output: Dict[str, Any]) -> JsonDict:
+    def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
         if self._model.inference is not None and not math.isfinite(output["log_prob"]):
             return dict(NOTHING_FOUND)
         words, tags = sequence.words, output["tags"]

@@ -2,7 +2,7 @@
 Labels of raw text.
 """
 
-from typing import Any, List
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -118,15 +118,15 @@ class TextMultilabelPredictor(LabelSetPredictor):
         self._dataset_reader.apply_token_indexers(instance)
         return instance
 
-    def records(self, prepared: List[Instance]) -> List[JsonDict]:
+    def records(self, prepared: list[Instance]) -> list[JsonDict]:
         return self._labelled(prepared)
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold labels are ignored."""
         self.note_gold(instances)
         instances = [without(instance, "labels") for instance in instances]
-        records: List[JsonDict] = []
-        good: List[int] = []
+        records: list[JsonDict] = []
+        good: list[int] = []
         for place, instance in enumerate(instances):
             source = instance["metadata"].metadata["source"]  # type: ignore[attr-defined]
             try:
@@ -139,8 +139,8 @@ class TextMultilabelPredictor(LabelSetPredictor):
             records[place].update(record)
         return records
 
-    def _labelled(self, instances: List[Instance]) -> List[JsonDict]:
-        records: List[JsonDict] = [{} for _ in instances]
+    def _labelled(self, instances: list[Instance]) -> list[JsonDict]:
+        records: list[JsonDict] = [{} for _ in instances]
         sizes = [size_of([token.text for token in instance["tokens"]]) for instance in instances]
         for places in noted_groups(sizes, len(instances), "texts"):
             batch = Batch([instances[place] for place in places])

@@ -4,8 +4,9 @@ Splits raw text into words with their places, and joins words to text.
 
 import html
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import NamedTuple, Optional
 
 import regex
 import spacy
@@ -13,8 +14,8 @@ from allennlp.data import Vocabulary
 from nltk.tokenize.casual import URLS, TweetTokenizer
 from spacy.tokenizer import Tokenizer
 
-from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.tag_encodings import Span
+from seal.common.vocabularies import WRITTEN, names_of
 from seal.common.written_forms import WrittenForms
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
@@ -39,15 +40,15 @@ class WordSequence(NamedTuple):
     # Parameters
 
     text : `str`
-    words : `List[str]`
+    words : `list[str]`
         `text[start:end]` for each of the offsets; of a tweet, with its entities (`&amp;`) decoded.
-    offsets : `List[List[int]]`
+    offsets : `list[list[int]]`
         `[start, end)` of each word in `text`, in characters (Unicode code points, as Python counts them).
     """
 
     text: str
-    words: List[str]
-    offsets: List[List[int]]
+    words: list[str]
+    offsets: list[list[int]]
 
     def between(self, first: int, last: int) -> str:
         """The text from word `first` to word `last`, inclusive."""
@@ -86,7 +87,7 @@ class WordSplitter:
             sequence.words.append(word)
             sequence.offsets.append([start + begin, start + end])
 
-    def _words(self, text: str) -> Iterator[Tuple[int, int, str]]:
+    def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         """The words of a text without long runs, each with its place, `[begin, end)`."""
         raise NotImplementedError
 
@@ -106,7 +107,7 @@ class EnglishSplitter(WordSplitter):
         self._tokenizer: Optional[Tokenizer] = None
         self._texts = 0
 
-    def _words(self, text: str) -> Iterator[Tuple[int, int, str]]:
+    def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:
             self._tokenizer, self._texts = spacy.blank("en").tokenizer, 0
         self._texts += 1
@@ -126,7 +127,7 @@ class TweetSplitter(WordSplitter):
     decoded: of `&lt;3` the word is `<3`, and its offsets are those of `&lt;3`.
     """
 
-    def _words(self, text: str) -> Iterator[Tuple[int, int, str]]:
+    def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         # Run by run, since NLTK's dots of an ellipsis may have blanks between them.
         for run in _RUN.finditer(text):
             decoded, places = _decoded(run.group())
@@ -166,10 +167,10 @@ def _tweet_words() -> "regex.Pattern":
     )
 
 
-def _decoded(run: str) -> Tuple[str, List[int]]:
+def _decoded(run: str) -> tuple[str, list[int]]:
     """The text with its entities decoded, and the place in `run` of each of its characters and of its end."""
-    characters: List[str] = []
-    places: List[int] = []
+    characters: list[str] = []
+    places: list[int] = []
     position = 0
     for entity in _ENTITY.finditer(run):
         character = html.unescape(entity.group())
@@ -186,7 +187,7 @@ def _decoded(run: str) -> Tuple[str, List[int]]:
 class WhiteSpaceSplitter(WordSplitter):
     """Splits text at white space alone: for text that is tokenized already."""
 
-    def _words(self, text: str) -> Iterator[Tuple[int, int, str]]:
+    def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         return ((run.start(), run.end(), run.group()) for run in _RUN.finditer(text))
 
 
@@ -205,7 +206,7 @@ class SplitAsTrained:
         self._splitter = splitter
         self._forms = WrittenForms(names_of(vocab, WRITTEN) if WRITTEN in vocab.get_namespaces() else ())
 
-    def __call__(self, text: str) -> Tuple[WordSequence, List[str]]:
+    def __call__(self, text: str) -> tuple[WordSequence, list[str]]:
         """The words of the text with their places in it; and the same words as the model knows them."""
         if not self._forms:
             sequence = self._splitter.split(text)
@@ -221,11 +222,11 @@ class SplitAsTrained:
         shown = [given.get((start, end), text[start:end]) for start, end in offsets]
         return WordSequence(text, shown, offsets), written
 
-    def _joined(self, sequence: WordSequence) -> List[List[int]]:
+    def _joined(self, sequence: WordSequence) -> list[list[int]]:
         """The places of words, where those that a splitter has made of one sign, or hyphenated word, are one again."""
         text, places = sequence.text, sequence.offsets
         hyphens = self._forms.keeps_hyphenated and isinstance(self._splitter, EnglishSplitter)
-        joined: List[List[int]] = []
+        joined: list[list[int]] = []
         place = 0
         while place < len(places):
             start, end = places[place]
@@ -244,20 +245,20 @@ class SplitAsTrained:
 
 
 #: By the names of `dataset_reader.tokenizer` and of the predictors' argument.
-SPLITTERS: Dict[str, Type[WordSplitter]] = {
+SPLITTERS: dict[str, type[WordSplitter]] = {
     "english": EnglishSplitter,
     "tweets": TweetSplitter,
     "white_space": WhiteSpaceSplitter,
 }
 
 
-def join_words(words: List[str]) -> WordSequence:
+def join_words(words: list[str]) -> WordSequence:
     """
     Joins words by spaces.
 
     # Parameters
 
-    words : `List[str]`
+    words : `list[str]`
 
     # Returns
 
@@ -272,14 +273,14 @@ def join_words(words: List[str]) -> WordSequence:
     return WordSequence(" ".join(words), list(words), offsets)
 
 
-def describe(words: List[str], spans: List[Span]) -> str:
+def describe(words: list[str], spans: list[Span]) -> str:
     """
     The words as one line, with the spans in brackets.
 
     # Parameters
 
-    words : `List[str]`
-    spans : `List[Tuple[str, int, int]]`
+    words : `list[str]`
+    spans : `list[tuple[str, int, int]]`
         `(label, first word, last word)`, inclusive, from left to right, without overlap.
 
     # Returns
@@ -287,7 +288,7 @@ def describe(words: List[str], spans: List[Span]) -> str:
     `str`
         `[ARG0 The boy] [V broke] [ARG1 the vase] .`
     """
-    parts: List[str] = []
+    parts: list[str] = []
     position = 0
     for label, start, end in spans:
         parts += words[position:start]

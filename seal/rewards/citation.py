@@ -1,4 +1,4 @@
-from typing import Dict, List, Optional
+from typing import Optional
 
 import torch
 
@@ -8,7 +8,7 @@ from seal.rewards.citation_words import WORD_RULES, closes, found_by_rules
 from seal.rewards.reward import Reward
 
 #: The default weights of the rules; each rule for single words has 1.
-WEIGHTS: Dict[str, float] = {**dict.fromkeys(WORD_RULES, 1.0), "once": 4.0, "closed": 4.0, "complete": 1.0}
+WEIGHTS: dict[str, float] = {**dict.fromkeys(WORD_RULES, 1.0), "once": 4.0, "closed": 4.0, "complete": 1.0}
 
 
 @Reward.register("citation")
@@ -30,7 +30,7 @@ class CitationReward(Reward):
 
     # Parameters
 
-    weights : `Dict[str, float]`, optional
+    weights : `dict[str, float]`, optional
         The weights that differ from `WEIGHTS`, by rule; 0 leaves a rule out.
 
     # Raises
@@ -38,7 +38,7 @@ class CitationReward(Reward):
     `ConfigurationError` if a rule is unknown, a weight is negative or all are 0.
     """
 
-    def __init__(self, weights: Optional[Dict[str, float]] = None) -> None:
+    def __init__(self, weights: Optional[dict[str, float]] = None) -> None:
         for name, weight in (weights or {}).items():
             if name not in WEIGHTS:
                 raise ConfigurationError(f"reward.weights: there is no rule '{name}'; there are {', '.join(WEIGHTS)}.")
@@ -48,7 +48,7 @@ class CitationReward(Reward):
             raise ConfigurationError("reward.weights: all are 0, so no rule is left.")
 
     def of(
-        self, sentences: List[List[str]], labels: List[str], device: Optional[torch.device] = None
+        self, sentences: list[list[str]], labels: list[str], device: Optional[torch.device] = None
     ) -> "CitationBatchReward":
         named = set().union(*(rule.tags for rule in WORD_RULES.values()))
         if not named & set(labels):
@@ -67,15 +67,15 @@ class CitationBatchReward:
 
     sentences, labels, device :
         As for `Reward.of`.
-    weights : `Dict[str, float]`
+    weights : `dict[str, float]`
         The weights of all rules.
     """
 
     def __init__(
         self,
-        sentences: List[List[str]],
-        labels: List[str],
-        weights: Dict[str, float],
+        sentences: list[list[str]],
+        labels: list[str],
+        weights: dict[str, float],
         device: Optional[torch.device] = None,
     ) -> None:
         tokens, rules = max(map(len, sentences)), list(WORD_RULES.values())

@@ -3,8 +3,9 @@ Rules for single words of a reference: each matches words, and names the tags th
 """
 
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Callable, Dict, FrozenSet, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 
 # Whether a rule matches the word at a place of a sentence.
 Finder = Callable[[Sequence[str], int], bool]
@@ -19,12 +20,12 @@ class WordRule(NamedTuple):
     # Parameters
 
     finds : `Callable[[Sequence[str], int], bool]`
-    tags : `FrozenSet[str]`
+    tags : `frozenset[str]`
         As a rule, one of these is right for a word that is matched.
     """
 
     finds: Finder
-    tags: FrozenSet[str]
+    tags: frozenset[str]
 
 
 def _shaped(pattern: str) -> Finder:
@@ -69,7 +70,7 @@ def closes(word: str) -> bool:
     return word in CLOSING or word.endswith(_CLOSING_LAST)
 
 
-WORD_RULES: Dict[str, WordRule] = {
+WORD_RULES: dict[str, WordRule] = {
     name: WordRule(finds, frozenset(tags.split()))
     for name, finds, tags in (
         ("first_words", _begins, "author editor"),
@@ -127,7 +128,7 @@ WORD_RULES: Dict[str, WordRule] = {
 
 
 @lru_cache(maxsize=8192)
-def found_by_rules(words: Tuple[str, ...]) -> Tuple[Tuple[bool, ...], ...]:
+def found_by_rules(words: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
     """
     Which words each of `WORD_RULES` matches, in the order of the rules. Cached, because every epoch reads the same
     references.

@@ -1,4 +1,5 @@
-from typing import Callable, List, Optional
+from collections.abc import Callable
+from typing import Optional
 
 import torch
 
@@ -16,7 +17,7 @@ class Reward(Registrable):
     """
 
     def of(
-        self, sentences: List[List[str]], labels: List[str], device: Optional[torch.device] = None
+        self, sentences: list[list[str]], labels: list[str], device: Optional[torch.device] = None
     ) -> BatchReward:
         """
         The reward of a batch. What depends on the words alone is computed here, once; the result then evaluates many
@@ -24,9 +25,9 @@ class Reward(Registrable):
 
         # Parameters
 
-        sentences : `List[List[str]]`
+        sentences : `list[list[str]]`
             The words of each sentence.
-        labels : `List[str]`
+        labels : `list[str]`
             The tags, in the order of their indices.
         device : `torch.device`, optional
             The device of the outputs.

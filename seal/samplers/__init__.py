@@ -1,7 +1,7 @@
 """Where the candidates come from that the loss-net tells from gold: draws, searches, networks, stacks of these."""
 
-from seal.samplers.cost_augmented_output import CostAugmentedOutputSampler
 from seal.samplers.correlated_draws import CorrelatedDraws
+from seal.samplers.cost_augmented_output import CostAugmentedOutputSampler
 from seal.samplers.discrete import DiscreteSampler
 from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.gold import GoldSampler

@@ -3,7 +3,7 @@ What a gradient descent over outputs keeps as candidates. A candidate is NaN if 
 way to it.
 """
 
-from typing import Callable, List
+from collections.abc import Callable
 
 import torch
 
@@ -103,7 +103,7 @@ class Trajectory(DescentRecord):
     def __init__(self, outputs: torch.Tensor, length: int) -> None:
         self._reached = torch.zeros(outputs.shape[:2], dtype=torch.bool, device=outputs.device)
         self._length = length
-        self._iterates: List[torch.Tensor] = []
+        self._iterates: list[torch.Tensor] = []
 
     def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
         self._iterates.append(outputs)

@@ -1,5 +1,5 @@
 import inspect
-from typing import Any, Dict, Union
+from typing import Any, Union
 
 import torch
 
@@ -32,7 +32,7 @@ class ElementwiseOptimizer:
 
     # Parameters
 
-    given : `Union[str, Dict[str, Any]]`
+    given : `Union[str, dict[str, Any]]`
         A name in `OPTIMIZERS`, or an object of it, as `type`, and arguments of its constructor.
     step_size : `float`
         The learning rate, above 0.
@@ -44,12 +44,12 @@ class ElementwiseOptimizer:
     `ConfigurationError` for an unknown name, or an argument that the optimizer does not have or cannot take.
     """
 
-    def __init__(self, given: Union[str, Dict[str, Any]], step_size: float, where: str) -> None:
+    def __init__(self, given: Union[str, dict[str, Any]], step_size: float, where: str) -> None:
         if not isinstance(given, (str, dict)):
             raise ConfigurationError(
                 f"{where}: optimizer is a name or an object with a type, not {short(given)}."
             )
-        self._arguments: Dict[str, Any] = {} if isinstance(given, str) else dict(given)
+        self._arguments: dict[str, Any] = {} if isinstance(given, str) else dict(given)
         self.name = given if isinstance(given, str) else self._arguments.pop("type", None)
         self._step_size = step_size
         check_choice(f"{where}: optimizer", self.name, tuple(OPTIMIZERS))

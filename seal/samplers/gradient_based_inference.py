@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 
@@ -33,7 +33,7 @@ class GradientBasedInference(Sampler):
         At least 1.
     step_size : `float`, optional (default = `0.5`)
         The optimizer's learning rate, in units of outputs, or of logits with `space` `"logit"`; above 0.
-    optimizer : `Union[str, Dict[str, Any]]`, optional (default = `"sgd"`)
+    optimizer : `Union[str, dict[str, Any]]`, optional (default = `"sgd"`)
         torch's `"sgd"`, `"adam"`, `"adamw"`, `"adamax"`, `"nadam"`, `"radam"`, `"adagrad"`, `"adadelta"`, `"rmsprop"`,
         `"asgd"` or `"rprop"`; or an object of the `type` and arguments of its constructor other than the learning
         rate, such as `{"type": "sgd", "momentum": 0.9}`. Every search begins with a new one. A weight decay, which
@@ -77,7 +77,7 @@ class GradientBasedInference(Sampler):
         self,
         num_steps: int = 20,
         step_size: float = 0.5,
-        optimizer: Union[str, Dict[str, Any]] = "sgd",
+        optimizer: Union[str, dict[str, Any]] = "sgd",
         space: str = "clip",
         start: str = "zeros",
         restarts: int = 1,

@@ -1,4 +1,3 @@
-from typing import Tuple
 
 import torch
 
@@ -39,7 +38,7 @@ class RewardSearch(FromParams):
         candidates: torch.Tensor,
         output_space: TagSequence,
         mask: torch.Tensor,
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """
         # Parameters
 
@@ -67,6 +66,6 @@ class RewardSearch(FromParams):
         return found, best
 
 
-def _best(outputs: torch.Tensor, values: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+def _best(outputs: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     best, place = values.max(dim=1)
     return outputs[torch.arange(len(outputs), device=outputs.device), place], best

@@ -1,4 +1,3 @@
-from typing import List
 
 import torch
 
@@ -16,10 +15,10 @@ class StackedSampler(Sampler):
 
     # Parameters
 
-    samplers : `List[Sampler]`
+    samplers : `list[Sampler]`
     """
 
-    def __init__(self, samplers: List[Sampler]) -> None:
+    def __init__(self, samplers: list[Sampler]) -> None:
         super().__init__()
         if not samplers:
             raise ConfigurationError("sampler.samplers: a stack needs at least one sampler.")

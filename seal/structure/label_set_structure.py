@@ -1,14 +1,15 @@
-from typing import Any, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import torch
 
 from seal.common.setting_checks import needed
-from seal.structure.k_best_sets import k_best_sets
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
-from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure import energies as _registered  # noqa: F401
+from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure.gate import gate
+from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates
 from seal.structure.structure import Structure, declare, logger, make_energies
@@ -41,17 +42,17 @@ class LabelSetStructure(Structure):
     # Parameters
 
     num_labels : `int`
-    energies : `List[Union[str, dict]]`, optional (default = `["label_scores", "set_count", "set_size", "label_pairs"]`)
+    energies : `list[Union[str, dict]]`, optional (default = `["label_scores", "set_count", "set_size", "label_pairs"]`)
         The terms of the energy by their registered names, alone or with settings.
     most_sets : `int`, optional (default = `20000`)
         Only so many label sets of the training data compete, the most frequent ones.
     num_likely : `int`, optional (default = `0`)
         Of each instance also the so many likeliest sets under independent labels compete, of which some may never have
         occurred: for data with hundreds of labels, most of whose sets are new.
-    constraints : `List[Constraint]`, optional
+    constraints : `list[Constraint]`, optional
         Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Marginals know of them, and
         thresholds on these may still break one.
-    names : `List[str]`, optional
+    names : `list[str]`, optional
         The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
     penalties, margin : as for `Structure`
     """
@@ -59,13 +60,13 @@ class LabelSetStructure(Structure):
     def __init__(
         self,
         num_labels: int,
-        energies: Optional[List[Any]] = None,
+        energies: Optional[list[Any]] = None,
         most_sets: int = 20000,
         num_likely: int = 0,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
-        constraints: Optional[List[Constraint]] = None,
-        names: Optional[List[str]] = None,
+        constraints: Optional[list[Constraint]] = None,
+        names: Optional[list[str]] = None,
     ) -> None:
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names

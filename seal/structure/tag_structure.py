@@ -1,5 +1,6 @@
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional
 
 import torch
 from torch.nn import functional as F
@@ -31,7 +32,7 @@ class TagPaths:
         In nats; `-inf` for a filler.
     mask : `torch.BoolTensor`, `(batch, tokens)`
     gold : `torch.Tensor`, `(batch, tokens)`, optional
-    keys : `List[str]`, optional
+    keys : `list[str]`, optional
         What each instance is about: the predicate of a frame.
 
     # Raises
@@ -43,7 +44,7 @@ class TagPaths:
     log_prob: torch.Tensor
     mask: torch.Tensor
     gold: Optional[torch.Tensor] = None
-    keys: List[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.tags.dim() != 3:
@@ -91,19 +92,19 @@ class TagStructure(CandidateStructure):
 
     # Parameters
 
-    tags : `List[str]`
+    tags : `list[str]`
         The names of the tags by index. Given by the model, as are the next two.
     encoding : `str`, optional
         `"BIO"`, `"BIOES"`, or `None` where tags encode no spans.
     keyed : `bool`
         Whether each instance has a key, such as the predicate of a frame.
-    energies : `List[Union[str, dict]]`, optional
+    energies : `list[Union[str, dict]]`, optional
         The terms of the energy by their registered names, alone or with settings. By default `role_counts`,
         `role_ngrams`, `role_sets` and, where there are keys, `key_roles`; without an encoding `role_ngrams` and
         `role_trigrams`.
     num_candidates : `int`, optional (default = `20`)
         So many sequences compete, the best ones of the chain.
-    constraints : `List[Constraint]`, optional
+    constraints : `list[Constraint]`, optional
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
     penalties, margin : as for `Structure`
     """
@@ -112,14 +113,14 @@ class TagStructure(CandidateStructure):
 
     def __init__(
         self,
-        tags: List[str],
+        tags: list[str],
         encoding: Optional[str],
         keyed: bool,
-        energies: Optional[List[Any]] = None,
+        energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
-        constraints: Optional[List[Constraint]] = None,
+        constraints: Optional[list[Constraint]] = None,
     ) -> None:
         self_scheme = TagScheme(tags, encoding)
         if energies is None:

@@ -1,6 +1,6 @@
 """Thresholds for multi-label predictions, tuned on rows with gold: one for all labels, or one for each."""
 
-from typing import Optional, Tuple
+from typing import Optional
 
 import numpy
 import torch
@@ -185,7 +185,7 @@ def best_threshold_for(score: str, probabilities: torch.Tensor, gold: torch.Tens
 
 def _f1_of_most_probable(
     probabilities: torch.Tensor, gold: torch.Tensor, missed: Optional[torch.Tensor]
-) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """
     For each row of `(batch, n)`: the probabilities, descending; the F1 of taking the most probable 1, 2, ..., n; and
     how many are in gold, with `missed` further ones, `(batch, 1)`.
@@ -199,7 +199,7 @@ def _f1_of_most_probable(
     return probabilities.gather(1, order), f1, num_gold
 
 
-def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
     For each row of descending `values`, `(batch, n)`, the threshold in (0, 1) that takes the best number of them, and
     the score of taking so many: `(batch,)` each. `scores`, `(batch, n + 1)`, are those of taking 0, 1, ..., n values.
@@ -226,7 +226,7 @@ def _descending(values: torch.Tensor) -> torch.Tensor:
 
 def _checked(
     probabilities: torch.Tensor, gold: torch.Tensor, name: str
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Both on the CPU, `gold` as booleans."""
     if probabilities.dim() != 2 or probabilities.shape != gold.shape:
         raise ValueError(

@@ -16,6 +16,7 @@ from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure, make_energies
 from seal.structure.trees import CompetingTrees
 
+
 @dataclass
 class TreeCandidates:
     """

@@ -1,7 +1,8 @@
 import copy
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Optional, Union
 
 import torch
 from allennlp.common import Lazy
@@ -65,7 +66,7 @@ class AlternatingTrainer(PhasedTrainer):
         alone is from before the loss-net's last update: the whole of the term `local`, and the features that the other
         terms read; their own parameters are those after it. In both cases these features have the dropout of the
         loss-net's encoder, if there is any.
-    phases : `List[Phase]`, optional (default = `[{}]`)
+    phases : `list[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
         true}]`.
@@ -94,13 +95,13 @@ class AlternatingTrainer(PhasedTrainer):
         optimizer: TwoPlayerOptimizer,
         data_loader: DataLoader,
         *,
-        turns: List[str],
-        grad_norms: Dict[str, Optional[float]],
+        turns: list[str],
+        grad_norms: dict[str, Optional[float]],
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         reuse_features: bool = False,
         held_out: Optional[HeldOut] = None,
-        self_training: Optional[Callable[..., Dict[str, Any]]] = None,
+        self_training: Optional[Callable[..., dict[str, Any]]] = None,
         **settings: Any,
     ) -> None:
         if num_gradient_accumulation_steps > 1:
@@ -119,7 +120,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._self_training = self_training
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
-    def train(self) -> Dict[str, Any]:
+    def train(self) -> dict[str, Any]:
         if any(isinstance(callback, ShouldValidateCallback) for callback in self._callbacks):
             raise ConfigurationError(
                 "trainer.callbacks: leave 'should_validate_callback' out: with it, AllenNLP keeps an epoch as the best "
@@ -143,7 +144,7 @@ class AlternatingTrainer(PhasedTrainer):
             metrics.update(self._self_training(self, metrics, student))
         return metrics
 
-    def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
+    def _validation_loss(self, epoch: int) -> tuple[float, Optional[float], int]:
         if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
             # The same draws in every epoch, which no other draws depend on.
             self._validation_stream = RandomStream(self._seed)
@@ -154,7 +155,7 @@ class AlternatingTrainer(PhasedTrainer):
 
     # The step.
 
-    def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
+    def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
         if not for_training:
             # In full precision, as a trained model is evaluated and predicts.
             try:
@@ -182,7 +183,7 @@ class AlternatingTrainer(PhasedTrainer):
         earlier = self._backward(turns[-1], group[:-1], len(group))
         return self._loss(turns[-1], group[-1]) / len(group) + earlier
 
-    def _phase_turns(self) -> List[str]:
+    def _phase_turns(self) -> list[str]:
         """The player of each update of a batch in this phase, in order."""
         return [player for player in self._turns if self._phase.trains(player)]
 
@@ -190,7 +191,7 @@ class AlternatingTrainer(PhasedTrainer):
         model = self.model
         return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
 
-    def _backward(self, player: str, parts: List[MicroBatch], group_size: int) -> float:
+    def _backward(self, player: str, parts: list[MicroBatch], group_size: int) -> float:
         """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss."""
         total = 0.0
         for part in parts:
@@ -201,7 +202,7 @@ class AlternatingTrainer(PhasedTrainer):
                 scaled.backward()
         return total
 
-    def _update(self, player: str, group: List[MicroBatch]) -> None:
+    def _update(self, player: str, group: list[MicroBatch]) -> None:
         """Does what AllenNLP's loop does after a backward pass, for all updates of a batch but the last."""
         self.rescale_gradients()
         self.clip_gradient()
@@ -290,11 +291,11 @@ class AlternatingTrainer(PhasedTrainer):
     def _after_batch(self) -> str:
         return f"after batch {self._batches_in_epoch_completed} of epoch {self._epochs_completed}"
 
-    def _restored(self, state: Dict[str, Any]) -> None:
+    def _restored(self, state: dict[str, Any]) -> None:
         super()._restored(state)
         self._last_good_checkpoint.recovered(state["epochs_completed"], state["batches_in_epoch_completed"])
 
-    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+    def _train_epoch(self, epoch: int) -> dict[str, float]:
         metrics = super()._train_epoch(epoch)
         # No loss follows the last update, and without validation data nothing else looks at what it has made.
         for player, optimizer in self.optimizer.players.items():
@@ -322,9 +323,9 @@ class AlternatingTrainer(PhasedTrainer):
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
         reuse_features: bool = False,
-        phases: Optional[List[Phase]] = None,
+        phases: Optional[list[Phase]] = None,
         best_of_all_phases: bool = False,
-        validation_metric: Union[str, List[str]] = "-loss",
+        validation_metric: Union[str, list[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
         folds: Optional[int] = None,
@@ -332,7 +333,7 @@ class AlternatingTrainer(PhasedTrainer):
         grad_clipping: float = None,
         distributed: bool = False,
         use_amp: bool = False,
-        no_grad: List[str] = None,
+        no_grad: list[str] = None,
         checkpointer: Optional[Lazy[Checkpointer]] = Lazy(ResumableCheckpointer),
         ddp_accelerator: Optional[DdpAccelerator] = None,
         **settings: Any,

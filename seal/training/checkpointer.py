@@ -1,6 +1,6 @@
 import logging
 import zipfile
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from allennlp.training import Checkpointer
@@ -16,7 +16,7 @@ class ResumableCheckpointer(Checkpointer):
     parameters are AllenNLP's.
     """
 
-    def find_latest_checkpoint(self) -> Optional[Tuple[str, str]]:
+    def find_latest_checkpoint(self) -> Optional[tuple[str, str]]:
         for checkpoint in sorted(self._find_all_checkpoints(), reverse=True):
             paths = self._model_state_path(*checkpoint), self._training_state_path(*checkpoint)
             if all(map(_is_whole, paths)):

@@ -1,4 +1,5 @@
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer
@@ -27,7 +28,7 @@ class LastGoodCheckpoint:
     def __init__(self, checkpointer: Optional[Checkpointer]) -> None:
         self._checkpointer = checkpointer
         # The first place whose weights have not yet given a finite loss: checkpoints of earlier places are good.
-        self._untried: Tuple[int, int] = (0, 0)
+        self._untried: tuple[int, int] = (0, 0)
 
     def loss_was_finite(self, epochs: int, batches: int) -> None:
         """The weights of this place have given a finite loss."""
@@ -69,7 +70,7 @@ def player_diverged(what: str, players: Sequence[str], place: str, checkpoint: L
 
 
 def validation_diverged(
-    error: NonFiniteOutput, predicting: List[str], players: List[str], place: str, checkpoint: LastGoodCheckpoint
+    error: NonFiniteOutput, predicting: list[str], players: list[str], place: str, checkpoint: LastGoodCheckpoint
 ) -> NonFiniteLoss:
     """
     The error for outputs on validation data that are not finite.
@@ -77,9 +78,9 @@ def validation_diverged(
     # Parameters
 
     error : `NonFiniteOutput`
-    predicting : `List[str]`
+    predicting : `list[str]`
         Those of the `players` whose parameters predictions depend on.
-    players : `List[str]`
+    players : `list[str]`
         All that are trained.
     place : `str`
         Where in the run: `"after batch 4 of epoch 1"`.

@@ -2,8 +2,8 @@ import copy
 import json
 import logging
 import os
-from collections.abc import Sequence
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_FOLDS = 3
 
-Record = Dict[str, Any]
+Record = dict[str, Any]
 #: Constructs a trainer from a model, a folder and the training data.
 MakeTrainer = Callable[[SealModel, str, DataLoader], GradientDescentTrainer]
 
@@ -89,7 +89,7 @@ class HeldOut:
                     os.remove(os.path.join(folder, name))
         set_random_state(before)
 
-    def records(self, model: SealModel) -> List[Record]:
+    def records(self, model: SealModel) -> list[Record]:
         """What `SealModel.held_out` gave for all batches, after `train`."""
         if self.folds == 0:
             return score(model, self._data_loader)
@@ -134,7 +134,7 @@ def held_out_of_run(
     return HeldOut(DEFAULT_FOLDS if folds is None else folds, make_trainer, data_loader, serialization_dir)
 
 
-def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> Dict[str, Any]:
+def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[str, Any]:
     """
     Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why
     is written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their
@@ -165,7 +165,7 @@ def save_best(trainer: GradientDescentTrainer) -> None:
 
 
 @torch.no_grad()
-def score(model: SealModel, data_loader: DataLoader) -> List[Record]:
+def score(model: SealModel, data_loader: DataLoader) -> list[Record]:
     """`SealModel.held_out` of every batch of one pass over the data, however many batches the loader's epochs have."""
     if getattr(data_loader, "batches_per_epoch", None) is not None:
         data_loader = copy.copy(data_loader)
@@ -173,13 +173,13 @@ def score(model: SealModel, data_loader: DataLoader) -> List[Record]:
     model.eval()
     device = next(model.parameters()).device
     before = random_state()
-    batches: List[TensorDict] = Tqdm.tqdm(data_loader, desc="scoring")
+    batches: list[TensorDict] = Tqdm.tqdm(data_loader, desc="scoring")
     records = [model.held_out(move_to_device(batch, device)) for batch in batches]
     set_random_state(before)
     return records
 
 
-def folds_of(data_loader: DataLoader, folds: int, seed: int) -> List[List[int]]:
+def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     """
     Parts the places of the data into folds, at random. Instances with the same words, such as the frames of a sentence,
     are in the same fold.
@@ -188,7 +188,7 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> List[List[int]]:
 
     `ConfigurationError` if there are fewer different instances than folds, or the data are not in memory.
     """
-    groups: Dict[Any, List[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for place, key in enumerate(_keys(data_loader)):
         groups.setdefault(key, []).append(place)
     if len(groups) < folds:
@@ -201,7 +201,7 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> List[List[int]]:
     return [sorted(place for i in order[fold::folds] for place in groups[keys[i]]) for fold in range(folds)]
 
 
-def _keys(data_loader: DataLoader) -> List[Any]:
+def _keys(data_loader: DataLoader) -> list[Any]:
     if isinstance(data_loader, TensorLoader):
         return list(range(data_loader.num_rows))
     instances = instances_of(
@@ -213,7 +213,7 @@ def _keys(data_loader: DataLoader) -> List[Any]:
     return [place if key is None else key for place, key in enumerate(keys)]
 
 
-def instances_of(data_loader: DataLoader, otherwise: str) -> List[Instance]:
+def instances_of(data_loader: DataLoader, otherwise: str) -> list[Instance]:
     """
     The instances of a loader that has them in memory.
 
@@ -235,13 +235,13 @@ def with_instances(data_loader: DataLoader, instances: Sequence[Instance]) -> Da
     return other
 
 
-def input_of(instance: Instance) -> Optional[Tuple[str, ...]]:
+def input_of(instance: Instance) -> Optional[tuple[str, ...]]:
     """The words of an instance, which has `None` if it has no words."""
     tokens = instance.fields.get("tokens")
     return tuple(token.text for token in tokens) if isinstance(tokens, TextField) else None
 
 
-def restricted(data_loader: DataLoader, places: List[int]) -> DataLoader:
+def restricted(data_loader: DataLoader, places: list[int]) -> DataLoader:
     """A data loader of the same settings for some of its instances."""
     if isinstance(data_loader, TensorLoader):
         return data_loader.with_rows(torch.tensor(places))

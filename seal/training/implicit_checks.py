@@ -1,7 +1,8 @@
 """Checks of the settings of bi-level training. Each mistake is a `ConfigurationError`."""
 
 import logging
-from typing import Dict, Iterable, Optional
+from collections.abc import Iterable
+from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -132,7 +133,7 @@ def all_in_last_layer(model: SealModel, parameters: Iterable[torch.nn.Parameter]
 
 def warn_of_kinks(model: SealModel, inner: Iterable[torch.nn.Parameter]) -> None:
     """Warns of activations without second derivatives; below the last layer they do not matter if `inner` is that."""
-    nets: Dict[str, torch.nn.Module] = {} if all_in_last_layer(model, inner) else {"task_net": model.task_net}
+    nets: dict[str, torch.nn.Module] = {} if all_in_last_layer(model, inner) else {"task_net": model.task_net}
     nets["loss_net"] = model.loss_net
     for name, net in nets.items():
         found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})

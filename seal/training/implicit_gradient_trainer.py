@@ -2,7 +2,8 @@ import contextlib
 import functools
 import logging
 import re
-from typing import Any, ContextManager, Dict, List, Optional, Union
+from contextlib import AbstractContextManager
+from typing import Any, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -77,7 +78,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
-    inner_parameters : `Union[str, List[str]]`, optional (default = `None`)
+    inner_parameters : `Union[str, list[str]]`, optional (default = `None`)
         Which of the task-net's parameters are `theta`; the others count as constants. `"last_layer"`: those of its last
         layer, which leaves out all second derivatives of a large encoder. A list of regular expressions: those in
         whose name one of them is found. `None`: all of them, as in the paper.
@@ -121,7 +122,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         implicit: bool,
         through: str,
         products: str,
-        inner_parameters: Optional[Union[str, List[str]]],
+        inner_parameters: Optional[Union[str, list[str]]],
         warm_start: bool,
         geometry: str,
         unroll: Optional[Unrolling],
@@ -136,7 +137,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         )
         self._geometry = geometry
         # All of them, so that a run that is continued has only to count.
-        self._outer_batches: List[TensorDict] = []
+        self._outer_batches: list[TensorDict] = []
         if outer_data_loader is not None:
             outer_data_loader.index_with(self.model.vocab)
             outer_data_loader.set_target_device(self.cuda_device)
@@ -148,7 +149,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         # The same in all workers, which solve one system together.
         self._solver_seed = torch.initial_seed()
         # What the solver has reported so far.
-        self._warned: List[str] = []
+        self._warned: list[str] = []
 
     @classmethod
     @with_parameters_of(AlternatingTrainer.from_partial_objects)
@@ -160,7 +161,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         solver: Optional[InverseHessianVector] = None,
         implicit: bool = True,
         through: str = "straight_through",
-        inner_parameters: Optional[Union[str, List[str]]] = None,
+        inner_parameters: Optional[Union[str, list[str]]] = None,
         products: str = "autograd",
         warm_start: bool = False,
         geometry: str = "euclidean",
@@ -235,7 +236,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             self._report(report)
         return loss
 
-    def _weights(self, inner: Dict[str, torch.nn.Parameter]) -> Optional[Dict[str, torch.Tensor]]:
+    def _weights(self, inner: dict[str, torch.nn.Parameter]) -> Optional[dict[str, torch.Tensor]]:
         """The geometry of the system; `None` if it is Euclidean, or before the task-net's first update."""
         if self._geometry == "euclidean":
             return None
@@ -260,26 +261,26 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             checkpoint.trainer_state["solution"] = self._surrogate_loss.solution
         return checkpoint
 
-    def _restored(self, state: Dict[str, Any]) -> None:
+    def _restored(self, state: dict[str, Any]) -> None:
         super()._restored(state)
         solution = state.get("solution")
         if solution is not None:
             inner = self.inner_parameters
             self._surrogate_loss.solution = {name: value.to(inner[name].device) for name, value in solution.items()}
 
-    def _mixed_precision(self) -> ContextManager[None]:
+    def _mixed_precision(self) -> AbstractContextManager[None]:
         """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
         if not self._cpu_autocast:
             return contextlib.nullcontext()
         encoders = [net.encoder for net in (self.model.task_net, self.model.loss_net)]
         return mixed_precision_in(encoder for encoder in encoders if encoder is not None)
 
-    def parameters_of(self, player: str) -> Dict[str, torch.nn.Parameter]:
+    def parameters_of(self, player: str) -> dict[str, torch.nn.Parameter]:
         """The parameters that the player's optimizer updates, by name."""
         return self._parameters[player]
 
     @functools.cached_property
-    def _parameters(self) -> Dict[str, Dict[str, torch.nn.Parameter]]:
+    def _parameters(self) -> dict[str, dict[str, torch.nn.Parameter]]:
         by_player = {}
         for player, optimizer in self.optimizer.players.items():
             moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
@@ -287,7 +288,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         return by_player
 
     @functools.cached_property
-    def inner_parameters(self) -> Dict[str, torch.nn.Parameter]:
+    def inner_parameters(self) -> dict[str, torch.nn.Parameter]:
         """`theta`, by name."""
         moved, inner = self.parameters_of(TASK_NET), self._inner
         if inner is None:

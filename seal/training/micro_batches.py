@@ -1,4 +1,4 @@
-from typing import Dict, Iterator, List
+from collections.abc import Iterator
 
 import torch
 from allennlp.common.util import lazy_groups_of
@@ -7,7 +7,7 @@ from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 from seal.two_player import MicroBatch
 
 
-class BatchGroup(Dict[str, TensorDict]):
+class BatchGroup(dict[str, TensorDict]):
     """The batches of one update, `batch_0` and so on. It is a dictionary because callbacks expect a batch to be one."""
 
 
@@ -45,7 +45,7 @@ class GroupedLoader(DataLoader):
         self.loader.set_target_device(device)
 
 
-def micro_batches(batch: TensorDict) -> List[MicroBatch]:
+def micro_batches(batch: TensorDict) -> list[MicroBatch]:
     """The batches of a group, or the one batch that is not a group."""
     parts = list(batch.values()) if isinstance(batch, BatchGroup) else [batch]
     return [MicroBatch(part, alone=len(parts) == 1) for part in parts]

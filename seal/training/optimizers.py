@@ -1,4 +1,4 @@
-from typing import Any, List, Tuple
+from typing import Any
 
 import torch
 from allennlp.training.optimizers import Optimizer, ParameterGroupsType, make_parameter_groups
@@ -17,10 +17,10 @@ class FusedAdamW(Optimizer, torch.optim.AdamW):
 
     def __init__(
         self,
-        model_parameters: List[Tuple[str, torch.nn.Parameter]],
-        parameter_groups: List[Tuple[List[str], ParameterGroupsType]] = None,
+        model_parameters: list[tuple[str, torch.nn.Parameter]],
+        parameter_groups: list[tuple[list[str], ParameterGroupsType]] = None,
         lr: float = 0.001,
-        betas: Tuple[float, float] = (0.9, 0.999),
+        betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
         weight_decay: float = 0.01,
     ) -> None:

@@ -1,5 +1,5 @@
 import os
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 import torch.distributed as dist
@@ -19,15 +19,15 @@ class PhaseBest:
 
     folder : `str`
         The run's.
-    metric : `Union[str, List[str]]`, optional
+    metric : `Union[str, list[str]]`, optional
         The phase's.
     """
 
-    def __init__(self, folder: str, metric: Union[str, List[str]] = ()) -> None:
+    def __init__(self, folder: str, metric: Union[str, list[str]] = ()) -> None:
         self._path = os.path.join(folder, _FILE)
         self._tracker = MetricTracker(metric)
 
-    def is_best(self, metrics: Dict[str, float], epoch: int) -> bool:
+    def is_best(self, metrics: dict[str, float], epoch: int) -> bool:
         """Counts an epoch with these metrics on validation data; whether it is the best of the phase so far."""
         self._tracker._epoch_number = epoch
         self._tracker.add_metrics(metrics)
@@ -56,8 +56,8 @@ class PhaseBest:
         if os.path.exists(self._path):
             os.remove(self._path)
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return self._tracker.state_dict()
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self._tracker.load_state_dict(state)

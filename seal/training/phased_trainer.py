@@ -1,7 +1,8 @@
 import hashlib
 import itertools
 import logging
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, Optional
 
 import torch
 from allennlp.training import TrainerCallback
@@ -34,7 +35,7 @@ class PhasedTrainer(ResumableTrainer):
         # That of the phase in progress, if it has a metric of its own.
         self._phase_best: Optional[PhaseBest] = None
         # Those of the last epochs, for a warning.
-        self._scores: List[float] = []
+        self._scores: list[float] = []
         # Before AllenNLP writes a checkpoint, which has the best epoch so far.
         self._callbacks.append(_TrackPhase(self._serialization_dir))
         self._phase = phases[phases.index(0)]
@@ -43,12 +44,12 @@ class PhasedTrainer(ResumableTrainer):
         restarts = any(phase.restart for phase in phases)
         self._task_net_start = TaskNetStart(self.model) if restarts else None
 
-    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+    def _train_epoch(self, epoch: int) -> dict[str, float]:
         if self._epochs_completed >= self._start_after_epochs_completed:
             self._enter(epoch)
         return super()._train_epoch(epoch)
 
-    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+    def _try_train(self) -> tuple[dict[str, Any], int]:
         result = super()._try_train()
         if self._primary and self._serialization_dir:
             PhaseBest(self._serialization_dir).forget()
@@ -102,7 +103,7 @@ class PhasedTrainer(ResumableTrainer):
             for name, parameter in self._moving_average._parameters:
                 self._moving_average._shadows[name].copy_(parameter.data)
 
-    def _count_epoch(self, metrics: Dict[str, Any], epoch: int) -> None:
+    def _count_epoch(self, metrics: dict[str, Any], epoch: int) -> None:
         """`metrics` are those of the whole record of an epoch."""
         prefix = "validation_"
         found = {name[len(prefix) :]: value for name, value in metrics.items() if name.startswith(prefix)}
@@ -111,7 +112,7 @@ class PhasedTrainer(ResumableTrainer):
             with self.averaged_weights():
                 self._phase_best.save(self.model)
 
-    def _warn_of_constant_scores(self, metrics: Dict[str, float]) -> None:
+    def _warn_of_constant_scores(self, metrics: dict[str, float]) -> None:
         """Once, where the score stays the same though what predicts is trained."""
         if not metrics or not self._prediction_depends_on(self._learning_rate_scheduler.moving):
             self._scores = []
@@ -127,7 +128,7 @@ class PhasedTrainer(ResumableTrainer):
                 name, abs(last[0]), _CONSTANT,
             )
 
-    def _prediction_depends_on(self, players: List[str]) -> bool:
+    def _prediction_depends_on(self, players: list[str]) -> bool:
         """Whether predictions depend on the parameters of one of these players."""
         needed = {id(parameter) for parameter in self.model.prediction_parameters()}
         groups = [group for player in players for group in self.optimizer.players[player].param_groups]
@@ -141,7 +142,7 @@ class PhasedTrainer(ResumableTrainer):
         self.model.loss_net.copy_task_net(self.model.task_net)
         self._begin_anew(LOSS_NET, self.model.loss_net_parameters(), index)
 
-    def _begin_anew(self, player: str, parameters: List[torch.nn.Parameter], index: int) -> None:
+    def _begin_anew(self, player: str, parameters: list[torch.nn.Parameter], index: int) -> None:
         """Restarts a player's optimizer and scheduler, and its parameters' moving average from their present values."""
         if player in self.optimizer.players:
             self.optimizer.restart(player)
@@ -160,7 +161,7 @@ class PhasedTrainer(ResumableTrainer):
             checkpoint.trainer_state["phase_best"] = self._phase_best.state_dict()
         return checkpoint
 
-    def _restored(self, state: Dict[str, Any]) -> None:
+    def _restored(self, state: dict[str, Any]) -> None:
         super()._restored(state)
         if "phase_best" in state:
             # At the end of a phase it is still that phase's.
@@ -206,7 +207,7 @@ class TaskNetStart:
             tensor.copy_(self._tensors[name])
 
 
-def _task_net(model: SealModel) -> Iterator[Tuple[str, torch.Tensor]]:
+def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
     """All parameters and buffers outside the loss-net, by name; those of the output space count as the task-net's."""
     others = {id(parameter) for parameter in model.loss_net_parameters()}
     if model.loss_net is not None:

@@ -1,4 +1,5 @@
-from typing import Collection, Iterator, List, Optional, Union
+from collections.abc import Collection, Iterator
+from typing import Optional, Union
 
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
@@ -37,7 +38,7 @@ class Phase(FromParams):
         task-net's label weights: `E_local(x, y)` is then minus the inner product of `y` and the task-net's logits. Its
         optimizer and learning-rate scheduler begin in their first state. Structured prediction energy networks are
         pretrained in this way (Belanger & McCallum 2016).
-    validation_metric : `Union[str, List[str]]`, optional (default = `None`)
+    validation_metric : `Union[str, list[str]]`, optional (default = `None`)
         If set, the next phase starts from the weights of the epoch that is best by it: `"+ranking_accuracy"` or
         `"-loss_net_loss"` of a phase that trains the loss-net, for example. Otherwise it starts from the last epoch's.
         That of the last phase is `trainer.validation_metric`.
@@ -51,7 +52,7 @@ class Phase(FromParams):
         restart: bool = False,
         supervised: bool = True,
         copy_task_net: bool = False,
-        validation_metric: Optional[Union[str, List[str]]] = None,
+        validation_metric: Optional[Union[str, list[str]]] = None,
     ) -> None:
         check_choice("trainer.phases: train", train, (BOTH, TASK_NET, LOSS_NET))
         if not supervised and (not energy or train != TASK_NET):
@@ -83,12 +84,12 @@ class Phases:
 
     # Parameters
 
-    phases : `List[Phase]`
+    phases : `list[Phase]`
     num_epochs : `int`
         The number of epochs of the run.
     """
 
-    def __init__(self, phases: List[Phase], num_epochs: int) -> None:
+    def __init__(self, phases: list[Phase], num_epochs: int) -> None:
         self._phases = phases
         takes_rest = [index for index, phase in enumerate(phases) if phase.epochs is None]
         for index, phase in enumerate(phases):

@@ -1,7 +1,7 @@
 import logging
 import math
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -26,7 +26,7 @@ class Players:
     # Parameters
 
     model : `SealModel`
-    given : `Dict[str, Optional[Player]]`
+    given : `dict[str, Optional[Player]]`
         The config's `task_net` and `loss_net`; `None` for one that it does not set.
     first : `str`
         The player that is updated first in a batch.
@@ -40,7 +40,7 @@ class Players:
     """
 
     def __init__(
-        self, model: SealModel, given: Dict[str, Optional[Player]], first: str, phases: Phases
+        self, model: SealModel, given: dict[str, Optional[Player]], first: str, phases: Phases
     ) -> None:
         check_choice("trainer.first", first, (TASK_NET, LOSS_NET))
         nets = {TASK_NET: model.task_net, LOSS_NET: model.loss_net}
@@ -67,16 +67,16 @@ class Players:
         self._phases = phases
 
     @property
-    def turns(self) -> List[str]:
+    def turns(self) -> list[str]:
         """The player of each update of a batch, in order."""
         order = sorted(self._players, key=lambda name: name != self._first)
         return [name for name in order for _ in range(self._players[name].steps)]
 
     @property
-    def grad_norms(self) -> Dict[str, Optional[float]]:
+    def grad_norms(self) -> dict[str, Optional[float]]:
         return {name: player.grad_norm for name, player in self._players.items()}
 
-    def optimizer(self, model_parameters: List[Tuple[str, torch.nn.Parameter]]) -> TwoPlayerOptimizer:
+    def optimizer(self, model_parameters: list[tuple[str, torch.nn.Parameter]]) -> TwoPlayerOptimizer:
         """
         # Raises
 

@@ -1,4 +1,5 @@
-from typing import Iterable, Optional, Tuple, Union
+from collections.abc import Iterable
+from typing import Optional, Union
 
 import torch
 import torch.distributed as dist
@@ -24,7 +25,7 @@ class ReplicaAccelerator(DdpAccelerator):
         The model's device; -1 is the CPU.
     """
 
-    def wrap_model(self, model: Model) -> Tuple[Model, DdpWrappedModel]:
+    def wrap_model(self, model: Model) -> tuple[Model, DdpWrappedModel]:
         model = model.to(self.cuda_device)
         with torch.no_grad():
             for tensor in list(model.parameters()) + list(model.buffers()):

@@ -2,8 +2,9 @@ import inspect
 import json
 import logging
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Optional
 
 import torch
 import torch.distributed as dist
@@ -13,8 +14,8 @@ from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.common.random_states import random_state, set_random_state, set_torch_state, torch_state
 from seal.common.workers import gathered
-from seal.patches.loading_order import go_to_place, place_in_pass
 from seal.metrics import Monitors
+from seal.patches.loading_order import go_to_place, place_in_pass
 from seal.training.micro_batches import GroupedLoader
 from seal.two_player.random_stream import RandomStream
 
@@ -46,18 +47,18 @@ class ResumableTrainer(GradientDescentTrainer):
         if self.cuda_device.type == "cuda":
             # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.
             torch.cuda.set_device(self.cuda_device)
-        self._streams: Dict[str, RandomStream] = {}
+        self._streams: dict[str, RandomStream] = {}
         self._losses = Monitors()
         # What the latest epoch of training measured.
-        self._latest: Dict[str, float] = {}
+        self._latest: dict[str, float] = {}
         # The last one, since the others read what it removes.
         self._callbacks.append(_ForgetTraining(self._serialization_dir))
         # The generators' states before the epoch's first batch: they determine the order of its data.
-        self._epoch_start: Optional[Dict[str, Any]] = None
+        self._epoch_start: Optional[dict[str, Any]] = None
         # Where it is in a pass over the data that spans several epochs.
-        self._epoch_place: Optional[Dict[str, Any]] = None
+        self._epoch_place: Optional[dict[str, Any]] = None
         # This worker's part of the checkpoint, until the data loader has caught up with it.
-        self._recovered: Optional[Dict[str, Any]] = None
+        self._recovered: Optional[dict[str, Any]] = None
 
     # Training.
 
@@ -65,7 +66,7 @@ class ResumableTrainer(GradientDescentTrainer):
         """The loss of a batch with its graph; the loop backpropagates it and updates."""
         raise NotImplementedError
 
-    def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
+    def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
         if not for_training:
             return super().batch_outputs(batch, for_training=False)
         self._catch_up()
@@ -73,7 +74,7 @@ class ResumableTrainer(GradientDescentTrainer):
         self._losses.add("loss", float(loss.detach()))
         return {"loss": loss}
 
-    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+    def _train_epoch(self, epoch: int) -> dict[str, float]:
         if self._epochs_completed < self._start_after_epochs_completed:
             return {}  # Nothing of a finished epoch is needed: the checkpoint holds the generators' states.
         if self._recovered is not None:
@@ -92,7 +93,7 @@ class ResumableTrainer(GradientDescentTrainer):
         self._latest = metrics
         return metrics
 
-    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+    def _try_train(self) -> tuple[dict[str, Any], int]:
         metrics, epoch = super()._try_train()
         metrics.update((f"{_TRAINING}{name}", value) for name, value in self._latest.items())
         if "epoch" not in metrics and self._start_after_epochs_completed > 0:
@@ -167,7 +168,7 @@ class ResumableTrainer(GradientDescentTrainer):
         """The loader of single batches."""
         return self.data_loader.loader if isinstance(self.data_loader, GroupedLoader) else self.data_loader
 
-    def _restored(self, state: Dict[str, Any]) -> None:
+    def _restored(self, state: dict[str, Any]) -> None:
         """Called with the checkpoint's trainer state, for a subclass to restore what it has added."""
 
     def _catch_up(self) -> None:

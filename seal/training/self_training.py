@@ -3,8 +3,9 @@ import json
 import logging
 import math
 import os
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 from allennlp.common import FromParams
@@ -88,7 +89,7 @@ class SelfTraining(FromParams):
         validation_data_loader: Optional[DataLoader],
         held_out: Optional[HeldOut],
         distributed: bool,
-    ) -> Callable[..., Dict[str, Any]]:
+    ) -> Callable[..., dict[str, Any]]:
         """
         `train` for such a run, with the inputs read: what is wrong in their file is told before anything is trained.
 
@@ -105,13 +106,13 @@ class SelfTraining(FromParams):
     def train(
         self,
         trainer: GradientDescentTrainer,
-        metrics: Dict[str, Any],
+        metrics: dict[str, Any],
         student: SealModel,
         inputs: Inputs,
         make_trainer: MakeTrainer,
         data_loader: DataLoader,
         held_out: Optional[HeldOut],
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """
         Trains a student in the folder `student` of the run, and writes to `self_training.json` which of the two was
         better. A killed run goes on where it was, and the random state outside is as before.
@@ -120,7 +121,7 @@ class SelfTraining(FromParams):
 
         trainer : `GradientDescentTrainer`
             That of the teacher, whose training has ended. Its model becomes the better of the two.
-        metrics : `Dict[str, Any]`
+        metrics : `dict[str, Any]`
             Those of the teacher, by their names in `metrics.json`.
         student : `SealModel`
             As it starts.
@@ -134,7 +135,7 @@ class SelfTraining(FromParams):
 
         # Returns
 
-        `Dict[str, Any]`
+        `dict[str, Any]`
             The metrics of the better one, by their names in `metrics.json`.
         """
         before, seed = random_state(), torch.initial_seed()
@@ -199,11 +200,11 @@ class SelfTraining(FromParams):
     @torch.no_grad()
     def _taught(
         self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
         if os.path.exists(path):
             return torch.load(path, map_location=next(model.parameters()).device)
-        outputs: List[Optional[torch.Tensor]] = [None] * len(inputs)
+        outputs: list[Optional[torch.Tensor]] = [None] * len(inputs)
         for places, batch in inputs.batches(model):
             drawn = model.teach(batch, None if self.hard else self.num_draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
@@ -244,7 +245,7 @@ def check_self_training(
     InputInstances.num_gold(data_loader)  # Raises where instances are not in memory.
 
 
-def _score(trainer: GradientDescentTrainer, metrics: Dict[str, Any]) -> float:
+def _score(trainer: GradientDescentTrainer, metrics: dict[str, Any]) -> float:
     """
     By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5 and `f1_tuned` by a tuned
     one; with a structure, its decision counts, `f1_structured`.

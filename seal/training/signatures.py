@@ -1,5 +1,5 @@
 import inspect
-from typing import Callable, Collection
+from collections.abc import Callable, Collection
 
 
 def with_parameters_of(parent: Callable, without: Collection[str] = ()) -> Callable[[Callable], Callable]:

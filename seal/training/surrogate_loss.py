@@ -1,7 +1,8 @@
 """The loss-net's loss in bi-level training, in a form that any training loop can backpropagate."""
 
 import contextlib
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
@@ -70,7 +71,7 @@ class SurrogateLoss:
         self._through, self._products = through, products
         self._distributed, self._warm_start, self._unrolling = distributed, warm_start, unrolling
         #: The solution of the last system, by name, with `warm_start`.
-        self.solution: Optional[Dict[str, torch.Tensor]] = None
+        self.solution: Optional[dict[str, torch.Tensor]] = None
 
     def __call__(
         self,
@@ -79,7 +80,7 @@ class SurrogateLoss:
         outer: Mapping[str, torch.nn.Parameter],
         generator: Optional[torch.Generator] = None,
         metric: Optional[Mapping[str, torch.Tensor]] = None,
-        held_out: Optional[Dict[str, Any]] = None,
+        held_out: Optional[dict[str, Any]] = None,
     ) -> Surrogate:
         """
         # Parameters
@@ -92,7 +93,7 @@ class SurrogateLoss:
             For the solver's random vectors, which must be the same in all workers.
         metric : `Mapping[str, torch.Tensor]`, optional
             As for `hypergradient`.
-        held_out : `Dict[str, Any]`, optional
+        held_out : `dict[str, Any]`, optional
             The batch of `L_Prim`; `None`: that of `part`.
 
         # Returns
@@ -142,8 +143,8 @@ class SurrogateLoss:
 
     def _unrolled(
         self,
-        batch: Dict[str, Any],
-        held_out: Dict[str, Any],
+        batch: dict[str, Any],
+        held_out: dict[str, Any],
         inner: Mapping[str, torch.nn.Parameter],
         outer: Mapping[str, torch.nn.Parameter],
     ) -> Surrogate:
@@ -174,7 +175,7 @@ class SurrogateLoss:
         value = gradients[0].new_tensor(found.report.loss)
         return Surrogate(_WithGradients.apply(value, gradients, *outer.values()), found.report)
 
-    def _primary(self, states: List[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
+    def _primary(self, states: list[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
         def primary() -> torch.Tensor:
             # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
             # solved.

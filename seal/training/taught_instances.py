@@ -1,7 +1,7 @@
 import json
 import os
-from collections.abc import Sequence
-from typing import Iterator, List, Optional, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Optional
 
 import torch
 from allennlp.common.tqdm import Tqdm
@@ -22,11 +22,11 @@ class InputInstances:
 
     # Parameters
 
-    instances : `List[Instance]`
+    instances : `list[Instance]`
         Indexed.
     """
 
-    def __init__(self, instances: List[Instance]) -> None:
+    def __init__(self, instances: list[Instance]) -> None:
         self.instances = instances
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class InputInstances:
         ]
         return InputInstances([instance for instance in self.instances if not model.asks(instance)] + made)
 
-    def batches(self, model: SealModel, doing: str = "teaching") -> Iterator[Tuple[List[int], TensorDict]]:
+    def batches(self, model: SealModel, doing: str = "teaching") -> Iterator[tuple[list[int], TensorDict]]:
         """
         Batches of inputs of about one length, with the places of these; the model is put in evaluation mode.
         """
@@ -97,7 +97,7 @@ class InputInstances:
             yield places, move_to_device(batch, device)
 
     def student_data(
-        self, data_loader: DataLoader, model: SealModel, repeats: int, outputs: List[torch.Tensor]
+        self, data_loader: DataLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
     ) -> DataLoader:
         """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
         gold = _gold(data_loader)
@@ -113,14 +113,14 @@ class TaughtInstances(Sequence):
 
     model : `SealModel`
         Makes instances of inputs and outputs.
-    gold : `List[Instance]`
-    inputs : `List[Instance]`
-    outputs : `List[torch.Tensor]`
+    gold : `list[Instance]`
+    inputs : `list[Instance]`
+    outputs : `list[torch.Tensor]`
         For each input `(draws, *output)`.
     """
 
     def __init__(
-        self, model: SealModel, gold: List[Instance], inputs: List[Instance], outputs: List[torch.Tensor]
+        self, model: SealModel, gold: list[Instance], inputs: list[Instance], outputs: list[torch.Tensor]
     ) -> None:
         self._model, self._gold, self._inputs, self._outputs = model, gold, inputs, outputs
 
@@ -142,7 +142,7 @@ class TaughtInstances(Sequence):
         return self._model.taught(self._inputs[place], self._outputs[place][draw].long())
 
 
-def _gold(data_loader: DataLoader) -> List[Instance]:
+def _gold(data_loader: DataLoader) -> list[Instance]:
     return instances_of(
         data_loader,
         "trainer.self_training: the training data are kept in memory; leave data_loader.max_instances_in_memory out.",

@@ -1,5 +1,6 @@
 import hashlib
-from typing import Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Optional
 
 import numpy
 import torch
@@ -21,12 +22,12 @@ class InputRows:
 
     # Parameters
 
-    parts : `List[Tuple[TensorTable, numpy.ndarray]]`
+    parts : `list[tuple[TensorTable, numpy.ndarray]]`
         Tables with features in the order of the model's vocabulary, and of each the numbers of the rows that are
         inputs.
     """
 
-    def __init__(self, parts: List[Tuple[TensorTable, numpy.ndarray]]) -> None:
+    def __init__(self, parts: list[tuple[TensorTable, numpy.ndarray]]) -> None:
         self.parts = parts
 
     def __len__(self) -> int:
@@ -75,7 +76,7 @@ class InputRows:
         """Feature vectors ask for nothing."""
         return self
 
-    def batches(self, model: SealModel) -> Iterator[Tuple[List[int], TensorDict]]:
+    def batches(self, model: SealModel) -> Iterator[tuple[list[int], TensorDict]]:
         """Batches of inputs with the places of these; the model is put in evaluation mode."""
         model.eval()
         device = next(model.parameters()).device
@@ -83,7 +84,7 @@ class InputRows:
             yield places.tolist(), move_to_device({"features": self.features(places.numpy())}, device)
 
     def student_data(
-        self, data_loader: TensorLoader, model: SealModel, repeats: int, outputs: List[torch.Tensor]
+        self, data_loader: TensorLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
     ) -> DataLoader:
         """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
         gold, rows = data_loader.table_and_rows()

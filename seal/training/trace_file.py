@@ -1,7 +1,7 @@
 import csv
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
@@ -38,7 +38,7 @@ class TraceFile:
         if trainer._distributed:
             raise ConfigurationError(f"{key} measures in one process; leave it out of a distributed run.")
         self._path = path
-        self._rows: List[Dict[str, float]] = []
+        self._rows: list[dict[str, float]] = []
         if path.exists():
             with path.open(encoding="utf-8", newline="") as file:
                 rows = [
@@ -49,7 +49,7 @@ class TraceFile:
             recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
             self._rows = [row for row in rows if row["batches"] <= recovered]
 
-    def add(self, trainer: GradientDescentTrainer, epoch: int, measure: Callable[[], Dict[str, float]]) -> None:
+    def add(self, trainer: GradientDescentTrainer, epoch: int, measure: Callable[[], dict[str, float]]) -> None:
         """Adds a row of what `measure` finds now, unless there is one of as many batches, or of more."""
         batches = trainer._total_batches_completed
         if self._rows and self._rows[-1]["batches"] >= batches:

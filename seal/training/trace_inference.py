@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Tqdm
@@ -27,7 +27,7 @@ class TraceInference(TrainerCallback):
 
     # Parameters
 
-    samplers : `Dict[str, Sampler]`, optional
+    samplers : `dict[str, Sampler]`, optional
         By the name that begins their columns: samplers as `model.inference` takes them. By default two
         `gradient_based_inference` of 20 steps of `adam` with a step size of 0.1: `from_draw` starts at a draw from the
         task-net, `from_random` at random points.
@@ -38,7 +38,7 @@ class TraceInference(TrainerCallback):
     cannot predict, or the run is distributed.
     """
 
-    def __init__(self, serialization_dir: str, samplers: Optional[Dict[str, Sampler]] = None) -> None:
+    def __init__(self, serialization_dir: str, samplers: Optional[dict[str, Sampler]] = None) -> None:
         super().__init__(serialization_dir)
         if samplers is None:
             samplers = {
@@ -67,7 +67,7 @@ class TraceInference(TrainerCallback):
     def on_epoch(
         self,
         trainer: ResumableTrainer,
-        metrics: Dict[str, Any],
+        metrics: dict[str, Any],
         epoch: int,
         is_primary: bool = True,
         **kwargs: Any,
@@ -75,7 +75,7 @@ class TraceInference(TrainerCallback):
         if trainer._should_validate_this_epoch:
             self._file.add(trainer, epoch, lambda: self._measure(trainer))
 
-    def _measure(self, trainer: ResumableTrainer) -> Dict[str, float]:
+    def _measure(self, trainer: ResumableTrainer) -> dict[str, float]:
         with trainer.averaged_weights():
             return {
                 f"{name}_{metric}": value
@@ -85,7 +85,7 @@ class TraceInference(TrainerCallback):
 
 
 @torch.no_grad()
-def _scores(trainer: ResumableTrainer, name: str, sampler: Sampler) -> Dict[str, float]:
+def _scores(trainer: ResumableTrainer, name: str, sampler: Sampler) -> dict[str, float]:
     """The metrics of the validation data as the sampler predicts them. The validation has left the model in `eval`."""
     model = trainer.model
     with measuring(model), model.predicting_by(sampler):

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -73,9 +73,9 @@ class TraceInferenceNetworks(TrainerCallback):
     def on_batch(
         self,
         trainer: GradientDescentTrainer,
-        batch_inputs: List[Any],
-        batch_outputs: List[Dict[str, Any]],
-        batch_metrics: Dict[str, Any],
+        batch_inputs: list[Any],
+        batch_outputs: list[dict[str, Any]],
+        batch_metrics: dict[str, Any],
         epoch: int,
         batch_number: int,
         is_training: bool,
@@ -89,7 +89,7 @@ class TraceInferenceNetworks(TrainerCallback):
     def on_epoch(
         self,
         trainer: GradientDescentTrainer,
-        metrics: Dict[str, Any],
+        metrics: dict[str, Any],
         epoch: int,
         is_primary: bool = True,
         **kwargs: Any,
@@ -101,7 +101,7 @@ class TraceInferenceNetworks(TrainerCallback):
         self._file.add(trainer, epoch, lambda: trace(trainer.model, trainer.data_loader, self._cost))
 
 
-def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
+def trace(model: SealModel, batches: Any, cost: Cost) -> dict[str, float]:
     """
     # Parameters
 
@@ -111,7 +111,7 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
 
     # Returns
 
-    `Dict[str, float]`
+    `dict[str, float]`
         The four numbers of `TraceInferenceNetworks`.
     """
     energy_parameters = _trained(model.loss_net_parameters())
@@ -147,15 +147,15 @@ def trace(model: SealModel, batches: Any, cost: Cost) -> Dict[str, float]:
     }
 
 
-def _trained(parameters: Any) -> List[torch.nn.Parameter]:
+def _trained(parameters: Any) -> list[torch.nn.Parameter]:
     return [parameter for parameter in parameters if parameter.requires_grad]
 
 
-def _add(total: List[torch.Tensor], value: torch.Tensor, parameters: List[torch.nn.Parameter]) -> None:
+def _add(total: list[torch.Tensor], value: torch.Tensor, parameters: list[torch.nn.Parameter]) -> None:
     for part, gradient in zip(total, torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)):
         if gradient is not None:
             part += gradient
 
 
-def _norm(gradient: List[torch.Tensor]) -> float:
+def _norm(gradient: list[torch.Tensor]) -> float:
     return float(torch.stack([part.norm() for part in gradient]).norm())

@@ -3,7 +3,8 @@ Checks of a trainer's settings against the model and the machine. Each mistake i
 """
 
 import re
-from typing import Collection, Iterable, List, Optional, Union
+from collections.abc import Collection, Iterable
+from typing import Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -79,8 +80,8 @@ def check_data(
     model: SealModel,
     data_loader: DataLoader,
     validation_data_loader: Optional[DataLoader],
-    validation_metric: Union[str, List[str]],
-    phases: List[Phase],
+    validation_metric: Union[str, list[str]],
+    phases: list[Phase],
 ) -> None:
     """Of both data sets what the model can take, and of validation what a metric needs."""
     check_max_tokens(model, data_loader, "dataset_reader")
@@ -91,7 +92,7 @@ def check_data(
     check_metrics_of_phases(model, phases, validation_data_loader is not None)
 
 
-def check_metrics_of_phases(model: SealModel, phases: List[Phase], validated: bool) -> None:
+def check_metrics_of_phases(model: SealModel, phases: list[Phase], validated: bool) -> None:
     for index, phase in enumerate(phases):
         if phase.validation_metric is None:
             continue
@@ -102,7 +103,7 @@ def check_metrics_of_phases(model: SealModel, phases: List[Phase], validated: bo
 
 
 def check_validation_metric(
-    model: SealModel, metric: Union[str, List[str]], key: str = "trainer.validation_metric"
+    model: SealModel, metric: Union[str, list[str]], key: str = "trainer.validation_metric"
 ) -> None:
     metrics = [metric] if isinstance(metric, str) else metric
     for name in metrics:
@@ -146,7 +147,7 @@ def check_for_scores(loader: DataLoader) -> None:
         loader.check_for_scores()
 
 
-def check_no_grad(model: SealModel, patterns: Optional[List[str]]) -> None:
+def check_no_grad(model: SealModel, patterns: Optional[list[str]]) -> None:
     names = [name for name, _ in model.named_parameters()]
     for pattern in patterns or ():
         check_found(pattern, names, "trainer.no_grad", "of the model")
@@ -188,7 +189,7 @@ def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
         )
 
 
-def check_reused_features(model: SealModel, turns: List[str], phases: Phases) -> None:
+def check_reused_features(model: SealModel, turns: list[str], phases: Phases) -> None:
     both = [phase for phase in phases if phase.trains(TASK_NET) and phase.trains(LOSS_NET) and phase.energy]
     if {TASK_NET, LOSS_NET} - set(turns) or not both:
         problem = "no phase trains the loss-net and, by its energy, the task-net; leave it out"

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
@@ -54,7 +54,7 @@ class TuneThresholds(TrainerCallback):
     def on_end(
         self,
         trainer: GradientDescentTrainer,
-        metrics: Dict[str, Any] = None,
+        metrics: dict[str, Any] = None,
         epoch: int = None,
         is_primary: bool = True,
         **kwargs: Any,

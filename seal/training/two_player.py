@@ -1,4 +1,5 @@
-from typing import Any, Callable, Collection, Dict, List, Optional
+from collections.abc import Callable, Collection
+from typing import Any, Optional
 
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
@@ -16,14 +17,14 @@ class TwoPlayerScheduler:
 
     # Parameters
 
-    players : `Dict[str, LearningRateScheduler]`
+    players : `dict[str, LearningRateScheduler]`
     make : `Callable[[str, int], LearningRateScheduler]`, optional (default = `None`)
         Makes a new scheduler for a player that is restarted, for a number of epochs.
     """
 
     def __init__(
         self,
-        players: Dict[str, LearningRateScheduler],
+        players: dict[str, LearningRateScheduler],
         make: Optional[Callable[[str, int], LearningRateScheduler]] = None,
     ) -> None:
         self.players = players
@@ -35,7 +36,7 @@ class TwoPlayerScheduler:
         self._last_batch: Optional[int] = None
         self._batches = dict.fromkeys(players, 0)
 
-    def following_metric(self) -> List[str]:
+    def following_metric(self) -> list[str]:
         """The players whose scheduler follows a validation metric."""
         return [name for name, scheduler in self.players.items() if follows_metric(scheduler)]
 
@@ -64,13 +65,13 @@ class TwoPlayerScheduler:
                 self._batches[name] += 1
                 scheduler.step_batch(None if batch_num_total is None else self._batches[name])
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return {
             name: {"scheduler": plain(scheduler.state_dict()), "batches": self._batches[name]}
             for name, scheduler in self.players.items()
         }
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         check_players(self.players, state)
         for name, scheduler in self.players.items():
             scheduler.load_state_dict(state[name]["scheduler"])

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 from seal.output_spaces import Candidates
 from seal.two_player.task_state import TaskState
@@ -12,7 +12,7 @@ class MicroBatch:
 
     # Parameters
 
-    batch : `Dict[str, Any]`
+    batch : `dict[str, Any]`
     alone : `bool`, optional (default = `False`)
         Whether it makes an update by itself. Otherwise no graph is kept from one player's turn to the other's:
         accumulation is meant to save memory.
@@ -20,17 +20,17 @@ class MicroBatch:
         Until the task-net is updated. It has a graph to backpropagate through if `has_graph`.
     candidates : `Candidates`, optional
         For the whole step.
-    features : `List[Any]`, optional
+    features : `list[Any]`, optional
         The loss-net's features as constants, until the loss-net is updated or, with `reuse_features`, for the rest of
         the step.
-    features_with_graph : `List[Any]`, optional
+    features_with_graph : `list[Any]`, optional
         The same with their graph, for the loss-net's next loss.
     """
 
-    batch: Dict[str, Any]
+    batch: dict[str, Any]
     alone: bool = False
     state: Optional[TaskState] = None
     has_graph: bool = False
     candidates: Optional[Candidates] = None
-    features: Optional[List[Any]] = None
-    features_with_graph: Optional[List[Any]] = None
+    features: Optional[list[Any]] = None
+    features_with_graph: Optional[list[Any]] = None

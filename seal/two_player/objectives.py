@@ -1,10 +1,11 @@
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Iterable, List, Optional
+from typing import Any, Optional
 
 import torch
 
-from seal.common.setting_checks import needed
 from seal.common.module_modes import constant, without_dropout
+from seal.common.setting_checks import needed
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
@@ -45,12 +46,12 @@ class Objectives(torch.nn.Module):
             state.cost_augmented = self.cost_augmented_net(state.inputs, output, state.gold, state.mask)
         return state
 
-    def task_net_parameters(self) -> List[torch.nn.Parameter]:
+    def task_net_parameters(self) -> list[torch.nn.Parameter]:
         """`Phi`: everything but the loss-net."""
         theirs = {id(parameter) for parameter in self.loss_net_parameters()}
         return [parameter for parameter in self.parameters() if id(parameter) not in theirs]
 
-    def loss_net_parameters(self) -> List[torch.nn.Parameter]:
+    def loss_net_parameters(self) -> list[torch.nn.Parameter]:
         """`Theta`; empty without a loss-net. An output space's parameters count as the task-net's."""
         if self.loss_net is None:
             return []
@@ -66,7 +67,7 @@ class Objectives(torch.nn.Module):
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
-        features: List[Any] = []
+        features: list[Any] = []
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
             if not features:
@@ -84,7 +85,7 @@ class Objectives(torch.nn.Module):
             )
 
     def loss_net_loss(
-        self, state: TaskState, candidates: Candidates, features: Optional[List[Any]] = None
+        self, state: TaskState, candidates: Candidates, features: Optional[list[Any]] = None
     ) -> torch.Tensor:
         """
         `L_E`, the mean over the batch: a scalar with a graph into the loss-net, and into the task-net if the
@@ -114,13 +115,13 @@ class Objectives(torch.nn.Module):
                 self.monitor("ranking_accuracy", 100 * ranked)
         return loss
 
-    def features(self, state: TaskState) -> List[Any]:
+    def features(self, state: TaskState) -> list[Any]:
         """The loss-net's features of the input, one item for each of its terms, with their graph."""
         if len(state.logits) == 0:
             return []
         return needed(self.loss_net, "model.loss_net").encode(state.inputs, state.hidden, state.mask)
 
-    def frozen_features(self, state: TaskState) -> List[Any]:
+    def frozen_features(self, state: TaskState) -> list[Any]:
         """`features` as constants."""
         with without_dropout(self.loss_net), torch.no_grad():
             return self.features(state)
@@ -158,7 +159,7 @@ class Objectives(torch.nn.Module):
             return self._energies(self.frozen_features(state), outputs, state.mask)
 
     def task_net_loss(
-        self, state: TaskState, features: Optional[List[Any]] = None, supervised: bool = True
+        self, state: TaskState, features: Optional[list[Any]] = None, supervised: bool = True
     ) -> torch.Tensor:
         """
         `L_F` plus the loss of further heads: a scalar whose graph leads into the task-net, and the cost-augmented
@@ -212,11 +213,11 @@ class Objectives(torch.nn.Module):
             losses = self.task_loss(*self._terms(state, features))
         return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
 
-    def _terms(self, state: TaskState, features: Optional[List[Any]]) -> LossTerms:
+    def _terms(self, state: TaskState, features: Optional[list[Any]]) -> LossTerms:
         """Without `features` the terms have no energy."""
         space, gold, mask = self.output_space, check_gold(state.gold), state.mask
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
-        energies: List[Optional[torch.Tensor]] = [None] * len(networks)
+        energies: list[Optional[torch.Tensor]] = [None] * len(networks)
         costs, gold_energy = energies, None
         if features is not None and self.task_loss.through_draws:
             energies = [self._energy_of_prediction(state, features)]
@@ -236,7 +237,7 @@ class Objectives(torch.nn.Module):
         return LossTerms(terms[0], terms[1] if len(terms) > 1 else None, gold_energy)
 
     @torch.enable_grad()
-    def energy_alignment(self, state: TaskState, features: Optional[List[Any]] = None) -> torch.Tensor:
+    def energy_alignment(self, state: TaskState, features: Optional[list[Any]] = None) -> torch.Tensor:
         """
         How far the energy says what gold would: the cosine of the gradient, by the logits, of what the task-net follows
         of the energy with that of its cross-entropy. A scalar from -1 to 1; 0 where one of the two is 0.
@@ -255,7 +256,7 @@ class Objectives(torch.nn.Module):
             by_energy, by_gold = (torch.autograd.grad(part.sum(), logits)[0].flatten() for part in (energy, loss))
         return torch.cosine_similarity(by_energy, by_gold, dim=0)
 
-    def _energy_of_prediction(self, state: TaskState, features: List[Any]) -> torch.Tensor:
+    def _energy_of_prediction(self, state: TaskState, features: list[Any]) -> torch.Tensor:
         """What the task-net follows of the energy, `(batch,)`."""
         space, mask = self.output_space, state.mask
         if self.task_loss.through_draws:
@@ -265,7 +266,7 @@ class Objectives(torch.nn.Module):
         return self._energies(features, self._relaxed(state.logits, mask), mask).squeeze(1)
 
     def _energies(
-        self, features: List[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor]
+        self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor]
     ) -> torch.Tensor:
         return needed(self.loss_net, "model.loss_net")(features, outputs, mask)
 

@@ -1,5 +1,5 @@
 import copy
-from typing import Any, Dict, List
+from typing import Any
 
 import torch
 
@@ -14,10 +14,10 @@ class TwoPlayerOptimizer:
 
     # Parameters
 
-    players : `Dict[str, torch.optim.Optimizer]`
+    players : `dict[str, torch.optim.Optimizer]`
     """
 
-    def __init__(self, players: Dict[str, torch.optim.Optimizer]) -> None:
+    def __init__(self, players: dict[str, torch.optim.Optimizer]) -> None:
         self.players = players
         self.turn = next(iter(players))
         #: Whether the next step does nothing, as no instance gave the player a gradient.
@@ -26,14 +26,14 @@ class TwoPlayerOptimizer:
         self._first = copy.deepcopy(self.state_dict())
 
     @property
-    def param_groups(self) -> List[Dict[str, Any]]:
+    def param_groups(self) -> list[dict[str, Any]]:
         return [group for optimizer in self.players.values() for group in optimizer.param_groups]
 
     @property
     def current(self) -> torch.optim.Optimizer:
         return self.players[self.turn]
 
-    def parameters(self) -> List[torch.nn.Parameter]:
+    def parameters(self) -> list[torch.nn.Parameter]:
         """The parameters of the player whose turn it is."""
         return [parameter for group in self.current.param_groups for parameter in group["params"]]
 
@@ -51,22 +51,22 @@ class TwoPlayerOptimizer:
         """Sets the player's optimizer back to its first state."""
         self.players[player].load_state_dict(copy.deepcopy(self._first[player]))
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return {name: _with_plain_groups(optimizer.state_dict()) for name, optimizer in self.players.items()}
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         check_players(self.players, state)
         for name, optimizer in self.players.items():
             optimizer.load_state_dict(state[name])
 
 
-def check_players(players: Dict[str, Any], state: Dict[str, Any]) -> None:
+def check_players(players: dict[str, Any], state: dict[str, Any]) -> None:
     """Raises a `RuntimeError`, which AllenNLP turns into its own message, for the state of other players."""
     if set(players) != set(state):
         raise RuntimeError(f"the checkpoint is of {sorted(state)}, the trainer of {sorted(players)}.")
 
 
-def _with_plain_groups(state: Dict[str, Any]) -> Dict[str, Any]:
+def _with_plain_groups(state: dict[str, Any]) -> dict[str, Any]:
     # AllenNLP's `cosine` puts numpy's numbers in the groups.
     if "param_groups" in state:
         return {**state, "param_groups": plain(state["param_groups"])}

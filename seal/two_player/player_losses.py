@@ -1,4 +1,4 @@
-from typing import Callable, List
+from collections.abc import Callable
 
 import torch
 
@@ -41,13 +41,13 @@ class PlayerLosses:
         self._reuse_features = reuse_features
 
     def of_task_net(
-        self, part: MicroBatch, turns: List[str], uses_energy: bool = True, supervised: bool = True
+        self, part: MicroBatch, turns: list[str], uses_energy: bool = True, supervised: bool = True
     ) -> torch.Tensor:
         """
         # Parameters
 
         part : `MicroBatch`
-        turns : `List[str]`
+        turns : `list[str]`
             The player of each update of the batch, in order.
         uses_energy, supervised : `bool`, optional (default = `True`)
             Whether the task-net follows the energy, and gold.
@@ -70,7 +70,7 @@ class PlayerLosses:
             self._check_output(state)
         return nets.task_net_loss(state, part.features if uses_energy else None, supervised)
 
-    def of_loss_net(self, part: MicroBatch, turns: List[str]) -> torch.Tensor:
+    def of_loss_net(self, part: MicroBatch, turns: list[str]) -> torch.Tensor:
         """As `of_task_net`."""
         nets = self.nets
         if part.state is None and _is_for_both(part, turns, TASK_NET):
@@ -92,7 +92,7 @@ class PlayerLosses:
             features, part.features_with_graph = part.features_with_graph, None
             return nets.loss_net_loss(state, part.candidates, features)
 
-    def updated(self, player: str, parts: List[MicroBatch]) -> None:
+    def updated(self, player: str, parts: list[MicroBatch]) -> None:
         """Drops the loss-net's features where the player's update has made them stale."""
         loss_net = self.nets.loss_net
         if player == LOSS_NET:
@@ -109,6 +109,6 @@ class PlayerLosses:
         part.features = [None if feature is None else feature.detach() for feature in features]
 
 
-def _is_for_both(part: MicroBatch, turns: List[str], second: str) -> bool:
+def _is_for_both(part: MicroBatch, turns: list[str], second: str) -> bool:
     """Whether a graph of this turn may be kept for the turn of `second`, the player that is updated later."""
     return part.alone and turns[-1] == second

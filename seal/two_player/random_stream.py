@@ -1,5 +1,5 @@
 from contextlib import contextmanager
-from typing import List, Optional
+from typing import Optional
 
 import torch
 
@@ -20,7 +20,7 @@ class RandomStream:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         #: As `torch_state` gives it; `None` before the first use.
-        self.state: Optional[List[torch.Tensor]] = None
+        self.state: Optional[list[torch.Tensor]] = None
 
     @contextmanager
     def active(self):

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 
@@ -14,7 +14,7 @@ class TaskState:
 
     # Parameters
 
-    inputs : `Dict[str, Any]`
+    inputs : `dict[str, Any]`
         The tensors that encoders read.
     logits : `torch.Tensor`, `(batch, *structure)`
         With the task-net's graph; zeros without a task-net.
@@ -31,7 +31,7 @@ class TaskState:
         As in `TaskNetOutput`.
     """
 
-    inputs: Dict[str, Any]
+    inputs: dict[str, Any]
     logits: torch.Tensor
     hidden: Optional[torch.Tensor]
     mask: Optional[torch.Tensor] = None

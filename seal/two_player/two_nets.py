@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 
@@ -56,13 +56,13 @@ class TwoNets(Objectives):
         self.output_space = output_space
         self.sampler, self.energy_loss, self.task_loss = sampler, energy_loss, task_loss or TaskLoss()
         #: The last value of each loss and energy, by its name.
-        self.monitored: Dict[str, torch.Tensor] = {}
+        self.monitored: dict[str, torch.Tensor] = {}
 
-    def forward(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The task-net's logits, `(batch, *structure)`: no prediction needs more."""
         return self._output(inputs, mask).logits
 
-    def _output(self, inputs: Dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
+    def _output(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
         if isinstance(self.task_net, TaskNet):
             return self.task_net(inputs, mask)
         output = self.task_net(inputs)
@@ -71,14 +71,14 @@ class TwoNets(Objectives):
         return TaskNetOutput(output if isinstance(output, torch.Tensor) else output.logits, None)
 
     def task_state(
-        self, inputs: Dict[str, Any], gold: Optional[torch.Tensor] = None, mask: Optional[torch.Tensor] = None
+        self, inputs: dict[str, Any], gold: Optional[torch.Tensor] = None, mask: Optional[torch.Tensor] = None
     ) -> TaskState:
         """
         Runs the task-net on a batch, with its graph.
 
         # Parameters
 
-        inputs : `Dict[str, Any]`
+        inputs : `dict[str, Any]`
             What the encoders read, by name.
         gold : `torch.Tensor`, `(batch, *output)`, optional
         mask : `torch.BoolTensor`, `(batch, tokens)`, optional

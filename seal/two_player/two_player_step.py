@@ -1,5 +1,6 @@
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 
@@ -79,7 +80,7 @@ class TwoPlayerStep:
     ) -> None:
         check_choice("first", first, (TASK_NET, LOSS_NET))
         given = {TASK_NET: task_net, LOSS_NET: loss_net}
-        self._players: Dict[str, Updates] = {}
+        self._players: dict[str, Updates] = {}
         for name in sorted(given, key=lambda name: name != first):
             player = given[name]
             if player is not None:
@@ -96,20 +97,20 @@ class TwoPlayerStep:
         self._losses = PlayerLosses(nets, self._stream, _check_output, reuse_features)
 
     @property
-    def turns(self) -> List[str]:
+    def turns(self) -> list[str]:
         """The player of each update of a batch, in order."""
         return [name for name, player in self._players.items() for _ in range(player.steps)]
 
-    def step(self, batch: Dict[str, Any]) -> Dict[str, torch.Tensor]:
+    def step(self, batch: dict[str, Any]) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
-        batch : `Dict[str, Any]`
+        batch : `dict[str, Any]`
             The arguments of `nets.task_state`; for `TwoNets` the inputs, gold and mask.
 
         # Returns
 
-        `Dict[str, torch.Tensor]`: each player's loss in its last update, a constant scalar.
+        `dict[str, torch.Tensor]`: each player's loss in its last update, a constant scalar.
         """
         part = self.begin(batch)
         losses = {name: self.update(name, part) for name in self.turns}
@@ -117,7 +118,7 @@ class TwoPlayerStep:
             self.end(name)
         return losses
 
-    def begin(self, batch: Dict[str, Any]) -> MicroBatch:
+    def begin(self, batch: dict[str, Any]) -> MicroBatch:
         """What `update` is given: the batch, and later what has been computed for it."""
         return MicroBatch(batch, alone=True)
 
@@ -155,7 +156,7 @@ class TwoPlayerStep:
         if scheduler is not None:
             scheduler.step()
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Of optimizers, schedulers and the loss-net's random stream. The nets have one of their own."""
         schedulers = {name: player.scheduler for name, player in self._players.items() if player.scheduler is not None}
         return {
@@ -164,7 +165,7 @@ class TwoPlayerStep:
             "stream": self._stream.state,
         }
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizers"])
         for name, saved in state["schedulers"].items():
             needed(self._players[name].scheduler, f"{name}.scheduler").load_state_dict(saved)

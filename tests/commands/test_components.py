@@ -1,7 +1,7 @@
 import argparse
 import re
 from pathlib import Path
-from typing import Dict, List, Optional, Union
+from typing import Optional, Union
 
 import pytest
 from allennlp.common import Lazy, Registrable
@@ -103,9 +103,9 @@ def test_options_have_their_texts_from_the_docs_also_of_a_base():
     [
         (int, "whole number"),
         (Optional[float], "number or null"),
-        (Union[int, List[str], None], "whole number or list of string or null"),
-        (List[Lazy[Energy]], "list of energy"),
-        (Dict[str, int], "object"),
+        (Union[int, list[str], None], "whole number or list of string or null"),
+        (list[Lazy[Energy]], "list of energy"),
+        (dict[str, int], "object"),
         (list[str] | None, "list of string or null"),
         ("a string", "any value"),
     ],

@@ -1,11 +1,10 @@
 import networkx
 import numpy
 import pytest
+from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.taxonomy import Taxonomy
 

@@ -3,8 +3,16 @@ import itertools
 import pytest
 import torch
 
-from seal.constraints import AtLeastOne, AtMostOne, Constraint, Count, Declared, ExactlyOne, ForbiddenTransitions
-from seal.constraints import Implication
+from seal.constraints import (
+    AtLeastOne,
+    AtMostOne,
+    Constraint,
+    Count,
+    Declared,
+    ExactlyOne,
+    ForbiddenTransitions,
+    Implication,
+)
 from seal.registry import ConfigurationError
 from seal.structure.tag_sequences import TagScheme
 from tests.spine import all_sequences, is_legal, mask_of

@@ -4,11 +4,10 @@ import unicodedata
 
 import numpy
 import pytest
+from allennlp.common.checks import ConfigurationError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-
-from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.arff import read_arff, stripped_lines
 

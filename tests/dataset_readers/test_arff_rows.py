@@ -2,10 +2,9 @@ import time
 
 import numpy
 import pytest
+from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.arff_rows import ArffRows, Attribute, split_values, uncommented, unescape
 

@@ -1,8 +1,7 @@
 import numpy
 import pytest
-from scipy import sparse
-
 from allennlp.common.checks import ConfigurationError
+from scipy import sparse
 
 from seal.dataset_readers.arff_rows import Attribute
 from seal.dataset_readers.feature_columns import fill_missing, is_binary

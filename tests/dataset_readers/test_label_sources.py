@@ -1,5 +1,4 @@
 import pytest
-
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.label_sources import hierarchy_of, meka_columns, read_mulan_xml

@@ -3,11 +3,10 @@ import os
 
 import numpy
 import pytest
+from allennlp.common.checks import ConfigurationError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-
-from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.multilabel_files import read_multilabel
 from tests.attributes_of_all_kinds import HEADER, ROWS, write

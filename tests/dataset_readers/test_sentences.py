@@ -1,4 +1,4 @@
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -15,7 +15,7 @@ from seal.dataset_readers.text_multilabel import TextMultilabelReader
 
 
 class Sentence(NamedTuple):
-    words: Tuple[str, ...]
+    words: tuple[str, ...]
 
 
 def of_lengths(*lengths):

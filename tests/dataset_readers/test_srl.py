@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 import torch
-
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary

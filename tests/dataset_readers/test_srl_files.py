@@ -4,7 +4,6 @@ import os
 import shutil
 
 import pytest
-
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.srl_files import read_srl_sentences, srl_data_files

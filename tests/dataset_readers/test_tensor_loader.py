@@ -3,9 +3,9 @@ import itertools
 import numpy
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader
-from allennlp.common import Params
 from scipy import sparse
 
 from seal.dataset_readers import tensor_table

@@ -13,8 +13,8 @@ from seal.hypergradients import (
     NystroemInverse,
     ScaledIdentity,
     ShermanMorrison,
+    hypergradient,
 )
-from seal.hypergradients import hypergradient
 from tests.hypergradients.bilevel import leaf, problem, quadratic, relative_error
 
 # Its own behaviour; test_hypergradient_oracles.py has problems with known hypergradients.

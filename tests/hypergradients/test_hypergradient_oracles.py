@@ -3,8 +3,15 @@ import math
 import pytest
 import torch
 
-from seal.hypergradients import ConjugateGradient, DiagonalHessian, ExactInverse, NeumannSeries, NystroemInverse
-from seal.hypergradients import ScaledIdentity, hypergradient
+from seal.hypergradients import (
+    ConjugateGradient,
+    DiagonalHessian,
+    ExactInverse,
+    NeumannSeries,
+    NystroemInverse,
+    ScaledIdentity,
+    hypergradient,
+)
 from tests.hypergradients.bilevel import exponential, minimum, quadratic, resolved, seal_shaped
 
 # Problems with known hypergradients; those for one solver alone are among its tests.

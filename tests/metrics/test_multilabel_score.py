@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 
-from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold, example_f1
-from seal.metrics import multilabel_score
+from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold, example_f1, multilabel_score
 from tests.training.runs import on_workers
 
 

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 
 import pytest
-
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric

@@ -3,8 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import Candidates
-from tests.spine import FINDER_ROWS, FRAMES, loss_net_params, seal_model, srl_batch, srl_model
-from tests.spine import SENTENCES
+from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, loss_net_params, seal_model, srl_batch, srl_model
 
 METHODS = {
     "nce": {},

@@ -3,10 +3,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.models.crops import CropGrid
 from seal.metrics import MaskScore
 from seal.models import SegmentationModel
 from seal.models.batch_checks import NonFiniteOutput
+from seal.models.crops import CropGrid
 from tests.label_sets import label_set
 from tests.segmentation import DESCENT, LOSS_NET, batch, model, seal_parts
 

@@ -255,7 +255,8 @@ def test_importing_seal_first_is_quiet():
 
 
 def test_pretrained_files_in_lists_are_forgotten():
-    from allennlp.common import Params, params as params_module
+    from allennlp.common import Params
+    from allennlp.common import params as params_module
     from allennlp.models import model as model_module
 
     for module in (params_module, model_module):

@@ -1,6 +1,6 @@
 """A wrong config key, type or value is named with its place, what was found and what was meant."""
 
-from typing import List, Optional, Tuple, Union
+from typing import Optional, Union
 
 import pytest
 import torch
@@ -30,8 +30,8 @@ class Small(Part):
         limit: Optional[int] = None,
         place: Union[int, str] = 0,
         norm: Union[int, bool] = False,
-        pair: Tuple[float, float] = (0.5, 0.5),
-        some: Tuple[int, ...] = (1,),
+        pair: tuple[float, float] = (0.5, 0.5),
+        some: tuple[int, ...] = (1,),
     ) -> None:
         self.width = width
         self.norm = norm
@@ -45,7 +45,7 @@ class Counting(Part):
         num_epochs: int = 1,
         weight: float = 1.0,
         width: int = 1,
-        dropout: Union[float, List[float]] = 0.0,
+        dropout: Union[float, list[float]] = 0.0,
         decay: float = 0.9,
         warmup_steps: int = 0,
         num_filters: int = 1,
@@ -67,8 +67,8 @@ class Whole(FromParams):
         part: Part,
         parts: list[Part] = None,
         later: Lazy[Part] = None,
-        later_parts: List[Lazy[Part]] = None,
-        names: List[str] = None,
+        later_parts: list[Lazy[Part]] = None,
+        names: list[str] = None,
         other: Optional[Lazy[Part]] = None,
     ) -> None:
         self.part = part

@@ -2,7 +2,6 @@
 
 import random
 import time
-from typing import List
 
 import pytest
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
@@ -41,7 +40,7 @@ def loader_of(slow: int, **settings) -> MultiProcessDataLoader:
     return loader
 
 
-def numbers(loader) -> List:
+def numbers(loader) -> list:
     return [batch["metadata"] for batch in loader]
 
 

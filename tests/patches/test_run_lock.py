@@ -13,6 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.patches.run_lock import locked
 from tests.training.runs import config
 
+
 def hold(folder, ready):
     with locked(folder):
         ready.set()

@@ -15,8 +15,8 @@ import torch
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 
 from scripts import benchmark
-from scripts.measure import own_process
 from scripts.measure import bench_srl_parts as parts
+from scripts.measure import own_process
 from scripts.measure.bench_encoder import VOCABULARY, save_random_bert
 from scripts.measure.bench_plots import draw_benchmark
 from scripts.measure.bench_srl_memory import write_longest

@@ -12,7 +12,8 @@ from scripts.measure.bench_timing import train_epoch
 from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.tensor_loader import TensorLoader
-from tests.experiments import config as config_of, expression
+from tests.experiments import config as config_of
+from tests.experiments import expression
 
 TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"], "spen_end_to_end": ["task_net"]}
 

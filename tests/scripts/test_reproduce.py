@@ -21,8 +21,8 @@ from scripts.measure import cells, configs, provenance, results, significance
 from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.runner import Runner, epoch_seconds, first_epochs
-from scripts.measure.suites import srl
 from scripts.measure.suite import Method, Settings, UserError, all_suites
+from scripts.measure.suites import srl
 from seal.common.significance import Statistic
 from tests.scripts.written_configs import ROOT, evaluated
 

@@ -6,7 +6,7 @@ import random
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import numpy
 import pytest
@@ -33,7 +33,7 @@ def config(
     energy_weight: float = 0.5,
     share_encoder: bool = False,
     **more: Any,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """
     A BiLSTM over the fixture's 5 frames and 3 sentences, in their order. `more` sets further values; `a__b`
     stands for the key `a.b`, and the value `...` drops it.
@@ -87,7 +87,7 @@ def config(
     return built
 
 
-def put(tree: Dict[str, Any], key: str, value: Any) -> None:
+def put(tree: dict[str, Any], key: str, value: Any) -> None:
     """Sets `tree[a][b]` for the key `a__b`; `...` removes it."""
     *path, last = key.split("__")
     for name in path:
@@ -98,7 +98,7 @@ def put(tree: Dict[str, Any], key: str, value: Any) -> None:
         tree[last] = value
 
 
-def build(settings: Dict[str, Any], folder: Any, **extras: Any):
+def build(settings: dict[str, Any], folder: Any, **extras: Any):
     """The trainer of a config, its seeds set; `.model` is on it. A folder with checkpoints recovers."""
     params = Params(copy.deepcopy(settings))
     prepare_environment(params)
@@ -107,26 +107,26 @@ def build(settings: Dict[str, Any], folder: Any, **extras: Any):
     return TrainModel.from_params(params=params, serialization_dir=str(folder), **extras).trainer
 
 
-def weights(model: torch.nn.Module) -> Dict[str, torch.Tensor]:
+def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def same(first: Dict[str, torch.Tensor], second: Dict[str, torch.Tensor]) -> bool:
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
     """Bit for bit."""
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-def distance(first: Dict[str, torch.Tensor], second: Dict[str, torch.Tensor]) -> float:
+def distance(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> float:
     return max(float((first[name] - second[name]).abs().max()) for name in first)
 
 
-def differing(first: Dict[str, torch.Tensor], second: Dict[str, torch.Tensor]) -> List[str]:
+def differing(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> list[str]:
     return [name for name in first if not torch.equal(first[name], second[name])]
 
 
-def players(model: torch.nn.Module) -> Dict[str, Dict[str, torch.Tensor]]:
+def players(model: torch.nn.Module) -> dict[str, dict[str, torch.Tensor]]:
     """The weights of each player."""
-    split: Dict[str, Dict[str, torch.Tensor]] = {"task_net": {}, "loss_net": {}}
+    split: dict[str, dict[str, torch.Tensor]] = {"task_net": {}, "loss_net": {}}
     for name, value in weights(model).items():
         split["loss_net" if name.startswith("loss_net.") else "task_net"][name] = value
     return split
@@ -155,7 +155,7 @@ def elsewhere() -> None:
     torch.manual_seed(99)
 
 
-def train_until_killed(settings: Dict[str, Any], folder: Path, killer: TrainerCallback) -> None:
+def train_until_killed(settings: dict[str, Any], folder: Path, killer: TrainerCallback) -> None:
     """Trains, or carries on, until the callback ends the run."""
     trainer = build(settings, folder)
     trainer._callbacks.append(killer)
@@ -163,7 +163,7 @@ def train_until_killed(settings: Dict[str, Any], folder: Path, killer: TrainerCa
         trainer.train()
 
 
-def kill_and_recover(settings: Dict[str, Any], folder: Path, *killers: TrainerCallback):
+def kill_and_recover(settings: dict[str, Any], folder: Path, *killers: TrainerCallback):
     """Once per callback; the last time to the end. Returns the trainer, and what it says of the run."""
     for killer in killers:
         train_until_killed(settings, folder, killer)
@@ -176,7 +176,7 @@ def kill_and_recover(settings: Dict[str, Any], folder: Path, *killers: TrainerCa
 @contextmanager
 def counted(module: torch.nn.Module):
     """A list that grows with every forward pass of `module`."""
-    calls: List[Any] = []
+    calls: list[Any] = []
     handle = module.register_forward_hook(lambda *_: calls.append(torch.is_grad_enabled()))
     try:
         yield calls
@@ -184,12 +184,12 @@ def counted(module: torch.nn.Module):
         handle.remove()
 
 
-def comparable(metrics: Dict[str, Any]) -> Dict[str, Any]:
+def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
     """The metrics, without times and memory sizes."""
     return {k: v for k, v in metrics.items() if "duration" not in k and "memory" not in k}
 
 
-def record(trainer: Any, name: str, log: List[Any], before: Optional[Any] = None) -> None:
+def record(trainer: Any, name: str, log: list[Any], before: Optional[Any] = None) -> None:
     """Calls `log.append(before())` before every call of the trainer's method."""
     original = getattr(trainer, name)
 
@@ -200,7 +200,7 @@ def record(trainer: Any, name: str, log: List[Any], before: Optional[Any] = None
     setattr(trainer, name, recording)
 
 
-def on_workers(work: Any, folder: Path, size: int = 2, seconds: float = 60.0) -> List[Any]:
+def on_workers(work: Any, folder: Path, size: int = 2, seconds: float = 60.0) -> list[Any]:
     """What `work(rank)` returns in each of `size` processes of a group; fails where one fails or hangs."""
     folder.mkdir(parents=True, exist_ok=True)
     meeting = f"file://{folder}/meeting-{os.urandom(4).hex()}"
@@ -227,7 +227,7 @@ def _worker(work, rank: int, size: int, meeting: str, folder: Path) -> None:
     torch.distributed.destroy_process_group()
 
 
-def build_worker(settings: Dict[str, Any], folder: Path, rank: int, size: int = 2):
+def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 2):
     """As `build`, in a worker. The vocabulary must be in `folder/vocabulary`, where the command puts it."""
     settings = copy.deepcopy(settings)
     settings["vocabulary"] = {"type": "from_files", "directory": str(folder / "vocabulary")}

@@ -1,7 +1,7 @@
 """The alternating trainer, against one step after another written by hand in plain PyTorch."""
 
 import copy
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def double(trainer: Any) -> Any:
     return trainer
 
 
-def batches(trainer: Any) -> List[Dict[str, Any]]:
+def batches(trainer: Any) -> list[dict[str, Any]]:
     return list(trainer.data_loader)
 
 
@@ -58,7 +58,7 @@ class Reference:
             made[name] = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01)
         self.optimizers = made
         self.stream = None
-        self.seen: List[str] = []
+        self.seen: list[str] = []
 
     def outside(self):
         """The loss-net's own random numbers."""
@@ -291,7 +291,7 @@ def test_each_phase_leaves_the_other_player_alone(tmp_path, first, share):
         trainer__grad_clipping=0.5,
     )
     trainer = build(settings, tmp_path)
-    moved: List[str] = []
+    moved: list[str] = []
     original = trainer.optimizer.step
 
     def step(*args):
@@ -441,7 +441,7 @@ def test_allennlps_own_trainer_is_refused_with_a_loss_net(tmp_path):
 class Losses(TrainerCallback):
     def __init__(self) -> None:
         super().__init__("")
-        self.seen: List[Dict[str, float]] = []
+        self.seen: list[dict[str, float]] = []
 
     def on_batch(self, trainer, inputs, outputs, metrics, *args, is_training=True, **kwargs) -> None:
         if is_training:
@@ -451,7 +451,7 @@ class Losses(TrainerCallback):
 @pytest.mark.parametrize("n_e, n_f", [(1, 1), (3, 2)])
 def test_metrics_of_training(tmp_path, monkeypatch, n_e, n_f):
     trainer = build(config(trainer__loss_net__steps=n_e, trainer__task_net__steps=n_f), tmp_path)
-    said: Dict[str, List[float]] = {}
+    said: dict[str, list[float]] = {}
     for player in ("task_net", "loss_net"):
         original = getattr(trainer.model, f"{player}_loss")
 
@@ -480,7 +480,7 @@ def test_gradient_norms_are_those_before_clipping(tmp_path):
     trainer = build(
         config(trainer__task_net__grad_norm=0.01, trainer__loss_net__grad_norm=..., batch_size=8), tmp_path
     )
-    norms: Dict[str, float] = {}
+    norms: dict[str, float] = {}
     original = trainer.optimizer.step
 
     def step(*args):
@@ -498,7 +498,7 @@ def test_grad_clipping_holds_in_every_turn(tmp_path):
     trainer = build(
         config(trainer__grad_clipping=1e-3, trainer__loss_net__steps=2, trainer__task_net__steps=2), tmp_path
     )
-    largest: List[float] = []
+    largest: list[float] = []
     original = trainer.optimizer.step
 
     def step(*args):
@@ -523,7 +523,7 @@ def test_tensorboard(tmp_path):
         ),
         tmp_path,
     )
-    logged: Dict[str, float] = {}
+    logged: dict[str, float] = {}
     writer = trainer._callbacks[0]
     original = writer.log_scalars
 
@@ -559,7 +559,7 @@ def test_wandb_offline(tmp_path, monkeypatch):
 class FakeScaler:
     """`GradScaler` in its order of calls: it refuses what the real one refuses."""
 
-    def __init__(self, log: List[str], factor: float = 1024.0) -> None:
+    def __init__(self, log: list[str], factor: float = 1024.0) -> None:
         self.log, self.factor, self.unscaled = log, factor, False
         self._per_optimizer_states = None
 
@@ -731,7 +731,7 @@ def test_no_turn_has_a_backward_pass_under_autocast(tmp_path):
         trainer__use_amp=True, trainer__cuda_device=-1, trainer__loss_net__steps=2, trainer__task_net__steps=2
     )
     trainer = build(settings, tmp_path)
-    mixed: Dict[str, List[bool]] = {"task_net": [], "loss_net": []}
+    mixed: dict[str, list[bool]] = {"task_net": [], "loss_net": []}
     for parameter in trainer.model.parameters():
         parameter.register_hook(lambda gradient: mixed[trainer.optimizer.turn].append(torch.is_autocast_enabled("cpu")))
     trainer._train_epoch(0)
@@ -758,7 +758,7 @@ def test_learning_rates_are_those_of_the_scheduler_alone(tmp_path, n_e, n_f, gro
         trainer__loss_net__learning_rate_scheduler={"type": "step", "step_size": 1, "gamma": 0.5},
     )
     trainer = build(settings, tmp_path)
-    rates: Dict[str, List[List[float]]] = {"task_net": [], "loss_net": []}
+    rates: dict[str, list[list[float]]] = {"task_net": [], "loss_net": []}
     original = trainer.optimizer.step
 
     def step(*args):
@@ -798,7 +798,7 @@ def test_moving_average(tmp_path):
     average = {"type": "exponential", "decay": 0.9}
     averaged = build(config(trainer__moving_average=average), tmp_path / "averaged")
     start = weights(averaged.model)
-    steps: List[Dict[str, torch.Tensor]] = []
+    steps: list[dict[str, torch.Tensor]] = []
     averaged._callbacks.append(Snapshots(steps))
     for trainer in (plain, averaged):
         torch.manual_seed(3)
@@ -812,7 +812,7 @@ def test_moving_average(tmp_path):
 
 
 class Snapshots(TrainerCallback):
-    def __init__(self, steps: List[Dict[str, torch.Tensor]]) -> None:
+    def __init__(self, steps: list[dict[str, torch.Tensor]]) -> None:
         super().__init__("")
         self.steps = steps
 

@@ -3,7 +3,7 @@
 import copy
 import json
 import logging
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 import torch
@@ -12,8 +12,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
-from seal.patches import user_errors
 from seal.models import SealModel
+from seal.patches import user_errors
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
 from seal.training.phase_best import PhaseBest
@@ -29,7 +29,7 @@ STATIC = [
 ]
 
 
-def phases(*given: Dict[str, Any], num_epochs: int = 6) -> Phases:
+def phases(*given: dict[str, Any], num_epochs: int = 6) -> Phases:
     return Phases([Phase.from_params(Params(dict(phase))) for phase in given], num_epochs)
 
 
@@ -38,8 +38,8 @@ class Epochs(TrainerCallback):
 
     def __init__(self) -> None:
         super().__init__("")
-        self.weights: List[Dict[str, Dict[str, torch.Tensor]]] = []
-        self.rates: List[Dict[str, float]] = []
+        self.weights: list[dict[str, dict[str, torch.Tensor]]] = []
+        self.rates: list[dict[str, float]] = []
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
         if epoch >= 0:
@@ -408,7 +408,7 @@ def test_the_first_epoch_of_the_last_phase_may_be_the_best(tmp_path):
     assert same(torch.load(tmp_path / "best.th"), {**seen.weights[2]["task_net"], **seen.weights[2]["loss_net"]})
 
 
-def of_epoch(seen: Epochs, epoch: int) -> Dict[str, torch.Tensor]:
+def of_epoch(seen: Epochs, epoch: int) -> dict[str, torch.Tensor]:
     return {**seen.weights[epoch]["task_net"], **seen.weights[epoch]["loss_net"]}
 
 

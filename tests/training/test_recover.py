@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 import torch
@@ -20,8 +20,8 @@ from tests.training.runs import (
     LINEAR,
     PLATEAU,
     ROOT,
-    Killed,
     KillAt,
+    Killed,
     build,
     comparable,
     config,
@@ -38,7 +38,7 @@ SHUFFLED = {
 LAZY = {"batch_size": 2, "shuffle": True, "num_workers": 2, "max_instances_in_memory": 3, "batches_per_epoch": 3}
 
 
-def settings(**more: Any) -> Dict[str, Any]:
+def settings(**more: Any) -> dict[str, Any]:
     """Dropout, NCE draws, two schedulers, data in random order; 3 epochs of 4 batches, a checkpoint each."""
     return config(
         epochs=3,
@@ -79,7 +79,7 @@ STATIC = {
 class Whole:
     """What an uninterrupted run ends with."""
 
-    def __init__(self, built: Dict[str, Any], folder: Path) -> None:
+    def __init__(self, built: dict[str, Any], folder: Path) -> None:
         trainer = build(built, folder)
         self.metrics = comparable(trainer.train())
         self.weights = weights(trainer.model)

@@ -9,8 +9,7 @@ from allennlp.training import TrainerCallback
 from seal.scores import L1Cost
 from seal.training.trace_inference_networks import trace
 from tests.segmentation import seal_parts, write_npz
-from tests.training.runs import Killed, KillAt, build, config, kill_and_recover, same, train_until_killed, weights
-
+from tests.training.runs import KillAt, Killed, build, config, kill_and_recover, same, train_until_killed, weights
 
 LAST = {"validation_data_path": ..., "trainer__validation_metric": "-loss"}
 

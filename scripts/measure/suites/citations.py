@@ -1,7 +1,7 @@
 """Fields of citations, from 5, 10 or 50 references with tags and the words of the others."""
 
 from functools import lru_cache, partial
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.suite import Family, Method, Settings, Suite
@@ -42,18 +42,18 @@ ARGUMENTS = {
 
 
 @lru_cache(maxsize=None)
-def library() -> Dict[str, Any]:
+def library() -> dict[str, Any]:
     """The data, the settings of training, and which of them a kind does not read, in one evaluation of jsonnet."""
     return library_value(
         "citation_tagging.libsonnet", "{ data: lib.data.cora, training: lib.training, unread: lib.unread }"
     )
 
 
-def data() -> Dict[str, Optional[str]]:
+def data() -> dict[str, Optional[str]]:
     return {split: library()["data"][split] for split in ("train", "dev", "test")}
 
 
-def setting_names(method: str) -> List[str]:
+def setting_names(method: str) -> list[str]:
     """
     What `--settings` may set: the arguments of the method, and the settings of training; the seed and the epochs have
     options of their own.
@@ -77,7 +77,7 @@ def experiment(labelled: int, method: str, kind: str, settings: Settings) -> str
     )
 
 
-def methods(labelled: int) -> Dict[str, Method]:
+def methods(labelled: int) -> dict[str, Method]:
     kinds = dict(zip(METHODS, ("supervised", "semi_supervised")))
     return {
         name: Method(title, partial(experiment, labelled, name, kinds[group]), group=group)

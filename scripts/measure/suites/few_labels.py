@@ -8,7 +8,7 @@ the training data.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Dict, Optional, Tuple
+from typing import Optional
 
 from scripts.measure.configs import call, listed, text, with_overrides
 from scripts.measure.suite import Method, Settings, Suite
@@ -30,7 +30,7 @@ class Task:
     plain, title : `str`
         The method below the structure, and its title.
     encoder : `str`
-    training : `Dict[str, object]`
+    training : `dict[str, object]`
         Settings beside the number of updates; jsonnet values.
     size : `int`, optional
         The number of training instances; `None` where the library has a `fraction`.
@@ -41,10 +41,10 @@ class Task:
     plain: str
     title: str
     encoder: str
-    training: Dict[str, object]
+    training: dict[str, object]
     size: Optional[int] = None
 
-    def methods(self) -> Dict[str, Tuple[str, str]]:
+    def methods(self) -> dict[str, tuple[str, str]]:
         """Titles and calls, by name."""
         of, plain, title = f"{self.library}.method", self.plain, self.title
         # Of feature vectors methods are named.

@@ -1,7 +1,7 @@
 """Constituency parsing as a sequence: the made-up treebank that is kept in the repository, and others."""
 
 from functools import lru_cache, partial
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
@@ -43,7 +43,7 @@ DATASETS = ("sample", "wsj")
 
 
 @lru_cache(maxsize=None)
-def library() -> Dict[str, Any]:
+def library() -> dict[str, Any]:
     """The data of each treebank and the settings of training, in one evaluation of jsonnet."""
     training = {"sample": "sample"}
     names = ", ".join(
@@ -53,11 +53,11 @@ def library() -> Dict[str, Any]:
     return library_value("parsing.libsonnet", f"{{ {names} }}")
 
 
-def data(name: str) -> Dict[str, Optional[str]]:
+def data(name: str) -> dict[str, Optional[str]]:
     return {split: library()[name]["data"][split] for split in ("train", "dev", "test")}
 
 
-def setting_names(dataset: str, method: str) -> List[str]:
+def setting_names(dataset: str, method: str) -> list[str]:
     """What `--settings` may set; the seed and the epochs have options of their own."""
     training = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
     return ["energies", "beam", *ARGUMENTS.get(method, ()), *ENCODERS.names(), *training]

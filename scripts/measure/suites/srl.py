@@ -2,7 +2,7 @@
 
 import re
 from functools import partial
-from typing import Dict, List, Optional
+from typing import Optional
 
 from scripts.measure.configs import call, library_value, listed, text, with_overrides
 from scripts.measure.encoder_choice import EncoderChoice
@@ -45,11 +45,11 @@ ENCODERS = EncoderChoice(
 )
 
 
-def data(name: str) -> Dict[str, Optional[str]]:
+def data(name: str) -> dict[str, Optional[str]]:
     return library_value("srl.libsonnet", f"lib.data.{name}")
 
 
-def labels(name: str) -> List[str]:
+def labels(name: str) -> list[str]:
     """Every BIO tag that the roles of a data set can make, read from the role columns of its files."""
     roles = set()
     for path in filter(None, data(name).values()):
@@ -65,7 +65,7 @@ def training(dataset: str, encoder: Optional[str] = None) -> str:
     return "sample" if dataset == "sample" or dataset == "ewt_halves" and encoder is None else "ewt"
 
 
-def setting_names(method: str) -> List[str]:
+def setting_names(method: str) -> list[str]:
     """What `--settings` may set: the seed, the epochs and the fraction have options of their own."""
     if method == "srl_bert":
         return []
@@ -143,7 +143,7 @@ local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
 """
 
 
-def methods(dataset: str) -> Dict[str, Method]:
+def methods(dataset: str) -> dict[str, Method]:
     return {name: Method(title, partial(experiment, dataset, name)) for name, title in METHODS.items()}
 
 

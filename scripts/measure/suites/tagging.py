@@ -1,7 +1,7 @@
 """Sequence labelling: parts of speech, named entities, and the made-up sample that is kept in the repository."""
 
 from functools import lru_cache, partial
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
@@ -59,18 +59,18 @@ DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
 
 
 @lru_cache(maxsize=None)
-def library() -> Dict[str, Any]:
+def library() -> dict[str, Any]:
     """The data and the settings of training of each data set, in one evaluation of jsonnet."""
     names = ", ".join(f"{name}: {{ data: lib.data.{name}, training: lib.training.{name} }}" for name in DATASETS)
     return library_value("tagging.libsonnet", f"{{ {names} }}")
 
 
-def data(name: str) -> Dict[str, Optional[str]]:
+def data(name: str) -> dict[str, Optional[str]]:
     # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
     return {split: library()[name]["data"][split] for split in ("train", "dev", "test")}
 
 
-def setting_names(dataset: str, method: str) -> List[str]:
+def setting_names(dataset: str, method: str) -> list[str]:
     """
     What `--settings` may set: `energies`, the arguments of the method and of the encoder, and the settings of training;
     the seed and the epochs have options of their own.

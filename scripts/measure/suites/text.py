@@ -1,7 +1,7 @@
 """Multi-label classification of texts: Reuters-21578, GoEmotions and the papers' sets, and the made-up sample."""
 
 from functools import lru_cache, partial
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.encoder_choice import EncoderChoice
@@ -29,7 +29,7 @@ ARGUMENTS = {**SHARED, "nce_shared": tuple(name for name in SHARED["nce"] if nam
 
 
 @lru_cache(maxsize=None)
-def library() -> Dict[str, Any]:
+def library() -> dict[str, Any]:
     """The paths and the settings of training of each data set, in one evaluation of jsonnet."""
     return library_value(
         "text.libsonnet",
@@ -40,12 +40,12 @@ def library() -> Dict[str, Any]:
     )
 
 
-def data(name: str) -> Dict[str, Optional[str]]:
+def data(name: str) -> dict[str, Optional[str]]:
     # Evaluated jsonnet has its names in alphabetical order; tables follow this one.
     return {split: library()[name]["paths"][split] for split in ("train", "dev", "test")}
 
 
-def setting_names(dataset: str, method: str) -> List[str]:
+def setting_names(dataset: str, method: str) -> list[str]:
     """What `--settings` may set: the seed and the epochs have options of their own."""
     names = [name for name in library()[dataset]["training"] if name not in ("seed", "epochs")]
     return [*names, *ENCODERS.names(with_transformer=dataset != "sample"), *ARGUMENTS.get(method, ())]

@@ -3,7 +3,7 @@ Files of texts with labels: one module for each format, and `format_of`, which t
 """
 
 import os
-from typing import Callable, Dict, Iterator
+from collections.abc import Callable, Iterator
 
 from allennlp.common.checks import ConfigurationError
 
@@ -19,7 +19,7 @@ from seal.dataset_readers.text_formats.lyrl import read_lyrl
 from seal.dataset_readers.text_formats.tsv import read_tsv
 
 #: The readers of the formats; each takes a path and options.
-FORMATS: Dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
+FORMATS: dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
     "json_lines": read_json_lines,
     "tsv": read_tsv,
     "csv": read_csv,

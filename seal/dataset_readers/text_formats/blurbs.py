@@ -4,7 +4,7 @@ The format of the Blurb Genre Collection.
 
 import html
 import re
-from typing import Iterator, Tuple
+from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
@@ -69,7 +69,7 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
 # A pattern such as `<body>(.*?)</body>` would search to the end of the book from every `<body>` without one.
 
 
-def _fields(book: str) -> Iterator[Tuple[str, str]]:
+def _fields(book: str) -> Iterator[tuple[str, str]]:
     """The names and contents of title and body."""
     after, without_end = 0, set()
     for tag in _FIELD.finditer(book):

@@ -2,7 +2,7 @@
 CSV files with a text a row, and the names of its labels.
 """
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 

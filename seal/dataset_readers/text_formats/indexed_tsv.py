@@ -2,7 +2,7 @@
 TSV files with a text a line, and the numbers of its labels after a tab.
 """
 
-from typing import Iterator, List
+from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
@@ -33,7 +33,7 @@ def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterato
         yield LabelledText(text, _labels(cell, options.label_names, where), where)
 
 
-def _labels(cell: str, names: List[str], where: str) -> List[str]:
+def _labels(cell: str, names: list[str], where: str) -> list[str]:
     labels = []
     for item in filter(None, (piece.strip() for piece in cell.split(","))):
         if not item.isdecimal():

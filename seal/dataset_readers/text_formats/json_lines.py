@@ -2,7 +2,8 @@
 Files of JSON lines, a text a line.
 """
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -41,14 +42,14 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
         yield LabelledText(text_of(record, options.text_keys, where), _labels(record, where), where)
 
 
-def text_of(record: Dict[str, Any], text_keys: Optional[Tuple[str, ...]] = None, source: Optional[str] = None) -> str:
+def text_of(record: dict[str, Any], text_keys: Optional[tuple[str, ...]] = None, source: Optional[str] = None) -> str:
     """
     The text of an object, with or without labels.
 
     # Parameters
 
-    record : `Dict[str, Any]`
-    text_keys : `Tuple[str, ...]`, optional
+    record : `dict[str, Any]`
+    text_keys : `tuple[str, ...]`, optional
         As in `TextOptions`.
     source : `str`, optional
         `file:line`, for messages.
@@ -61,7 +62,7 @@ def text_of(record: Dict[str, Any], text_keys: Optional[Tuple[str, ...]] = None,
     return " ".join(_text(record, key, where) for key in _keys(record, text_keys, where))
 
 
-def _record(line: str, where: str) -> Dict[str, Any]:
+def _record(line: str, where: str) -> dict[str, Any]:
     record = read_json(line, "each line must be one JSON object", where)
     if not isinstance(record, dict):
         found = short(line.strip())
@@ -69,7 +70,7 @@ def _record(line: str, where: str) -> Dict[str, Any]:
     return record
 
 
-def _keys(record: Dict[str, Any], asked: Optional[Tuple[str, ...]], where: str) -> Tuple[str, ...]:
+def _keys(record: dict[str, Any], asked: Optional[tuple[str, ...]], where: str) -> tuple[str, ...]:
     if asked is not None:
         for key in asked:
             if key not in record:
@@ -83,7 +84,7 @@ def _keys(record: Dict[str, Any], asked: Optional[Tuple[str, ...]], where: str) 
     )
 
 
-def _text(record: Dict[str, Any], key: str, where: str) -> str:
+def _text(record: dict[str, Any], key: str, where: str) -> str:
     text = record[key]
     if isinstance(text, list) and all(isinstance(word, str) for word in text):
         return " ".join(text)
@@ -92,7 +93,7 @@ def _text(record: Dict[str, Any], key: str, where: str) -> str:
     return text
 
 
-def _labels(record: Dict[str, Any], where: str) -> List[str]:
+def _labels(record: dict[str, Any], where: str) -> list[str]:
     key = next((key for key in LABEL_KEYS if key in record), None)
     if key is None:
         raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")

@@ -1,4 +1,5 @@
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterable
+from typing import NamedTuple, Optional
 
 from seal.common.names import check_label, clean_name
 
@@ -10,18 +11,18 @@ class LabelledText(NamedTuple):
     # Parameters
 
     text : `str`
-    labels : `List[str]`
+    labels : `list[str]`
         Each label once, in the file's order.
     source : `str`
         `file:line` of the text's beginning.
     """
 
     text: str
-    labels: List[str]
+    labels: list[str]
     source: str
 
     @property
-    def words(self) -> List[str]:
+    def words(self) -> list[str]:
         """The text, split at white space."""
         return self.text.split()
 
@@ -32,20 +33,20 @@ class TextOptions(NamedTuple):
 
     # Parameters
 
-    label_names : `List[str]`, optional
+    label_names : `list[str]`, optional
         The names of labels that a file writes as numbers, from 0.
-    text_keys : `Tuple[str, ...]`, optional
+    text_keys : `tuple[str, ...]`, optional
         For JSON: the keys whose texts are joined. `None`: the first of the common keys that is there.
     topics : `str`, optional
         For RCV1: the file that says which document has which topic.
     """
 
-    label_names: Optional[List[str]] = None
-    text_keys: Optional[Tuple[str, ...]] = None
+    label_names: Optional[list[str]] = None
+    text_keys: Optional[tuple[str, ...]] = None
     topics: Optional[str] = None
 
 
-def once_each(labels: Iterable[str], source: str) -> List[str]:
+def once_each(labels: Iterable[str], source: str) -> list[str]:
     """
     The labels without repeats.
 
@@ -57,7 +58,7 @@ def once_each(labels: Iterable[str], source: str) -> List[str]:
 
     # Returns
 
-    `List[str]`
+    `list[str]`
         Each label once, in the order of `labels`.
 
     # Raises
@@ -65,7 +66,7 @@ def once_each(labels: Iterable[str], source: str) -> List[str]:
     `ConfigurationError` if a name is not one that a label may have (`check_label`, `clean_name`).
     """
     what = f"{source}: the label"
-    found: Dict[str, None] = {}
+    found: dict[str, None] = {}
     for label in dict.fromkeys(labels):
         check_label(label, what)
         found[clean_name(label, what)] = None

@@ -3,8 +3,8 @@ Files of texts, with the labels line by line in another file.
 """
 
 import os
+from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Iterator
 
 from allennlp.common.checks import ConfigurationError
 

@@ -5,7 +5,8 @@ The token files of RCV1-v2 (Lewis et al. 2004).
 import glob
 import os
 from collections import defaultdict
-from typing import Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -51,8 +52,8 @@ def _beside(path: str) -> str:
     return found[0]
 
 
-def _topics(path: str) -> Dict[str, List[str]]:
-    topics: Dict[str, Dict[str, None]] = defaultdict(dict)
+def _topics(path: str) -> dict[str, list[str]]:
+    topics: dict[str, dict[str, None]] = defaultdict(dict)
     for number, line in text_lines(path):
         cells = line.split()
         if not cells:
@@ -64,11 +65,11 @@ def _topics(path: str) -> Dict[str, List[str]]:
     return {document: list(labels) for document, labels in topics.items()}
 
 
-def _documents(path: str) -> Iterator[Tuple[int, str, List[str]]]:
+def _documents(path: str) -> Iterator[tuple[int, str, list[str]]]:
     """For each document the number of its first line, its id and its words."""
     start, in_words = 0, False
     document: Optional[str] = None
-    words: List[str] = []
+    words: list[str] = []
     for number, line in text_lines(path, "RCV1-v2's token files, which begin with '.I'"):
         cells = line.split()
         if cells[:1] == [".I"]:

@@ -4,7 +4,7 @@ TSV files with a text a line, and the names of its labels after a tab.
 
 import logging
 from collections import Counter
-from typing import Iterator, List, Tuple
+from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
@@ -52,7 +52,7 @@ def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
         )
 
 
-def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
+def text_rows(path: str, labels: str) -> Iterator[tuple[str, str, str]]:
     """
     The rows of a TSV file whose columns are a text, its labels and perhaps an id. All lines have as many columns as the
     first; quotes have no meaning, and blank lines are skipped.
@@ -65,7 +65,7 @@ def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
 
     # Returns
 
-    `Iterator[Tuple[str, str, str]]`
+    `Iterator[tuple[str, str, str]]`
         The first two columns of each row, and its `file:line`.
 
     # Raises
@@ -98,12 +98,12 @@ def text_rows(path: str, labels: str) -> Iterator[Tuple[str, str, str]]:
         yield columns[0], columns[1], where
 
 
-def _is_header(columns: List[str]) -> bool:
+def _is_header(columns: list[str]) -> bool:
     names = [column.strip().lower() for column in columns]
     return any(name in _TEXT_HEADINGS for name in names) and any(name in _HEADINGS for name in names)
 
 
-def labels_of(cell: str, where: str) -> List[str]:
+def labels_of(cell: str, where: str) -> list[str]:
     """
     The labels of a cell, which have commas between them.
 

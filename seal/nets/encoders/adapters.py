@@ -1,4 +1,4 @@
-from typing import List, Tuple, cast
+from typing import cast
 
 import torch
 from allennlp.common import FromParams
@@ -80,9 +80,9 @@ class Adapters(FromParams):
         for block in blocks:
             block.dense = AdaptedLayer(cast(torch.nn.Linear, block.dense), self._dim)
 
-    def _blocks(self, transformer: torch.nn.Module) -> List[torch.nn.Module]:
+    def _blocks(self, transformer: torch.nn.Module) -> list[torch.nn.Module]:
         """The modules whose layer `dense`, a linear one, gets an adapter."""
-        names: Tuple[str, ...] = ("output",) if self._placement == "pfeiffer" else ("attention.output", "output")
+        names: tuple[str, ...] = ("output",) if self._placement == "pfeiffer" else ("attention.output", "output")
         try:
             layers = transformer.get_submodule("encoder.layer").children()
             blocks = [layer.get_submodule(name) for layer in layers for name in names]

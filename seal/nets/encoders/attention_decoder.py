@@ -1,10 +1,10 @@
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional
 
 import torch
 
-from seal.common.vocabularies import Vocabulary, labels_of
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import check_range
+from seal.common.vocabularies import Vocabulary, labels_of
 from seal.nets.encoders.encoder import Encoder
 from seal.registry import ConfigurationError
 
@@ -28,7 +28,7 @@ class Source(NamedTuple):
 
 
 #: Hidden and cell state of an LSTM, each `(layers, rows, size)`.
-State = Tuple[torch.Tensor, torch.Tensor]
+State = tuple[torch.Tensor, torch.Tensor]
 
 
 @Encoder.register("attention_decoder")
@@ -51,7 +51,7 @@ class AttentionDecoder(Encoder):
 
     source : `Encoder`
         A vector for each word.
-    vocab : `Vocabulary` or `List[str]`
+    vocab : `Vocabulary` or `list[str]`
         With the symbols, or a list of them. Given by the model.
     hidden_dim : `int`, optional (default = `200`)
         The size of the LSTM and of the vectors.
@@ -105,14 +105,14 @@ class AttentionDecoder(Encoder):
         self._combine = torch.nn.Linear(hidden_dim + size * (1 + next_word), hidden_dim)
         self._dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         """`(batch, steps, size)`, each vector from the words and the symbols before its step."""
         earlier = inputs["earlier"]
         source, state = self.read(inputs)
         vectors, _ = self.steps(source, earlier, (earlier == self._word).cumsum(dim=1), state)
         return vectors
 
-    def read(self, inputs: Dict[str, Any]) -> Tuple[Source, State]:
+    def read(self, inputs: dict[str, Any]) -> tuple[Source, State]:
         """The sentences, and the LSTM's state before the first step."""
         words = self.source(inputs)
         # A further word of zeros is the next one after the last.
@@ -125,7 +125,7 @@ class AttentionDecoder(Encoder):
 
     def steps(
         self, source: Source, earlier: torch.Tensor, num_read: torch.Tensor, state: State
-    ) -> Tuple[torch.Tensor, State]:
+    ) -> tuple[torch.Tensor, State]:
         """
         # Parameters
 

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 import torch
 
@@ -13,7 +13,7 @@ class Encoder(torch.nn.Module, Registrable):
     the model of the task gives them.
     """
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         """Hidden vectors: `(batch, size)`; `(batch, tokens, size)` for sequences; `(batch, H, W, size)` for images."""
         raise NotImplementedError
 

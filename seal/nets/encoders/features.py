@@ -1,9 +1,9 @@
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 
-from seal.common.vocabularies import ATTRIBUTES, Vocabulary, labels_of
 from seal.common.setting_checks import check_range
+from seal.common.vocabularies import ATTRIBUTES, Vocabulary, labels_of
 from seal.nets.encoders.encoder import Encoder
 from seal.registry import Activation, ConfigurationError
 
@@ -23,7 +23,7 @@ class FeatureMlp(Encoder):
     hidden_dim : `int`
         The width of every layer, and the size of the vectors.
     num_layers : `int`
-    dropout : `float` or `List[float]`, optional (default = `0.0`)
+    dropout : `float` or `list[float]`, optional (default = `0.0`)
         After each layer; a list has one value for each layer.
     activation : `Activation`, optional (default = `softplus`)
     input_dim : `int`, optional (default = the attributes in the vocabulary)
@@ -41,7 +41,7 @@ class FeatureMlp(Encoder):
         self,
         hidden_dim: int,
         num_layers: int,
-        dropout: Union[float, List[float]] = 0.0,
+        dropout: Union[float, list[float]] = 0.0,
         activation: Optional[Activation] = None,
         input_dim: Optional[int] = None,
         vocab: Optional[Vocabulary] = None,
@@ -67,7 +67,7 @@ class FeatureMlp(Encoder):
             else:
                 torch.nn.init.kaiming_uniform_(parameter, nonlinearity="relu")
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         features = inputs["features"]
         if features.shape[-1] != self._input_dim:
             raise ConfigurationError(
@@ -83,7 +83,7 @@ class FeatureMlp(Encoder):
 class _Layers(torch.nn.Module):
     """Its weights have the names that AllenNLP's `FeedForward` gives them."""
 
-    def __init__(self, input_dim: int, hidden_dim: int, activation: torch.nn.Module, dropouts: List[float]) -> None:
+    def __init__(self, input_dim: int, hidden_dim: int, activation: torch.nn.Module, dropouts: list[float]) -> None:
         super().__init__()
         sizes = [input_dim] + [hidden_dim] * len(dropouts)
         self._activations = torch.nn.ModuleList([activation] * len(dropouts))

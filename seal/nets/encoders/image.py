@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 
@@ -36,7 +36,7 @@ class ImageConvolution(Encoder):
         check_convolutions("encoder", [channels], kernel_size)
         self._convolution = convolution(COLOURS, channels, kernel_size)
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         return channels_last(self._convolution(inputs["image"]))
 
     def get_output_dim(self) -> int:
@@ -55,9 +55,9 @@ class FullyConvolutional(Encoder):
 
     # Parameters
 
-    channels : `List[int]`, optional (default = `[64, 128, 128]`)
+    channels : `list[int]`, optional (default = `[64, 128, 128]`)
         The sizes of the convolutions.
-    up_channels : `List[int]`, optional (default = `[128, 64]`)
+    up_channels : `list[int]`, optional (default = `[128, 64]`)
         The sizes of the transposed ones, one less than `channels`; the last is the size of the vectors.
     kernel_size : `int`, optional (default = `5`)
         The kernel size of all of them; odd.
@@ -74,8 +74,8 @@ class FullyConvolutional(Encoder):
 
     def __init__(
         self,
-        channels: Optional[List[int]] = None,
-        up_channels: Optional[List[int]] = None,
+        channels: Optional[list[int]] = None,
+        up_channels: Optional[list[int]] = None,
         kernel_size: int = 5,
         dropout: float = 0.0,
         activation: Optional[Activation] = None,
@@ -102,7 +102,7 @@ class FullyConvolutional(Encoder):
         self._activation = activation or Activation.by_name("relu")()
         self._size = sizes[-1]
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         # shape: (batch, channels, height, width), here and below
         hidden = inputs["image"]
         sizes = []

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
@@ -39,7 +39,7 @@ class Seq2SeqWordEncoder(Encoder):
         The probability that a word counts as unknown in training, so that the net learns to read what is around it: its
         index becomes that of unknown words wherever it has an index (indexers `single_id`); its characters and features
         stay.
-    features : `Dict[str, TokenEmbedder]`, optional (default = `None`)
+    features : `dict[str, TokenEmbedder]`, optional (default = `None`)
         Embedders of further inputs, by the names that the reader gives them.
 
     # Raises
@@ -55,7 +55,7 @@ class Seq2SeqWordEncoder(Encoder):
         predicate_dim: int = 0,
         dropout: float = 0.0,
         word_dropout: float = 0.0,
-        features: Optional[Dict[str, TokenEmbedder]] = None,
+        features: Optional[dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
         feature_dims = [part.get_output_dim() for part in (features or {}).values()]
@@ -79,7 +79,7 @@ class Seq2SeqWordEncoder(Encoder):
         check_range("encoder.word_dropout", word_dropout, least=0, below=1)
         self._word_dropout = word_dropout
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         tokens = inputs["tokens"]
         if self.training and self._word_dropout > 0:
             tokens = _with_unknown_words(tokens, self._word_dropout)
@@ -95,7 +95,7 @@ class Seq2SeqWordEncoder(Encoder):
             embedded = torch.cat([embedded, *self._embedded_features(self._features, inputs)], dim=-1)
         return self._dropout(self._encoder(embedded, get_text_field_mask(inputs["tokens"])))
 
-    def _embedded_features(self, features: torch.nn.ModuleDict, inputs: Dict[str, Any]) -> List[torch.Tensor]:
+    def _embedded_features(self, features: torch.nn.ModuleDict, inputs: dict[str, Any]) -> list[torch.Tensor]:
         embedded = []
         for key, embedder in features.items():
             name = key[: -len("_embedder")]

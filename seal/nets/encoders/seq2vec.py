@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 import torch
 from allennlp.common.checks import check_dimensions_match
@@ -41,7 +41,7 @@ class Seq2VecTextEncoder(Encoder):
         self._encoder = encoder
         self._dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         embedded = self._dropout(self._embedder(inputs["tokens"]))
         return self._dropout(self._encoder(embedded, get_text_field_mask(inputs["tokens"])))
 

@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -64,7 +64,7 @@ class TextTransformer(Encoder):
         if adapters is not None:
             adapters.insert(self._embedder.transformer_model)
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         (pieces,) = inputs["tokens"].values()
         if "segment_concat_mask" in pieces:
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -67,7 +67,7 @@ class TransformerWordEncoder(Encoder):
         if marks_predicate:
             _ensure_two_token_types(pieces.transformer_model, model_name)
 
-    def forward(self, inputs: Dict[str, Any]) -> torch.Tensor:
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         (pieces,) = inputs["tokens"].values()
         if ("segment_concat_mask" in pieces) != (self._embedder._matched_embedder._max_length is not None):
             raise ConfigurationError(

@@ -20,7 +20,7 @@ class AtMostOnce(CandidateEnergy[CompetingTags]):
     # Parameters
 
     num_roles : `int`
-    roles : `List[str]`, optional (default = `None`)
+    roles : `list[str]`, optional (default = `None`)
         The roles' names; `None`: the core roles of PropBank and CoNLL-2005.
     """
 

@@ -5,8 +5,17 @@ from allennlp.data import Batch, Token, Vocabulary
 from allennlp.data.fields import SequenceLabelField, TextField
 from allennlp.data.instance import Instance
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
-from transformers import BertConfig, BertModel, BertTokenizerFast, DistilBertConfig, DistilBertModel
-from transformers import MPNetConfig, MPNetModel, RobertaConfig, RobertaModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizerFast,
+    DistilBertConfig,
+    DistilBertModel,
+    MPNetConfig,
+    MPNetModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 from seal.nets.encoders import TextTransformer, TransformerWordEncoder
 
