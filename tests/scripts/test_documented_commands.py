@@ -8,6 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from allennlp import commands as commands_of_allennlp
 from allennlp.commands import parse_args, predict
 from allennlp.common import Params
 
@@ -178,15 +179,19 @@ def shown_configs(text):
 SHOWN = {name: config for page in PAGES for name, config in shown_configs((ROOT / page).read_text("utf-8")).items()}
 
 
+@pytest.fixture(scope="module")
+def config_of_a_run():
+    return Params.from_file(ROOT / "training_configs" / "twitter_pos" / "margin_rescaled.jsonnet")
+
+
 @pytest.fixture
-def root_of_a_user(tmp_path, monkeypatch):
+def root_of_a_user(tmp_path, config_of_a_run, monkeypatch):
     """A root with the configs that pages show, and with `RUN`, the run of a config in which they continue."""
     (tmp_path / "training_configs").symlink_to(ROOT / "training_configs")
     for name, config in SHOWN.items():
         (tmp_path / name).write_text(config, "utf-8")
     (tmp_path / "RUN").mkdir()
-    of_the_run = Params.from_file(ROOT / "training_configs" / "twitter_pos" / "margin_rescaled.jsonnet")
-    of_the_run.to_file(str(tmp_path / "RUN" / "config.json"))
+    config_of_a_run.to_file(str(tmp_path / "RUN" / "config.json"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -203,6 +208,7 @@ def test_allennlp_takes_it(arguments, root_of_a_user, monkeypatch):
     monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
     _add_options_of_predict()
     monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
+    monkeypatch.setattr(commands_of_allennlp, "import_plugins", lambda: None)  # They are imported; it takes a second.
     _, given = parse_args(prog="allennlp")
     overrides = getattr(given, "overrides", None) or "{}"
     assert isinstance(json.loads(overrides), dict)
