@@ -23,6 +23,7 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params, cached_transformers
+from allennlp.common.util import import_module_and_submodules
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models.archival import load_archive
@@ -301,6 +302,22 @@ def test_every_patch_says_what_it_patches_and_when_it_can_go():
     for patch in made:
         for part in ("Patches:", "Symptom:", "Can go:"):
             assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"
+
+
+def test_a_library_that_is_not_there_is_sought_once(monkeypatch):
+    sought = []
+
+    def find_spec(name, path=None, target=None):
+        sought.append(name)
+
+    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=find_spec)])  # Nothing is found.
+    monkeypatch.delitem(sys.modules, "checklist")
+    import_module_and_submodules("seal.losses")
+    assert sought.count("checklist") > 10
+    sought.clear()
+    compat.seek_checklist_once()
+    import_module_and_submodules("seal.losses")
+    assert sought.count("checklist") == 1 and sys.modules["checklist"] is None
 
 
 def test_files_of_the_working_folder_are_not_run(tmp_path):
