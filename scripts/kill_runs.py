@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import numpy  # noqa: E402
-import torch  # noqa: E402
-from allennlp.commands.train import train_model  # noqa: E402
-from allennlp.common import Params  # noqa: E402
-from allennlp.common.util import import_module_and_submodules  # noqa: E402
+import numpy
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.util import import_module_and_submodules
 
 ROOT = Path(__file__).resolve().parents[1]
 AGAIN = 1 / 3

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import choice, draw_different, parse_arguments, write  # noqa: E402
+from sample_command import choice, draw_different, parse_arguments, write
 
 SPLITS = ("train", "valid", "test")
 RELATION = "recipes"

@@ -17,7 +17,7 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments  # noqa: E402
+from sample_command import parse_arguments
 
 SPLITS = ("train", "valid", "test")
 SIDE = 32

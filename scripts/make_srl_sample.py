@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write  # noqa: E402
-from srl_sample_grammar import Lexicon, Writer  # noqa: E402
+from sample_command import parse_arguments, write
+from srl_sample_grammar import Lexicon, Writer
 
 SPLITS = ("train", "dev", "test")
 DOCUMENT_SENTENCES = 100

@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from make_srl_sample import SPLITS, write_split  # noqa: E402
-from sample_command import parse_arguments, write  # noqa: E402
-from srl_sample_grammar import Lexicon  # noqa: E402
-from tree_sample_grammar import Node, TreeWriter  # noqa: E402
+from make_srl_sample import SPLITS, write_split
+from sample_command import parse_arguments, write
+from srl_sample_grammar import Lexicon
+from tree_sample_grammar import Node, TreeWriter
 
 
 def make(seed, sizes):

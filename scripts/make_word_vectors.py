@@ -10,11 +10,11 @@ from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tqdm import tqdm  # noqa: E402
+from tqdm import tqdm
 
-from scripts.measure.command import at_least_one, check_file, exit_status, mistakes_of_the_library  # noqa: E402
-from scripts.measure.files import replacing  # noqa: E402
-from scripts.measure.suite import ROOT, UserError  # noqa: E402
+from scripts.measure.command import at_least_one, check_file, exit_status, mistakes_of_the_library
+from scripts.measure.files import replacing
+from scripts.measure.suite import ROOT, UserError
 
 EPILOG = """\
 A word's vector is the mean, over its pieces, of their vectors in a layer of the transformer when it reads the word

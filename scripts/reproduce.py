@@ -14,15 +14,15 @@ from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tqdm import tqdm  # noqa: E402
+from tqdm import tqdm
 
-from scripts.measure import configs, provenance  # noqa: E402
-from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder  # noqa: E402
-from scripts.measure.files import write_text  # noqa: E402
-from scripts.measure.idle_settings import refuse_idle  # noqa: E402
-from scripts.measure.runner import Runner  # noqa: E402
-from scripts.measure.runs import Run, RunFailed, run_name  # noqa: E402
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, Suite, UserError, all_families, all_suites  # noqa: E402  # noqa: E402
+from scripts.measure import configs, provenance
+from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder
+from scripts.measure.files import write_text
+from scripts.measure.idle_settings import refuse_idle
+from scripts.measure.runner import Runner
+from scripts.measure.runs import Run, RunFailed, run_name
+from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, Suite, UserError, all_families, all_suites
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes

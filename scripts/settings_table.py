@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from scripts.measure.configs import library_value  # noqa: E402
-from scripts.measure.suite import LIBRARY_FOLDER  # noqa: E402
+from scripts.measure.configs import library_value
+from scripts.measure.suite import LIBRARY_FOLDER
 
 PAGE = ROOT / "docs" / "settings.md"
 #: The files of `training_configs/lib` whose functions are the tasks' methods and encoders. A name that two of them have

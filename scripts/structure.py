@@ -11,11 +11,11 @@ from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tqdm import tqdm  # noqa: E402
+from tqdm import tqdm
 
-from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder  # noqa: E402
-from scripts.measure.files import read_json, write_json, write_text  # noqa: E402
-from scripts.measure.suite import ROOT, UserError  # noqa: E402
+from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder
+from scripts.measure.files import read_json, write_json, write_text
+from scripts.measure.suite import ROOT, UserError
 
 TASK_NETS = ("logistic regression", "random forest")
 EPILOG = """\

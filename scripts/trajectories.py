@@ -7,9 +7,9 @@ from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.measure.command import check_file, exit_status  # noqa: E402
-from scripts.measure.files import replacing  # noqa: E402
-from scripts.measure.suite import UserError  # noqa: E402
+from scripts.measure.command import check_file, exit_status
+from scripts.measure.files import replacing
+from scripts.measure.suite import UserError
 
 EPILOG = """\
 A run is a folder that `allennlp train -s` wrote, or one of scripts/reproduce.py (OUT/runs/SUITE-METHOD-SEED). A

@@ -11,13 +11,13 @@ from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tqdm import tqdm  # noqa: E402
+from tqdm import tqdm
 
-from scripts.measure import trials  # noqa: E402
-from scripts.measure.command import at_least_one, check_file, exit_status, make_folder  # noqa: E402
-from scripts.measure.configs import parse_overrides  # noqa: E402
-from scripts.measure.search_space import Space, as_json, read_space  # noqa: E402
-from scripts.measure.suite import UserError  # noqa: E402
+from scripts.measure import trials
+from scripts.measure.command import at_least_one, check_file, exit_status, make_folder
+from scripts.measure.configs import parse_overrides
+from scripts.measure.search_space import Space, as_json, read_space
+from scripts.measure.suite import UserError
 
 # A trial's own seed is a thousand times the search's and the trial's number, and below 2**32.
 MOST_SEED = 4_000_000

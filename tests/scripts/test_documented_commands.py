@@ -105,6 +105,8 @@ def test_benchmark_takes_it(arguments, tmp_path, monkeypatch, capsys):
 
     for module, name in BENCHMARKS.values():
         monkeypatch.setattr(module, name, reach)
+    monkeypatch.setattr(benchmark, "run_all", reach)
+    monkeypatch.setattr(benchmark, "choose_device", lambda _: None)  # There may be none here.
     monkeypatch.setattr(bench_multilabel_parts, "is_present", lambda _: True)
     with pytest.raises(Reached):
         assert benchmark.main(written_to(tmp_path, arguments)) == 0, capsys.readouterr().err
@@ -206,6 +208,7 @@ def test_allennlp_takes_it(arguments, root_of_a_user, monkeypatch):
     # What the command `seal` adds to `predict`, put back afterwards.
     monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
     monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
+    monkeypatch.setattr(predict, "_predict", predict._predict)
     _add_options_of_predict()
     monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
     monkeypatch.setattr(commands_of_allennlp, "import_plugins", lambda: None)  # They are imported; it takes a second.

@@ -13,8 +13,17 @@ local tagging = import 'tagging_methods.libsonnet';
   seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3): tagging.seal(over, structure, folds),
 
   // Inference networks. `lambda` is the weight of the test-time network's energy, `tau` that of local cross-entropy.
-  compound_stacked(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1', q=null):
-    tagging.compound_stacked(lambda, tau, truncation, steps, share_encoder, cost, q),
+  compound_stacked(
+    lambda=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=true,
+    cost='l1',
+    q=null,
+    cost_augmented_tau=null,
+  ):
+    tagging.compound_stacked(lambda, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau),
   compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
     tagging.compound_shared(lambda, tau, truncation, steps, share_encoder, cost),
   compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
