@@ -28,7 +28,7 @@ help:
 	@echo 'make env    create $(VENV) with everything that requirements.txt names'
 	@echo 'make demo   train small SRL models by four methods, compare them, label two sentences'
 	@echo 'make test   run the tests of the library'
-	@echo 'make test-all  run all tests: also training every config, long scripts and kills'
+	@echo 'make test-all  run all tests: also those of scripts, and of runs that are killed'
 	@echo 'make lint   run ruff and mypy, once requirements-dev.txt is installed'
 	@echo 'make docs   write the API and the pages of docs/ to site/, likewise'
 	@echo 'make model-srl     train and score a model of semantic roles on the English Web Treebank'

@@ -1,6 +1,6 @@
 """
-Every file under training_configs makes its parts, trains a step and predicts: on little data, with a tiny transformer.
-Training all of them is slow; `make test` trains one of each method, and makes the parts of the others.
+Every file under training_configs makes its parts, on little data, with a tiny transformer; and one of each method is
+trained, and predicts.
 """
 
 import copy
@@ -241,21 +241,17 @@ def first_of_each_method():
     return set(found.values())
 
 
-QUICK = first_of_each_method()
+TRAINED = first_of_each_method()
 
 
 def cases(is_kind):
-    """The configs of a kind. Training all of them is slow, one after the other."""
-    return [
-        pytest.param(path, id=name(path), marks=[] if path in QUICK else [pytest.mark.slow])
-        for path in CONFIGS
-        if is_kind(path)
-    ]
+    """The configs of a kind that are trained."""
+    return [pytest.param(path, id=name(path)) for path in sorted(TRAINED) if is_kind(path)]
 
 
-@pytest.mark.parametrize("config", [path for path in CONFIGS if path not in QUICK], ids=name)
+@pytest.mark.parametrize("config", [path for path in CONFIGS if path not in TRAINED], ids=name)
 def test_a_config_makes_its_parts(config, prepared, tmp_path):
-    """What is slow to train: reader, model and trainer, up to the first step."""
+    """Reader, model and trainer, up to the first step."""
     params = Params(prepared(config))
     players = {"task_net", "loss_net"} & params["trainer"].keys()
     prepare_environment(params)
