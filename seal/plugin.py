@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Optional
 
-from seal.patches import compat
+from seal.patches import IN_ORDER, compat
 from seal.patches.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
@@ -30,34 +30,11 @@ _APART = ("seal.__main__", "seal.sklearn")
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
-    apply(compat.PATCHES)
-
-    from seal.patches import (
-        config_keys,
-        continued_models,
-        evaluating,
-        hub_models,
-        loading_order,
-        lost_workers,
-        predicting,
-        pretrained_encoders,
-        run_folder,
-        run_lock,
-        run_record,
-        safe_archives,
-        unusable_files,
-        user_errors,
-        whole_configs,
-    )
-
-    # Where two replace one function, the later one is called first.
-    for patching in (config_keys, lost_workers, whole_configs, run_folder, run_lock, run_record, unusable_files):
-        apply(patching.PATCHES)
-    for patching in (safe_archives, hub_models, predicting, evaluating):
-        apply(patching.PATCHES)
-    for patching in (loading_order, pretrained_encoders, continued_models):
-        apply(patching.PATCHES)
+    for name in IN_ORDER:
+        apply(importlib.import_module(f"seal.patches.{name}").PATCHES)
     if runs_the_command():
+        from seal.patches import user_errors
+
         user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
         if module.name not in _APART:

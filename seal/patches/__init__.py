@@ -15,3 +15,22 @@ A patch is a small function. Its docstring gives the upstream name that it patch
 condition under which it can go; a test for each fails without it. The tuple `PATCHES` of a module has those of the
 module, and `replacing` is how they are made.
 """
+
+#: The modules in the order in which they are applied: where two replace one function, the later one is called first.
+IN_ORDER = (
+    "compat",
+    "config_keys",
+    "lost_workers",
+    "whole_configs",
+    "run_folder",
+    "run_lock",
+    "run_record",
+    "unusable_files",
+    "safe_archives",
+    "hub_models",
+    "predicting",
+    "evaluating",
+    "loading_order",
+    "pretrained_encoders",
+    "continued_models",
+)

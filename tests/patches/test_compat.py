@@ -295,9 +295,10 @@ def test_applying_again_changes_nothing():
 
 
 def test_every_patch_says_what_it_patches_and_when_it_can_go():
-    names = [module.name for module in pkgutil.iter_modules(patches.__path__, "seal.patches.")]
-    modules = map(importlib.import_module, names)
-    made = [patch for module in modules for patch in getattr(module, "PATCHES", ())]
+    names = [module.name for module in pkgutil.iter_modules(patches.__path__)]
+    modules = {name: importlib.import_module(f"seal.patches.{name}") for name in names}
+    assert sorted(patches.IN_ORDER) == sorted(name for name in names if hasattr(modules[name], "PATCHES"))
+    made = [patch for name in patches.IN_ORDER for patch in modules[name].PATCHES]
     assert len(made) > 30
     for patch in made:
         for part in ("Patches:", "Symptom:", "Can go:"):
