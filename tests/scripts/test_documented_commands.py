@@ -23,6 +23,7 @@ from scripts.measure import (
     bench_tagging,
     bench_text,
 )
+from scripts.measure.suites.few_labels import TIMES
 from seal import predictors
 from seal.__main__ import _add_options_of_predict
 from tests.scripts.written_configs import ROOT, evaluated_together
@@ -91,7 +92,8 @@ def test_reproduce_plans_it(arguments, tmp_path, monkeypatch):
     first = [run for run in runs if run.seed == 1]
     for run, config in zip(first, evaluated_together((run.config for run in first), runs[0].folder)):
         # A method of twice the updates has twice the epochs.
-        assert config["pytorch_seed"] == 1 and config["trainer"]["num_epochs"] in (run.epochs, 2 * run.epochs)
+        epochs = [times * run.epochs for times in (1, *TIMES.values())]
+        assert config["pytorch_seed"] == 1 and config["trainer"]["num_epochs"] in epochs
 
 
 class Reached(Exception):
