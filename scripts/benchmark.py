@@ -291,11 +291,9 @@ def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.suite import UserError
 
     choose_device(arguments.device)
-    if arguments.suite == "all":
-        check_folder("out", arguments.out)
-        return run_all(arguments)
-    choose("suite", arguments.suite, list(SUITES))
-    fill_in(arguments)
+    if arguments.suite != "all":
+        choose("suite", arguments.suite, list(SUITES))
+        fill_in(arguments)
     check_folder("out", arguments.out)
     for option, least in (
         ("repeats", 1),
@@ -305,13 +303,16 @@ def run(arguments: argparse.Namespace) -> None:
         ("width", 32),
         ("warmup_steps", 0),
     ):
-        if getattr(arguments, option) < least:
+        value = getattr(arguments, option)
+        if value is not None and value < least:
             raise UserError(f"--{option.replace('_', '-')} must be at least {least}.")
-    if arguments.width % 32:
+    if arguments.width is not None and arguments.width % 32:
         raise UserError("--width must be a multiple of 32, the width of an attention head.")
     if arguments.encoder is not None and Path(arguments.encoder).is_dir():
         # Memory is measured in a process that starts in the repository root.
         arguments.encoder = str(Path(arguments.encoder).absolute())
+    if arguments.suite == "all":
+        return run_all(arguments)
     builds = {
         "srl": srl,
         "multilabel": multilabel,

@@ -28,6 +28,7 @@ from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.patches.evaluating import _inputs_of_evaluation
+from tests.line_keeper import LineKeeper
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "your_data.md"
 START, END = "<!-- what files look like: made by tests/test_what_files_look_like.py -->", "<!-- end -->"
@@ -59,27 +60,10 @@ class Form(NamedTuple):
     warned: Optional[str] = None
 
 
-class Lines:
-    """Stands in for a predictor: keeps its lines."""
-
-    def __init__(self):
-        self.found = []
-
-    def load_line(self, line):
-        self.found.append(line)
-        return {}
-
-    def predict_json(self, inputs):
-        return inputs
-
-    def dump_line(self, outputs):
-        return "\n"
-
-
 def predicted(path: str) -> list:
-    lines = Lines()
-    _PredictManager(lines, path, None, 1, False, False).run()
-    return lines.found
+    keeper = LineKeeper()
+    _PredictManager(keeper, path, None, 1, False, False).run()
+    return keeper.lines
 
 
 READERS: dict[str, Callable[[str], list]] = {

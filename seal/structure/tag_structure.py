@@ -19,6 +19,7 @@ from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
 #: The predicate itself is no argument: it is in every output, right or wrong.
 NOT_SCORED = ("V", "C-V")
 
+
 @dataclass
 class TagPaths:
     """

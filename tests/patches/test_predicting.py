@@ -12,25 +12,8 @@ from allennlp.commands.predict import _PredictManager
 import seal  # noqa: F401
 from seal.common.shards import Shard
 from seal.patches import predicting
+from tests.line_keeper import LineKeeper
 from tests.predictors.multilabel_nets import predictor
-
-
-class _LineKeeper:
-    """Stands in for a predictor: keeps the lines it is given."""
-
-    def __init__(self):
-        self.lines = []
-
-    def load_line(self, line):
-        self.lines.append(line)
-        return {}
-
-    def predict_json(self, inputs):
-        return inputs
-
-    def dump_line(self, outputs):
-        return "\n"
-
 
 BAD_INPUT = b'{"sentence": "first"}\n\xff\xfe bad \xe9\n{"sentence": "caf\xc3\xa9"}\n'
 
@@ -43,7 +26,7 @@ def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatc
     else:
         path = "-"
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD_INPUT), encoding="utf-8"))
-    predictor = _LineKeeper()
+    predictor = LineKeeper()
 
     _PredictManager(predictor, str(path), None, 1, False, False).run()
 
@@ -97,7 +80,7 @@ def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_
     (tmp_path / "input.jsonl").write_text("\n")
     output = tmp_path / "output.jsonl"
     output.write_text("all of it\n")
-    manager = _PredictManager(_LineKeeper(), str(tmp_path / "input.jsonl"), str(output), 1, False, False)
+    manager = _PredictManager(LineKeeper(), str(tmp_path / "input.jsonl"), str(output), 1, False, False)
     assert output.read_text() == "all of it\n"
     manager.run()
     assert output.read_text() == ""

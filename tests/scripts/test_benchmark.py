@@ -214,6 +214,8 @@ def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys):
         (["--suite", "srl", "--out", __file__], "test_benchmark.py is a file, not a folder"),
         (["--suite", "all", "--out", __file__], "test_benchmark.py is a file, not a folder"),
         (["--suite", "all", "--cases", "step"], "--cases: name one suite"),
+        (["--suite", "all", "--repeats", "0"], "--repeats must be at least 1"),
+        (["--suite", "all", "--width", "33"], "--width must be a multiple of 32"),
         (["--suite", "all", "--methods", "nce"], "--methods: name one suite"),
     ],
 )

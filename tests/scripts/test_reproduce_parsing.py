@@ -2,22 +2,15 @@
 
 import pytest
 
-from scripts.measure.suite import Settings, all_suites
+from scripts.measure.suite import all_suites
 from scripts.measure.suites import parsing
 from seal.metrics import BracketScore, bracket_counts
-from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
+from tests.scripts import written_configs
+from tests.scripts.written_configs import ROOT, evaluated, evaluated_together, settings_of, with_every_argument
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "parsing"}
-#: A value for each argument that takes no number.
-VALUES = {
-    "cost": "'hamming'",
-    "q": "{ type: 'pass_through', input_dim: 26 }",
-    "fine_tune_epochs": "2",
-    "share_encoder": "false",
-    "last_layer": "true",
-    "straight_through": "true",
-    "truncation": "true",
-}
+#: The loss-net has no encoder of its own here, unless it is asked for.
+VALUES = {**written_configs.VALUES, "share_encoder": "false"}
 #: The configs of the sample, where they have another name than the method.
 FILES = {
     "cross_entropy": "seq2seq",
@@ -27,21 +20,14 @@ FILES = {
 }
 
 
-def settings_of(suite, *more, encoder=None):
-    return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
-
-
 @pytest.mark.parametrize("name", sorted(SUITES))
 def test_every_argument_of_a_method_reaches_its_config(name):
     suite = SUITES[name]
     for method in suite.methods:
-        arguments = parsing.ARGUMENTS.get(method, ())
-        given = [(name, VALUES.get(name, "7")) for name in arguments]
-        settings = [(), *((pair,) for pair in given), (("patience", "3"),), (("beam", "2"),), (("next_word", "false"),)]
-        written = [suite.methods[method].write(settings_of(suite, *more)) for more in settings]
-        plain, *changed, trained, searched, attended = evaluated_together(written)
-        assert len(changed) == len(arguments)
-        assert plain not in changed, (method, arguments[changed.index(plain)])
+        more = (("patience", "3"), ("beam", "2"), ("next_word", "false"))
+        _, trained, searched, attended = with_every_argument(
+            suite, method, parsing.ARGUMENTS.get(method, ()), *more, values=VALUES
+        )
         assert trained["trainer"]["patience"] == 3 and searched["model"]["beam"] == 2
         assert attended["model"]["task_net"]["encoder"]["next_word"] is False
     names = parsing.setting_names(suite.dataset, "compound_stacked")

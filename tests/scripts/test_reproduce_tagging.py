@@ -5,24 +5,11 @@ import pytest
 
 from scripts import reproduce
 from scripts.measure.files import read_json
-from scripts.measure.suite import Settings, all_suites
+from scripts.measure.suite import all_suites
 from scripts.measure.suites import tagging
-from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
+from tests.scripts.written_configs import ROOT, evaluated, evaluated_together, settings_of, with_every_argument
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "tagging"}
-#: A value for each argument that takes no number.
-VALUES = {
-    "cost": "'hamming'",
-    "optimizer": "'adam'",
-    "q": "{ type: 'pass_through', input_dim: 26 }",
-    "fine_tune_epochs": "2",
-    "share_encoder": "true",
-    "last_layer": "true",
-}
-
-
-def settings_of(suite, *more, encoder=None):
-    return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))
@@ -30,13 +17,7 @@ def test_every_argument_of_a_method_reaches_its_config(name):
     suite = SUITES[name]
     for method in suite.methods:
         arguments = tagging.ARGUMENTS.get(method, ())
-        truths = ("straight_through", "truncation")
-        given = [(name, VALUES.get(name, "true" if name in truths else "7")) for name in arguments]
-        settings = [(), *((pair,) for pair in given), (("patience", "3"),)]
-        written = [suite.methods[method].write(settings_of(suite, *more)) for more in settings]
-        plain, *changed, trained = evaluated_together(written)
-        assert len(changed) == len(arguments)
-        assert plain not in changed, (method, arguments[changed.index(plain)])
+        _, trained = with_every_argument(suite, method, arguments, ("patience", "3"))
         assert trained["trainer"]["patience"] == 3
     names = tagging.setting_names(suite.dataset, "compound_stacked")
     assert {"lambda", "energies", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
