@@ -91,7 +91,11 @@ def take_the_timeout() -> None:
             raise ConfigurationError(f'config key "distributed.timeout" must be a number of seconds, found {seconds!r}')
         check_range('config key "distributed.timeout"', seconds, least=1)
         os.environ[_VARIABLE] = str(seconds)
-        return original(params, *args, **kwargs)
+        try:
+            return original(params, *args, **kwargs)
+        finally:
+            # What else this process starts has no such workers.
+            os.environ.pop(_VARIABLE, None)
 
     replace_once(train, "train_model", train_model)
 

@@ -73,6 +73,13 @@ def test_a_timeout_that_is_none(tmp_path, seconds):
         train.train_model(params, str(tmp_path / "run"))
 
 
+def test_the_timeout_ends_with_the_run(tmp_path, monkeypatch):
+    monkeypatch.delenv("SEAL_WORKER_TIMEOUT", raising=False)
+    with pytest.raises(ConfigurationError, match="dataset_reader"):
+        train.train_model(Params({}), str(tmp_path / "run"))
+    assert "SEAL_WORKER_TIMEOUT" not in os.environ
+
+
 def _handler_in_a_worker(queue):
     # AllenNLP's command installs such a handler, and workers inherit it.
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -4,7 +4,9 @@ import copy
 import os
 import random
 import time
+import traceback
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Optional
 
@@ -217,14 +219,23 @@ def on_workers(work: Any, folder: Path, size: int = 2, seconds: float = 60.0) ->
     for worker in workers:
         worker.kill()
     assert not hanging, f"workers {hanging} hang"
-    assert all(worker.exitcode == 0 for worker in workers)
+    ended = [worker.exitcode for worker in workers]
+    assert ended == [0] * size, f"{ended}\n" + "\n".join(path.read_text() for path in folder.glob("error-*.txt"))
     return [torch.load(folder / f"result-{rank}.th", weights_only=False) for rank in range(size)]
 
 
 def _worker(work, rank: int, size: int, meeting: str, folder: Path) -> None:
-    torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=size)
-    torch.save(work(rank), folder / f"result-{rank}.th")
-    torch.distributed.destroy_process_group()
+    try:
+        torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=size)
+        torch.save(work(rank), folder / f"result-{rank}.th")
+        # One that leaves while another still reads its last message may break their connection.
+        done = torch.distributed.FileStore(f"{meeting.removeprefix('file://')}-done", size)
+        done.set(str(rank), "done")
+        done.wait([str(other) for other in range(size)], timedelta(seconds=20))
+        torch.distributed.destroy_process_group()
+    except BaseException:
+        (folder / f"error-{rank}.txt").write_text(traceback.format_exc())
+        raise
 
 
 def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 2):
