@@ -234,9 +234,18 @@ def refuse_idle_settings(suites: list[Suite], arguments: argparse.Namespace, mor
             Settings(LIBRARY_FOLDER.as_posix(), seed=1, epochs=epochs, more=tuple(given.items()), **rest)
         )
 
+    def read(key: str) -> bool:
+        whose, _, name = key.rpartition(":")
+        return any(
+            suite.read is not None and name in suite.read(method, configs.settings_of(method, more))
+            for suite in suites
+            for method in methods_of(suite, arguments)
+            if whose in ("", method)
+        )
+
     writers = [{method: writer(suite, method) for method in methods_of(suite, arguments)} for suite in suites]
     trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
-    refuse_idle(more, writers, f"is trained here ({trained})", suites[0].library)
+    refuse_idle(more, writers, f"is trained here ({trained})", suites[0].library, read)
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:

@@ -1,6 +1,5 @@
 """An epoch of training by our SRL cross-entropy and by allennlp-models' `srl_bert`, each by its own config."""
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> dict[
     # With a fraction here, the config would look for its tags in the data set's files, which another path may replace.
     settings = Settings(LIBRARY_FOLDER.as_posix(), seed=0, epochs=1, fraction=1.0, encoder=encoder)
     written = {"cross_entropy": experiment("ewt", "cross_entropy", settings), BASELINE: srl_bert(settings)}
-    configs = {name: json.loads(evaluated(config)) for name, config in written.items()}
+    configs = {name: evaluated(config) for name, config in written.items()}
     for config in configs.values():
         config["dataset_reader"]["fraction"] = fraction
     return {name: _epoch(config, path, vocab) for name, config in configs.items()}

@@ -2,7 +2,8 @@
 
 import json
 import re
-from functools import lru_cache
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Optional
 
 import _jsonnet
@@ -31,19 +32,38 @@ def call(function: str, arguments: dict[str, str]) -> str:
     return f"{function}(\n{lines})\n"
 
 
-@lru_cache(maxsize=None)
-def evaluated(source: str) -> str:
+# The JSON text of what was evaluated: the libraries do not change while a script runs.
+_EVALUATED: dict[str, str] = {}
+
+
+def evaluated(source: str) -> Any:
     """
-    The JSON text of a jsonnet expression, whose imports have absolute paths; evaluated once in a process, since the
-    libraries do not change while a script runs.
+    The value of a jsonnet expression, whose imports have absolute paths; evaluated once in a process.
+
+    # Raises
+
+    `RuntimeError` if it cannot be evaluated.
     """
-    return _jsonnet.evaluate_snippet("config", source)
+    if source not in _EVALUATED:
+        _EVALUATED[source] = _jsonnet.evaluate_snippet("config", source)
+    return json.loads(_EVALUATED[source])
+
+
+def evaluate_together(sources: Iterable[str]) -> None:
+    """
+    Prepares many calls of `evaluated`: their imports are read once. Where one cannot be evaluated, nothing is prepared,
+    and its call will say why.
+    """
+    missing = [source for source in dict.fromkeys(sources) if source not in _EVALUATED]
+    with suppress(RuntimeError):
+        text_of_all = _jsonnet.evaluate_snippet("config", "[" + ",".join(f"({source}\n)" for source in missing) + "]")
+        _EVALUATED.update(zip(missing, map(json.dumps, json.loads(text_of_all))))
 
 
 def library_value(library: str, expression: str) -> Any:
     """The value of an expression in which `lib` is a file of `training_configs/lib`."""
     path = (LIBRARY_FOLDER / library).as_posix()
-    return json.loads(evaluated(f"local lib = import {text(path)}; {expression}"))
+    return evaluated(f"local lib = import {text(path)}; {expression}")
 
 
 def parse_overrides(source: str) -> dict[str, Any]:
@@ -74,11 +94,13 @@ def setting_value(expression: str, family: Optional[str] = None) -> Any:
 
     `RuntimeError` if it cannot be evaluated.
     """
+    with suppress(ValueError):
+        return json.loads(expression)  # As nearly all are; jsonnet takes a hundred times as long.
     library = ""
     if family is not None:
         path = LIBRARY_FOLDER / LIBRARIES[family]
         library = f"local {family} = import {text(path.as_posix())}; "
-    return json.loads(evaluated(library + expression))
+    return evaluated(library + expression)
 
 
 def reason(error: RuntimeError) -> str:

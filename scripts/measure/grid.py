@@ -28,7 +28,7 @@ class Grid:
         self._name, self._file = name, f"{name}.libsonnet"
         self.library = lru_cache(maxsize=None)(self._library)
         self.setting_names = lru_cache(maxsize=None)(self._setting_names)
-        self._used = lru_cache(maxsize=None)(self._used_names)
+        self.read = lru_cache(maxsize=None)(self._names_read)
         self._arguments = lru_cache(maxsize=None)(self._names_of_arguments)
 
     def _library(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Grid:
 
         `UserError` if the library cannot be evaluated with the settings.
         """
-        used = self._used(dataset, method, settings.more)
+        used = self.read(dataset, method, settings.more)
         more = {name: value for name, value in settings.more if name in used}
         tuned = is_tuned(dict(settings.more))
         given = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
@@ -97,12 +97,12 @@ class Grid:
     def config(self, dataset: str, method: str, settings: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         """The config with those of the settings, JSON's values, that the method reads; `tuned` may be one."""
         more = tuple((name, json.dumps(value)) for name, value in (settings or {}).items())
-        used = self._used(dataset, method, more)
+        used = self.read(dataset, method, more)
         given = {name: value for name, value in more if name in used}
         called = self.call(dataset, method, given, is_tuned(dict(more)))
         return library_value(self._file, f"local {self._name} = lib; {called}")
 
-    def _used_names(self, dataset: str, method: str, more: tuple[tuple[str, str], ...]) -> list[str]:
+    def _names_read(self, dataset: str, method: str, more: tuple[tuple[str, str], ...]) -> list[str]:
         """The names of the settings `more` that the method reads."""
         rest = {name: value for name, value in more if name not in MAY_BE_IDLE}
         if not rest:

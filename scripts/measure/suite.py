@@ -123,6 +123,9 @@ class Suite:
         Whether `--fraction` may be below 1.
     setting_names : `Callable[[str], list[str]]`, optional
         Maps the name of a method to the names that `--settings` may set; `None` where it may set none.
+    read : `Callable[[str, tuple[tuple[str, str], ...]], list[str]]`, optional
+        Maps the name of a method and its settings to the names of those that change its config, where the
+        library tells.
     family : `str`, optional
         The family of suites, one a data set, that it belongs to.
     """
@@ -145,6 +148,7 @@ class Suite:
     default_splits: Optional[tuple[str, ...]] = None
     takes_fraction: bool = True
     setting_names: Optional[Callable[[str], list[str]]] = None
+    read: Optional[Callable[[str, tuple[tuple[str, str], ...]], list[str]]] = None
     family: Optional[str] = None
 
     @property

@@ -53,6 +53,7 @@ def suite(dataset: str) -> Suite:
         default_splits=("valid",),
         takes_fraction=False,
         setting_names=partial(setting_names, dataset),
+        read=partial(GRID.read, dataset),
         family="segmentation",
     )
 
