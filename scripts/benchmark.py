@@ -18,6 +18,7 @@ SUITES = {
     "tagging": (),
     "segmentation": (),
     "chains": (),
+    "growth": (),
 }
 DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -30,8 +31,7 @@ OUT/benchmark.png. The figure has one clock, the CPU's or with a GPU the wall cl
 other things (with a GPU, only the wall clock counts). `..._spread` is the highest ratio of a round less the
 lowest: where it is large, the machine was too busy or the rounds were too few for the ratio to mean much.
 
-multilabel: a step is one update of each net. The growth of an NCE step is measured one size after the other, an
-epoch with the papers' steps a batch only once.
+multilabel: a step is one update of each net. An epoch with the papers' steps a batch is measured only once.
 
 implicit: the nets are bibtex's, the data random. The ratios are to an alternating margin step, and
 `solver_seconds` is the part of a step that the solver takes. Solvers of TorchOpt and hypertorch are measured if
@@ -47,6 +47,9 @@ crops of an image than cross-entropy does, so cross-entropy is measured with as 
 
 chains: the steps of NCE with whole tag sequences against those with independent tags, what the output spaces take of
 them, and predictions of SRL with and without a structure.
+
+growth: seconds of a step by each size, one size after the other. `slope` is that between the two largest, beside the
+power of the size in the formula of the operations (`baseline`).
 
 all: every suite, each in a process of its own, into a folder of OUT by its name. An option goes to the suites that take
 it; `--cases` and `--methods` belong to one suite.
@@ -73,9 +76,10 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--cases",
         help="separated by commas (default: all): of srl, step, training, metrics, prediction, memory; of multilabel, "
-        "step, inference, evaluation, prediction, growth, memory, load, epoch; of implicit, step, solver, memory; "
+        "step, inference, evaluation, prediction, memory, load, epoch; of implicit, step, solver, memory; "
         "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
-        "memory; of chains, step, space, prediction",
+        "memory; of chains, step, space, prediction; of growth, labels, samples, rows, tags, chain, tokens, pieces, "
+        "width",
     )
     result.add_argument(
         "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
@@ -286,6 +290,15 @@ def chains(arguments: argparse.Namespace) -> Any:
     return cases, ChainsBenchmark(arguments.repeats, arguments.batches, arguments.threads)
 
 
+def growth(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_growth import CASES, GrowthBenchmark
+
+    cases = choose("cases", arguments.cases, list(CASES))
+    choose("methods", arguments.methods, ["nce"])  # A case has the method that its title names.
+    return cases, GrowthBenchmark(arguments.repeats, arguments.batches, arguments.threads)
+
+
 def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.command import check_folder, make_folder, mistakes_of_the_library
     from scripts.measure.suite import UserError
@@ -321,6 +334,7 @@ def run(arguments: argparse.Namespace) -> None:
         "tagging": tagging,
         "segmentation": segmentation,
         "chains": chains,
+        "growth": growth,
     }
     with mistakes_of_the_library():
         cases, benchmark = builds[arguments.suite](arguments)
@@ -329,7 +343,6 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
 
     from scripts.measure import machine
-    from scripts.measure.bench_plots import draw_benchmark
     from scripts.measure.files import replacing
 
     make_folder("out", arguments.out)
@@ -351,7 +364,7 @@ def run(arguments: argparse.Namespace) -> None:
         if not torch.cuda.is_available():
             left_out = ("seconds", "examples_per_second")
         drawn = table[~table["metric"].isin(left_out)]
-    draw_benchmark(drawn, arguments.out / "benchmark.png", title)
+    benchmark.draw(drawn, arguments.out / "benchmark.png", title)
     print(title)
     print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,12 @@ class Benchmark:
 
     def run(self, cases: list[str]) -> list[Row]:
         return [row for case in tqdm(cases, desc="cases") for row in getattr(self, case)()]
+
+    def draw(self, table: Any, path: Path, title: str) -> None:
+        """The figure of the table, which has one clock."""
+        from scripts.measure.bench_plots import draw_benchmark
+
+        draw_benchmark(table, path, title)
 
 
 class Batches(DataLoader):

@@ -1,5 +1,5 @@
 """
-The multi-label benchmark: what a step, inference, evaluation, prediction and reading cost, and how it grows.
+The multi-label benchmark: what a step, inference, evaluation, prediction and reading cost.
 """
 
 import tempfile
@@ -22,7 +22,6 @@ CASES = {
     "inference": "examples a second of gradient-based inference, by batch size",
     "evaluation": "examples a second with all metrics, against prediction alone",
     "prediction": "examples a second of the task-net, against a loop of PyTorch alone",
-    "growth": "seconds of an NCE step with the labels, the samples and the batch",
     "memory": "peak memory of training steps, against cross-entropy's",
     "load": "seconds and memory of reading a large sparse file",
     "epoch": "seconds of an epoch with the papers' steps a batch",
@@ -31,11 +30,6 @@ INFERENCE_STEPS = 20
 INFERENCE_BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
 PREDICTION_BATCH = 512
 PREDICTION_ROWS = 8192
-GROWTH_LABELS = (100, 300, 1000, 3000, 10_000, 30_000)
-GROWTH_SAMPLES = (1, 10, 20, 50, 100, 200, 400)
-GROWTH_BATCHES = (8, 32, 128, 512)
-GROWTH_STEPS = 3
-GROWTH_FEATURES = 500
 # Rows, features and labels of EUR-Lex.
 LOAD_SHAPE = (16_000, 5000, 4000)
 EPOCH_DATASETS = ("genbase", "bibtex")
@@ -66,7 +60,6 @@ class MultilabelBenchmark(Benchmark):
         self._threads, self._repeats = threads, repeats
         # The ratios are to cross-entropy, so it always runs.
         self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
-        self._asked = set(methods)
         self.data = dataset
         loader = parts.read_split(dataset)
         self._all_batches = list(loader)
@@ -145,28 +138,6 @@ class MultilabelBenchmark(Benchmark):
 
         timings = self._rounds({"bare PyTorch": bare, "seal": _predicts(model, features, PREDICTION_BATCH)})
         return speed_rows("multilabel", "prediction", timings, len(features), "bare PyTorch")
-
-    def growth(self) -> list[Row]:
-        """The ratios are to the smallest size. The data are random: a step's time does not depend on their meaning."""
-        if "nce" not in self._asked:
-            return []
-        rows = []
-        usual = {"labels": 159, "samples": 20, "batch": parts.BATCH_SIZE}
-        for name, sizes in (
-            ("labels", GROWTH_LABELS),
-            ("samples", GROWTH_SAMPLES),
-            ("batch", GROWTH_BATCHES),
-        ):
-            timings = {}
-            for size in sizes:
-                chosen = {**usual, name: size}
-                shape = (chosen["batch"], GROWTH_FEATURES, chosen["labels"])
-                batches = parts.random_batches(GROWTH_STEPS, *shape)
-                trainer = self._still_trainer("nce", batches, num_samples=chosen["samples"])
-                # One size after the other, so that the largest models are not in memory all at once.
-                timings.update(self._rounds({str(size): epoch_of(trainer)}))
-            rows += seconds_rows("multilabel", f"NCE step by {name}", timings, GROWTH_STEPS, str(sizes[0]))
-        return rows
 
     def memory(self) -> list[Row]:
         found = {name: self._in_own_process("steps", self.data, name) for name in self._methods}

@@ -1,6 +1,8 @@
-"""The figure of a benchmark."""
+"""The figures of benchmarks."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -46,6 +48,36 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
         panel.margins(x=0.15)
         panel.set_title(f"{case}: {metric}", fontsize=9)
         panel.set_xlabel("ratio to the baseline", fontsize=8)
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, fontsize=9)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)
+
+
+def draw_growth(table: pandas.DataFrame, path: Path, title: str, growths: Mapping[str, Any]) -> None:
+    """A panel a case: the seconds of a step by its size, and a line of the power in its formula."""
+    timed = table[table["metric"].isin(("cpu_seconds", "seconds"))]
+    groups = list(timed.groupby("case", sort=False))
+    columns = min(4, len(groups))
+    lines = -(-len(groups) // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(3.6 * columns, 3.2 * lines), squeeze=False, layout="constrained"
+    )
+    for panel in axes.flat[len(groups) :]:
+        panel.axis("off")
+    for panel, (case, rows) in zip(axes.flat, groups):
+        growth = growths[case]
+        sizes, seconds = rows["method"].astype(int).tolist(), rows["value"].tolist()
+        panel.loglog(sizes, seconds, "o-", color="#2f5d8a", label="measured")
+        ends = sizes[0], sizes[-1]
+        line = [seconds[-1] * (size / sizes[-1]) ** growth.power for size in ends]
+        panel.loglog(ends, line, "--", color="#999999", label=growth.term)
+        panel.set_ylim(bottom=min(seconds) / 2)
+        panel.set_title(case, fontsize=9)
+        panel.set_ylabel("seconds of a step", fontsize=8)
+        panel.tick_params(labelsize=8)
+        panel.legend(fontsize=7, frameon=False, loc="upper left")
         panel.spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, fontsize=9)
     with replacing(path) as draft:

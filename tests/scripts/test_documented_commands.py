@@ -15,6 +15,7 @@ from allennlp.common import Params
 from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_chains,
+    bench_growth,
     bench_implicit,
     bench_multilabel,
     bench_multilabel_parts,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "tagging": (bench_tagging, "TaggingBenchmark"),
     "segmentation": (bench_segmentation, "SegmentationBenchmark"),
     "chains": (bench_chains, "ChainsBenchmark"),
+    "growth": (bench_growth, "GrowthBenchmark"),
 }
 PARSERS = {"tune": tune, "refine": refine, "trajectories": trajectories, "make_word_vectors": make_word_vectors}
 
