@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
-LABEL_SETS = ROOT / "docs" / "results" / "label_sets.csv"
+LABEL_SETS = tuple(ROOT / "docs" / "results" / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.
 SENTENCE = "Who will Bruno escort to the library ?"
 
@@ -157,18 +157,21 @@ _DATA = {
     "genbase": "genbase",
     "bibtex": "bibtex",
     "text:reuters": "Reuters-21578",
+    "text:goemotions": "GoEmotions",
     "folder:medical": "medical",
     "folder:enron": "enron",
     "folder:yeast": "yeast",
+    "folder:corel5k": "corel5k",
 }
 _SCORES = (("subset_accuracy", "Exact label sets, %"), ("f1", "F1 (mean of rows), %"))
 
 
-def results(path: Path = LABEL_SETS) -> str:
+def results(paths: Sequence[Path] = LABEL_SETS) -> str:
     """Label sets on logistic regression: with its best threshold, and with structure on top."""
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["classifier"] == "logistic regression"]
-    drawing = Drawing(880, 330, "Label sets with and without structure")
+    tables = [csv.DictReader(path.read_text(encoding="utf-8").splitlines()) for path in paths]
+    rows = [row for table in tables for row in table if row["classifier"] == "logistic regression"]
+    bottom = 76 + 28 * len(_DATA)
+    drawing = Drawing(880, bottom + 30, "Label sets with and without structure")
     drawing.circle(150, 22, GREY, filled=False)
     drawing.text(162, 27, "logistic regression with its best threshold", 13)
     drawing.circle(470, 22, BLUE)
@@ -177,8 +180,8 @@ def results(path: Path = LABEL_SETS) -> str:
         drawing.text(left, 58, title, 14, font_weight="bold")
         for tick in range(0, 101, 20):
             x = left + 3.2 * tick
-            drawing.line(x, 70, x, 300)
-            drawing.text(x, 316, str(tick), 11, GREY, text_anchor="middle")
+            drawing.line(x, 70, x, bottom)
+            drawing.text(x, bottom + 16, str(tick), 11, GREY, text_anchor="middle")
         for number, (data, name) in enumerate(_DATA.items()):
             (row,) = [row for row in rows if row["data"] == data and row["score"] == score]
             y = 86 + 28 * number

@@ -55,6 +55,6 @@ def test_points_stand_where_the_scores_are(tmp_path):
     scores = [score for score, _ in draw_figures._SCORES]
     rows = [f"{data},logistic regression,{score},50.00 ± 1.00,75.00 ± 0.10" for data in names for score in scores]
     path.write_text("\n".join(["data,classifier,score,own,structured", *rows]), encoding="utf-8")
-    text = draw_figures.results(path)
+    text = draw_figures.results([path])
     # 0 is at 150 in the first panel, and a percent 3.2 wide.
     assert len(re.findall(r'<circle cx="310" ', text)) == len(re.findall(r'<circle cx="390" ', text)) == len(names)
