@@ -41,8 +41,10 @@ $(STAMP): requirements.txt setup.py
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || \
 		{ echo 'error: Python 3.11 or 3.12 is needed (found: "$(PYTHON)"); name one with PYTHON=...' >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-compile -r requirements.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	@# pip would compile with one process. A package may have files that are not Python's, as templates: they stay.
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
 	@touch $(STAMP)
 
 demo: env

@@ -74,6 +74,8 @@ def draw_growth(table: pandas.DataFrame, path: Path, title: str, growths: Mappin
         line = [seconds[-1] * (size / sizes[-1]) ** growth.power for size in ends]
         panel.loglog(ends, line, "--", color="#999999", label=growth.term)
         panel.set_ylim(bottom=min(seconds) / 2)
+        panel.set_xticks(sizes, sizes)
+        panel.minorticks_off()
         panel.set_title(case, fontsize=9)
         panel.set_ylabel("seconds of a step", fontsize=8)
         panel.tick_params(labelsize=8)

@@ -293,10 +293,9 @@ def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{}, STATIC], ids=["plain", "phases"])
-def test_sigkill_of_the_command(tmp_path, more):
+def test_sigkill_of_the_command(tmp_path):
     """`allennlp train`, ended by the system in the middle of an epoch, and `--recover`."""
-    built = settings(**{**more, "trainer__num_epochs": 6})
+    built = settings(**{**STATIC, "trainer__num_epochs": 6})
     file, killed = tmp_path / "config.json", tmp_path / "killed"
     file.write_text(json.dumps(built), encoding="utf-8")
     run = command(killed, file)

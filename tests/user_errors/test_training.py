@@ -213,20 +213,10 @@ def test_the_command_itself_ends_with_status_1(config, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "wrong, sentence",
-    [
-        ({"model.encoder.hidden": 3}, 'error: config key "model.encoder.hidden" is unknown to'),
-        ({}, None),
-    ],
-)
-def test_two_processes(config, tmp_path, wrong, sentence):
-    overrides = json.dumps({"distributed": {"cuda_devices": [-1, -1]}, **wrong})
-    done = _run("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
+def test_two_processes(config, tmp_path):
+    """The sentence is that of one of them."""
+    overrides = {"distributed": {"cuda_devices": [-1, -1]}, "model.encoder.hidden": 3}
+    done = _run("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(overrides))
+    assert done.returncode == 1
     assert "Traceback" not in done.stderr + done.stdout
-    if sentence is None:
-        assert done.returncode == 0
-        assert (tmp_path / "run" / "model.tar.gz").is_file()
-    else:
-        assert done.returncode == 1
-        assert done.stderr.splitlines()[-1].startswith(sentence)
+    assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
