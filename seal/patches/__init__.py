@@ -28,6 +28,7 @@ IN_ORDER = (
     "unusable_files",
     "safe_archives",
     "hub_models",
+    "command_files",
     "predicting",
     "evaluating",
     "loading_order",
