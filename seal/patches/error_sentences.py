@@ -1,5 +1,5 @@
 """
-The sentence that reports a user's mistake, made from the error that it led to.
+The sentence that reports a user's mistake, taken from the error that it led to.
 
 What is known of a mistake is said where it is known: a patch of the function that reads the file, the option or the
 part of a config raises a `ConfigurationError` with the sentence, or gives the error its file's name. Here are the
