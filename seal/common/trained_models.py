@@ -1,7 +1,4 @@
-import gzip
 import os
-import tarfile
-import zlib
 from contextlib import nullcontext
 from typing import Optional
 
@@ -13,9 +10,6 @@ from allennlp.data import Vocabulary
 from seal.common.paths import user_path
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.patches.safe_archives import extracted_archive
-
-#: The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
-ARCHIVE_ERRORS = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
 def trained_weights(
@@ -51,7 +45,7 @@ def trained_weights(
         with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
             weights = _read(folder)
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
-    except (FileNotFoundError, *ARCHIVE_ERRORS) as error:
+    except (ConfigurationError, FileNotFoundError) as error:
         raise ConfigurationError(f"{key}: '{path}' is not a trained model: {error}") from None
     theirs = names_of(vocab, namespace)
     if sorted(theirs) == sorted(labels) and theirs != labels:

@@ -1,8 +1,24 @@
-"""Files that are whole or not there, whenever the program is killed."""
+"""Files that are whole or not there, whenever the program is killed; and which file it was that a full disk cut."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """An error of a full disk that is raised inside gets the name of the file, which the system and torch leave out."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+            error.filename = path
+        raise
+    except RuntimeError as error:
+        if "inline_container" not in str(error):  # Of torch, which writes there.
+            raise
+        raise OSError(errno.ENOSPC, "the file cannot be written; the disk may be full", path) from error
 
 
 @contextmanager
@@ -12,5 +28,6 @@ def replacing(path: str) -> Iterator[str]:
     over: it may be a hard link to another file.
     """
     draft = path + ".part"
-    yield draft
+    with naming(path):
+        yield draft
     os.replace(draft, path)

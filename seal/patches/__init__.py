@@ -3,8 +3,8 @@ What this package changes in AllenNLP, which is archived: a module a subject, al
 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
 - The sub-commands `predict` and `evaluate`: `predicting`, `evaluating`, and `input_lines`, which the former reads.
-- A user's mistake in one sentence: `config_keys`, `whole_configs` and `unusable_files` find mistakes; `user_errors`
-  prints the sentence, which `error_sentences` makes of an error.
+- A user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files` and `command_files` find mistakes,
+  as others do in their subject; `user_errors` prints the sentence, which `error_sentences` takes from the error.
 - Archives that are safe to open, also from a hub, and training that goes on from them: `safe_archives`, `hub_models`,
   `continued_models`.
 - The folder of a run, which a second run is kept out of, stays clean and says what was trained: `run_lock`,
@@ -28,6 +28,7 @@ IN_ORDER = (
     "unusable_files",
     "safe_archives",
     "hub_models",
+    "command_files",
     "predicting",
     "evaluating",
     "loading_order",

@@ -1,13 +1,15 @@
-"""Checks of the files that the sub-commands of AllenNLP read and write."""
+"""Checks of what the sub-commands of AllenNLP are given: the files that they read and write, and packages."""
 
 import glob
 import os
 from typing import Optional
 
+from allennlp import commands
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.paths import user_path
 from seal.common.setting_checks import check_range
+from seal.patches.replacing import replace_once
 
 #: What a command reads of a model that is given as a folder.
 _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
@@ -55,3 +57,27 @@ def check_files_and_batch_size(
             raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
         if not os.path.isdir(os.path.dirname(path) or "."):
             raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
+
+
+def name_packages_that_are_not_there() -> None:
+    """
+    Patches: `allennlp.commands.import_module_and_submodules`.
+
+    Symptom: a misspelt `--include-package` ends in a traceback.
+
+    Can go: when AllenNLP says that there is no such package.
+    """
+
+    def import_module_and_submodules(original, package_name, *args, **kwargs):
+        try:
+            return original(package_name, *args, **kwargs)
+        except ModuleNotFoundError as error:
+            # Not that of something which the package itself imports.
+            if not f"{package_name}.".startswith(f"{error.name}."):
+                raise
+            raise ConfigurationError(f"--include-package {package_name}: there is no such package") from error
+
+    replace_once(commands, "import_module_and_submodules", import_module_and_submodules)
+
+
+PATCHES = (name_packages_that_are_not_there,)

@@ -65,17 +65,15 @@ def drop_tokenizer_constructor_keyword() -> None:
     pretrained transformer tokenizer, with transformers >= 4.44. `PretrainedTransformerTokenizer` asks for one
     tokenizer with `add_special_tokens=False` and one with `True`. The keyword never had an effect in the constructor
     (special tokens are added where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is
-    dropped. And a folder `~/bert` is sought on the hub (see also `seal.patches.pretrained_encoders`).
+    dropped.
 
-    Can go: when AllenNLP no longer passes it, and expands `~`.
+    Can go: when AllenNLP no longer passes it.
     """
     from allennlp.common import cached_transformers
 
-    from seal.common.paths import user_path
-
     def get_tokenizer(original, model_name, **kwargs):
         kwargs.pop("add_special_tokens", None)
-        return original(user_path(model_name), **kwargs)
+        return original(model_name, **kwargs)
 
     replace_once(cached_transformers, "get_tokenizer", get_tokenizer)
 

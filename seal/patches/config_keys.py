@@ -11,12 +11,13 @@ import inspect
 import re
 from collections.abc import Iterable
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Optional, Union, get_args, get_origin
 
 import torch.distributed as dist
-from allennlp.common import Lazy, Registrable, from_params
+from allennlp.common import FromParams, Lazy, Registrable, from_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
@@ -150,9 +151,9 @@ def _check_range(place: str, name: str, found: Any, annotation: Any) -> None:
 
 def _value(place: str, name: str, found: Any, annotation: Any) -> Any:
     """`found` in the form in which AllenNLP reads it as intended. Raises an error that names `place` if it is wrong."""
+    if get_origin(annotation) in (list, set, tuple) and not isinstance(found, (list, tuple)):
+        raise ConfigurationError(f"{place} must be a list, found {found!r}")
     if get_origin(annotation) is list:
-        if not isinstance(found, (list, tuple)):
-            raise ConfigurationError(f"{place} must be a list, found {found!r}")
         return [_value(place, "", item, *get_args(annotation)) for item in found]
     kinds = get_args(annotation)
     if get_origin(annotation) is tuple and ... not in kinds and isinstance(found, (list, tuple)):
@@ -265,9 +266,72 @@ def name_missing_validation_metric() -> None:
     replace_once(MetricTracker, "combined_score", combined_score)
 
 
+# The packages whose constructors refuse a value by a `ValueError`. Those of seal do it by a `ConfigurationError`, so a
+# `ValueError` there is a defect, as it may be in anybody else's class.
+_REFUSE_BY_VALUE_ERROR = ("allennlp", "allennlp_models", "torch")
+
+
+def name_parts_that_refuse() -> None:
+    """
+    Patches: `allennlp.common.FromParams.from_params`, and `MultiProcessDataLoader.iter_instances`, whose errors are
+    about the data, though the loader's constructor calls it.
+
+    Symptom: where a class refuses a value in its constructor, the error does not have the place of its part in the
+    config. An unknown key that a class hands on as one of its `**kwargs` ends in a traceback of its base class.
+
+    Can go: when AllenNLP's errors have the place.
+    """
+    errors = (ConfigurationError, TypeError, ValueError)
+
+    def from_params(original, cls, params, constructor_to_call=None, *args, **kwargs):
+        keys = set(params) if isinstance(params, Params) else set()
+        try:
+            return original(cls, params, constructor_to_call, *args, **kwargs)
+        except errors as error:
+            # The innermost part is the one that the error is about.
+            if hasattr(error, "is_placed"):
+                raise
+            error.is_placed = True
+            # A class method, such as `Vocabulary.from_instances`, does more than to take settings.
+            takes_settings = inspect.isclass(constructor_to_call or cls)
+            told = _placed(error, getattr(params, "history", ""), keys, cls, takes_settings)
+            if told is None:
+                raise
+            placed = ConfigurationError(told)
+            placed.is_placed = True
+            raise placed from error
+
+    def iter_instances(original, self):
+        try:
+            yield from original(self)
+        except errors as error:
+            error.is_placed = True
+            raise
+
+    replace_once(FromParams, "from_params", from_params)
+    replace_once(MultiProcessDataLoader, "iter_instances", iter_instances)
+
+
+def _placed(error: Exception, history: str, keys: set[str], cls: type, takes_settings: bool) -> Optional[str]:
+    """What an error says that left the constructor of a part of a config, with the place; `None`: it says enough."""
+    text, place = str(error), history.rstrip(".")
+    if isinstance(error, ConfigurationError):
+        # A class knows the name of its part, as in "encoder.dropout: ...", and not which of two encoders it is.
+        part = place.rpartition(".")[2]
+        return place + text[len(part) :] if part and re.match(rf"{re.escape(part)}[.:]", text) else None
+    if isinstance(error, TypeError):
+        unknown = re.search(r"__init__\(\) got an unexpected keyword argument '(\w+)'", text)
+        given = unknown is not None and unknown[1] in keys
+        return f'config key "{history}{unknown[1]}" is unknown to {cls.__name__}' if given else None
+    # `io.UnsupportedOperation` is an error of both types, and about a file.
+    refuses = takes_settings and cls.__module__.split(".")[0] in _REFUSE_BY_VALUE_ERROR
+    return f'config key "{place}": {text}' if place and refuses and not isinstance(error, OSError) else None
+
+
 PATCHES = (
     refuse_unknown_config_keys,
     name_wrong_config_values,
+    name_parts_that_refuse,
     shorten_unknown_type_message,
     name_missing_validation_metric,
 )

@@ -2,7 +2,6 @@
 Training that continues from a trained model, `{type: 'from_archive', archive_file: ...}`, with its labels or with more.
 """
 
-import functools
 from typing import Optional
 
 import torch
@@ -15,6 +14,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.models.seal_model import SealModel
+from seal.patches.replacing import replace_once
 
 # The part of a model that is learned anew after each training.
 _LEARNED_LAST = "structure."
@@ -126,18 +126,13 @@ def predict_by_the_predictor_of_the_task() -> None:
 
     Can go: when AllenNLP asks the model that was loaded.
     """
-    original = Predictor.from_archive.__func__
-    if getattr(original, "patched_by_seal", False):
-        return
 
-    @functools.wraps(original)
-    def from_archive(cls, archive, predictor_name=None, *args, **kwargs):
+    def from_archive(original, cls, archive, predictor_name=None, *args, **kwargs):
         if predictor_name is None and archive.config["model"].get("type") == "from_archive":
             predictor_name = archive.model.default_predictor
         return original(cls, archive, predictor_name, *args, **kwargs)
 
-    from_archive.patched_by_seal = True
-    Predictor.from_archive = classmethod(from_archive)
+    replace_once(Predictor, "from_archive", from_archive)
 
 
 PATCHES = (keep_the_numbers_of_labels, predict_by_the_predictor_of_the_task)

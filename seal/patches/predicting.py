@@ -1,6 +1,9 @@
 """The sub-command `predict`: how it checks options, reads lines, and writes records."""
 
+import json
 import logging
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Optional, TextIO
@@ -14,7 +17,6 @@ from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.config_keys import suggest
 from seal.patches.input_lines import input_lines
 from seal.patches.replacing import replace_once
-from seal.patches.user_errors import discard_standard_output
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +71,15 @@ def check_options_of_predict() -> None:
     Patches: `allennlp.commands.predict._get_predictor`.
 
     Symptom: an output file that is also the input or the model is emptied. With `--batch-size 0` nothing is predicted,
-    and a negative one ends in a traceback. An unknown `--predictor` is reported only after the model is loaded, in five
-    lines about packages.
+    and a negative one ends in a traceback. So do `--predictor-args` that are no object, or that give what the command
+    gives itself. An unknown `--predictor` is reported only after the model is loaded, in five lines about packages.
 
     Can go: when AllenNLP checks its arguments, and names the predictors to choose from.
     """
 
     def _get_predictor(original, args):
         _check_predictor(args.predictor)
+        _check_predictor_arguments(args.predictor_args.strip() or "{}")
         inputs = [args.input_file, args.archive_file, args.weights_file]
         outputs = {"--output-file": [args.output_file or ""], "--summary": [getattr(args, "summary", None) or ""]}
         check_files_and_batch_size(args.batch_size, inputs, outputs)
@@ -94,6 +97,18 @@ def _check_predictor(name: Optional[str]) -> None:
         raise ConfigurationError(
             f'--predictor: "{name}" is not a registered name' + (suggest(name, known) or suggest(name, ours))
         )
+
+
+def _check_predictor_arguments(text: str) -> None:
+    try:
+        given, reason = json.loads(text), ""
+    except ValueError as error:
+        given, reason = None, f" ({error})"
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"--predictor-args must be a JSON object, found {text}{reason}")
+    for name in ("model", "dataset_reader"):
+        if name in given:
+            raise ConfigurationError(f"--predictor-args: '{name}' is given already; leave it out")
 
 
 class _OutputFile:
@@ -143,18 +158,20 @@ def write_the_output_of_predict_to_its_end() -> None:
     """
     Patches: `allennlp.commands.predict._PredictManager._maybe_print_to_console_and_file`.
 
-    Symptom: where the reader of standard output, such as `head`, stops early, the output file ends there, too.
+    Symptom: where the reader of standard output, such as `head`, stops early, the output file ends there, too. Without
+    one, the command ends in a traceback.
 
-    Can go: when AllenNLP continues to write the file.
+    Can go: when AllenNLP continues to write the file, and ends quietly without one.
     """
 
     def _maybe_print_to_console_and_file(original, self, *args, **kwargs):
         try:
             original(self, *args, **kwargs)
         except BrokenPipeError:
+            # Python would flush the rest when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if self._output_file is None:
-                raise
-            discard_standard_output()
+                raise SystemExit(1) from None
             self._print_to_console = False
             original(self, *args, **kwargs)
 

@@ -3,10 +3,12 @@ Pretrained encoders as they were trained: which pieces of words a model needs, a
 """
 
 import os
+import re
 from typing import Any
 
 from allennlp.commands import train
 from allennlp.common import Params, cached_transformers
+from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
 
 from seal.common.paths import user_path
@@ -67,19 +69,27 @@ def _set_pieces(config: Any, pieces: str) -> bool:
     return found
 
 
-def find_encoders_in_the_home_folder() -> None:
+def find_encoders() -> None:
     """
-    Patches: `allennlp.common.cached_transformers.get`; `seal.patches.compat` patches `get_tokenizer`.
+    Patches: `allennlp.common.cached_transformers.get` and `get_tokenizer`.
 
-    Symptom: an encoder `~/bert` is sought on the hub, whereas files of word vectors are found there.
+    Symptom: an encoder `~/bert` is sought on the hub, whereas files of word vectors are found there. A folder or a name
+    without an encoder ends in a traceback, with a list of all kinds of encoders.
 
-    Can go: when transformers or AllenNLP expand `~`.
+    Can go: when transformers or AllenNLP expand `~`, and name what they do not find.
     """
 
-    def get(original, model_name, *args, **kwargs):
-        return original(user_path(model_name), *args, **kwargs)
+    def load(original, model_name, *args, **kwargs):
+        try:
+            return original(user_path(model_name), *args, **kwargs)
+        except (OSError, ValueError) as error:
+            if getattr(error, "filename", None) is not None:
+                raise
+            told = re.split(r", or contain|, one of", " ".join(str(error).split()))[0]
+            raise ConfigurationError(f"{told.rstrip('.')}.") from error
 
-    replace_once(cached_transformers, "get", get)
+    replace_once(cached_transformers, "get", load)
+    replace_once(cached_transformers, "get_tokenizer", load)
 
 
-PATCHES = (tell_old_models_from_new, find_encoders_in_the_home_folder)
+PATCHES = (tell_old_models_from_new, find_encoders)

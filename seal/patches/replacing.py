@@ -16,11 +16,13 @@ def replace_once(owner: Any, name: str, replacement: Callable) -> None:
     owner : `Any`
         A module or a class.
     name : `str`
-        A function of the module or a method of the class, but not a class method, static method or property.
+        A function of the module, or a method or class method of the class, but not a static method or property.
     replacement : `Callable`
-        Its first parameter is the original; the others are those of the original.
+        Its first parameter is the original; the others are those of the original (of a class method, also the class).
     """
-    original = getattr(owner, name)
+    found = vars(owner).get(name)
+    of_class = isinstance(found, classmethod)
+    original = found.__func__ if of_class else getattr(owner, name)
     done, this = getattr(original, "patched_by_seal", ()), f"{replacement.__module__}.{replacement.__qualname__}"
     if this in done:
         return
@@ -30,7 +32,7 @@ def replace_once(owner: Any, name: str, replacement: Callable) -> None:
         return replacement(original, *args, **kwargs)
 
     patched.patched_by_seal = (*done, this)
-    setattr(owner, name, patched)
+    setattr(owner, name, classmethod(patched) if of_class else patched)
 
 
 def apply(patches: Iterable[Callable[[], None]]) -> None:

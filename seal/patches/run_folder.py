@@ -1,5 +1,5 @@
 """
-What a run leaves in its folder: nothing if its config is refused, and the same bytes each time.
+What a run leaves in its folder: nothing if its config is refused, and the same bytes each time; and how it goes on.
 """
 
 import codecs
@@ -9,31 +9,41 @@ from collections.abc import Callable
 from typing import Any
 
 from allennlp.commands import train
+from allennlp.common.util import SigTermReceived
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE, Vocabulary
-from torch.multiprocessing import ProcessRaisedException
+from allennlp.models.archival import CONFIG_NAME
+from allennlp.training import Checkpointer, GradientDescentTrainer
+from torch.multiprocessing import ProcessExitedException
 
-from seal.patches.error_sentences import describe, frames_of
+from seal.common.whole_files import naming
+from seal.patches.error_sentences import BEGUN, describe
 from seal.patches.replacing import replace_once
 
 
-def leave_nothing_of_a_refused_config() -> None:
+def end_early_in_order() -> None:
     """
-    Patches: `allennlp.commands.train.train_model`.
+    Patches: `train_model` and `archive_model` of `allennlp.commands.train`, and `run` and `finish` of its `TrainModel`.
 
     Symptom: a config that is refused leaves a folder with logs and a vocabulary, so that the corrected command needs
-    `--force`.
+    `--force`. A run that is stopped from outside does not say what continues it.
 
-    Can go: when AllenNLP writes into the folder only once all is built.
+    Can go: when AllenNLP writes into the folder only once all is built, and says what continues a run.
     """
 
-    def train_model(original: Callable, params: Any, serialization_dir: Any, *args: Any, **kwargs: Any) -> Any:
-        recover = kwargs.get("recover", bool(args) and args[0])
-        force = kwargs.get("force", len(args) > 1 and args[1])
-        later_node = kwargs.get("node_rank", args[2] if len(args) > 2 else 0)
+    def train_model(
+        original, params, serialization_dir, recover=False, force=False, node_rank=0, include_package=None,
+        dry_run=False, *args, **kwargs,
+    ):
         existed = os.path.exists(serialization_dir)
-        mine = not recover and not later_node and (force or not existed or not os.listdir(serialization_dir))
+        mine = not recover and not node_rank and (force or not existed or not os.listdir(serialization_dir))
         try:
-            return original(params, serialization_dir, *args, **kwargs)
+            given = (recover, force, node_rank, include_package, dry_run, *args)
+            return original(params, serialization_dir, *given, **kwargs)
+        except (KeyboardInterrupt, SigTermReceived) as error:
+            if not dry_run and os.path.exists(os.path.join(serialization_dir, CONFIG_NAME)):
+                option = "" if recover else " with --recover in the place of --force" if force else " with --recover"
+                error.remedies = [f"the same command{option} continues the run"]
+            raise
         except Exception as error:
             if mine and describe(error) is not None and not _has_begun(error):
                 # Handlers of logs go on with the files that they have open.
@@ -42,14 +52,39 @@ def leave_nothing_of_a_refused_config() -> None:
                     os.makedirs(serialization_dir, exist_ok=True)
             raise
 
+    def trained(original: Callable, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except Exception as error:
+            error.add_note(BEGUN)
+            raise
+
     replace_once(train, "train_model", train_model)
+    for owner, name in ((train.TrainModel, "run"), (train.TrainModel, "finish"), (train, "archive_model")):
+        replace_once(owner, name, trained)
 
 
-def _has_begun(error: BaseException) -> bool:
-    """Whether training had begun when the error was raised."""
-    if isinstance(error, ProcessRaisedException):
-        return ", in run\n" in str(error)
-    return any((module, name) == (train.__name__, "run") for module, name, _ in frames_of(error))
+def _has_begun(error: Exception) -> bool:
+    """Whether training had begun when the error was raised, as it may have where a worker was killed."""
+    told = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    return isinstance(error, ProcessExitedException) or BEGUN in told
+
+
+def name_weights_on_a_full_disk() -> None:
+    """
+    Patches: `save_checkpoint` of `allennlp.training.Checkpointer` and `_save_model_state` of its trainer.
+
+    Symptom: weights that cannot be written end in a traceback of torch, which names neither the file nor the disk.
+
+    Can go: when torch's error says what is full.
+    """
+
+    def save(original: Callable, self: Any, *args: Any, **kwargs: Any) -> None:
+        with naming(os.fspath(self._serialization_dir)):
+            original(self, *args, **kwargs)
+
+    replace_once(Checkpointer, "save_checkpoint", save)
+    replace_once(GradientDescentTrainer, "_save_model_state", save)
 
 
 def write_namespaces_in_order() -> None:
@@ -69,4 +104,4 @@ def write_namespaces_in_order() -> None:
     replace_once(Vocabulary, "save_to_files", save_to_files)
 
 
-PATCHES = (leave_nothing_of_a_refused_config, write_namespaces_in_order)
+PATCHES = (end_early_in_order, name_weights_on_a_full_disk, write_namespaces_in_order)

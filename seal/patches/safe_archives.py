@@ -3,12 +3,14 @@ A model's archive may come from anybody: opening one writes nothing outside its 
 own, and takes a bounded part of the disk.
 """
 
+import gzip
 import json
 import os
 import shutil
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,6 +27,9 @@ MOST_BYTES, MOST_RATIO = 2**30, 50
 #: The bytes of its config.
 MOST_CONFIG = 2**24
 
+# The errors raised by reading a file that is not a `.tar.gz`, or not a complete one.
+_DAMAGED = (tarfile.ReadError, gzip.BadGzipFile, zlib.error, EOFError)
+
 # The archives by the folders that they are unpacked to, and the one whose parts are being constructed.
 _unpacked: dict[str, str] = {}
 _opening: ContextVar[Optional[str]] = ContextVar("opening", default=None)
@@ -37,14 +42,17 @@ def extracted_archive(path: str, cleanup: bool = True) -> Iterator[str]:
 
     # Raises
 
-    `ConfigurationError` if a member would lie outside the folder, is a device, or links to what is not in the archive;
-    if there is too much; or if `config.json` is not plain JSON.
+    `ConfigurationError` if the file is no archive, or a damaged one; if a member would lie outside the folder, is a
+    device, or links to what is not in the archive; if there is too much; or if `config.json` is not plain JSON.
     """
     folder = tempfile.mkdtemp()
     done = False
     try:
-        with tarfile.open(path, "r:gz") as archive:
-            archive.extractall(folder, filter=_bounded(path))
+        try:
+            with tarfile.open(path, "r:gz") as archive:
+                archive.extractall(folder, filter=_bounded(path))
+        except _DAMAGED as error:
+            raise ConfigurationError(f"{path} is not a model archive (.tar.gz): {error}") from error
         _check_config(path, os.path.join(folder, archival.CONFIG_NAME))
         _unpacked[folder] = path
         done = True
@@ -94,9 +102,11 @@ def unpack_safely() -> None:
     Patches: `allennlp.models.archival.extracted_archive`.
 
     Symptom: members of an archive are written outside the temporary folder, a pipe in place of the weights hangs, and
-    a small file may fill the disk. Its config is evaluated as jsonnet, which may import files and take all memory.
+    a small file may fill the disk. Its config is evaluated as jsonnet, which may import files and take all memory. A
+    damaged archive ends in a traceback.
 
-    Can go: when AllenNLP unpacks with the `data` filter, to a bounded size, and reads the config as JSON.
+    Can go: when AllenNLP unpacks with the `data` filter, to a bounded size, reads the config as JSON, and names the
+    archive.
     """
     archival.extracted_archive = extracted_archive
 
@@ -121,11 +131,8 @@ def construct_registered_classes_only() -> None:
 
     replace_once(archival, "_load_dataset_readers", load)
     replace_once(archival, "_load_model", load)
-    original = Registrable.resolve_class_name.__func__
-    if getattr(original, "patched_by_seal", False):
-        return
 
-    def resolve_class_name(cls: type, name: str) -> Any:
+    def resolve_class_name(original: Callable, cls: type, name: str) -> Any:
         archive = _opening.get()
         if archive is None or name in Registrable._registry[cls] or "." not in name:
             return original(cls, name)
@@ -140,8 +147,7 @@ def construct_registered_classes_only() -> None:
             raise ConfigurationError(f"{archive}: its config names {name} as a {cls.__name__}, which it is not.")
         return found, constructor
 
-    resolve_class_name.patched_by_seal = True
-    Registrable.resolve_class_name = classmethod(resolve_class_name)
+    replace_once(Registrable, "resolve_class_name", resolve_class_name)
 
 
 PATCHES = (unpack_safely, construct_registered_classes_only)

@@ -1,18 +1,22 @@
 """
-A file of word vectors, or of data, that cannot be used is reported in a sentence that names the file and says what to
-change.
+A file of word vectors, of data or of weights that cannot be used is reported in a sentence that names the file and says
+what to change.
 """
 
 import itertools
 import lzma
+import re
 import tarfile
 import zipfile
 import zlib
 
 import numpy
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
+from allennlp.nn import util as nn_util
 
 from seal.common.text_lines import undecodable
 from seal.patches.replacing import replace_once
@@ -188,9 +192,62 @@ def refuse_data_without_instances() -> None:
     replace_once(MultiProcessDataLoader, "iter_instances", iter_instances)
 
 
+def name_files_that_are_no_weights() -> None:
+    """
+    Patches: `allennlp.nn.util.read_state_dict`.
+
+    Symptom: what is no file of weights, or a damaged one, ends in an error of torch, of nearly any type.
+
+    Can go: when torch's error names the file.
+    """
+
+    def read_state_dict(original, path, *args, **kwargs):
+        try:
+            return original(path, *args, **kwargs)
+        except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise ConfigurationError(f"{path} is not a file of weights") from error
+
+    replace_once(nn_util, "read_state_dict", read_state_dict)
+
+
+def tell_which_weights_do_not_fit() -> None:
+    """
+    Patches: `allennlp.models.archival._load_model`.
+
+    Symptom: weights that do not fit the config, as where overrides change the model, end in a traceback with the names
+    of all of them.
+
+    Can go: when AllenNLP says it in a sentence.
+    """
+
+    def _load_model(original, *args, **kwargs):
+        try:
+            return original(*args, **kwargs)
+        except RuntimeError as error:
+            text = str(error)
+            if "loading state" not in text:
+                raise
+            # Where a size differs, torch itself has raised.
+            sizes = re.search(r"size mismatch for .*", text)
+            names = [re.findall(r"'([^']+)'", found) for found in re.findall(r"keys: \[(.*)\]", text)]
+            if sizes is not None or len(names) != 2:
+                told = (sizes[0] if sizes else text).rstrip(".")
+            else:
+                told = f'{len(names[0])} missing, {len(names[1])} unexpected, "{[*names[0], *names[1]][0]}" the first'
+            raise ConfigurationError(
+                f"the weights do not fit the config (see --overrides and --weights-file): {told}"
+            ) from error
+
+    replace_once(archival, "_load_model", _load_model)
+
+
 PATCHES = (
     explain_vectors_that_do_not_fit,
     name_damaged_files_of_vectors,
     name_files_of_vectors_that_are_no_text,
     refuse_data_without_instances,
+    name_files_that_are_no_weights,
+    tell_which_weights_do_not_fit,
 )

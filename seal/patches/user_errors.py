@@ -3,8 +3,8 @@ A user's mistake on the command line ends in one sentence on standard error and 
 traceback. So does a command that is stopped, with status 130 (by Control-C) or 143 (by SIGTERM).
 
 The sentence is `error: ...`. The traceback of a run that has begun goes to its `out.log`; set `SEAL_TRACEBACK=1` to see
-it on the console too. Only the `allennlp` command has the hook (`seal.plugin`), and it handles what leaves the command:
-a script or a notebook that imports `seal` keeps Python's own. What the sentence says is in `error_sentences`.
+it on the console too. Only the command has the hook (`seal.plugin`): a script or a notebook that imports `seal` keeps
+Python's own. What the sentence says is in `error_sentences`.
 """
 
 import logging
@@ -18,24 +18,12 @@ from typing import Optional
 from allennlp.common import logging as allennlp_logging
 from allennlp.common.util import SigTermReceived
 
-from seal.patches.error_sentences import describe, describe_stop, frames_of
+from seal.patches.error_sentences import describe
 from seal.patches.replacing import replace_once
 
 logger = logging.getLogger(__name__)
 
 TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
-
-
-def _in_allennlp_command(error: BaseException) -> bool:
-    return any(module == "allennlp.commands" and name == "main" for module, name, _ in frames_of(error))
-
-
-def discard_standard_output() -> None:
-    """
-    Discards the rest of standard output, for a reader such as `head` that has stopped: Python would flush it when it
-    ends.
-    """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print(sentence: str) -> None:
@@ -46,7 +34,8 @@ def _print(sentence: str) -> None:
 
 def _end(number: int, error: BaseException) -> None:
     """Ends the command that a signal has stopped, as a shell expects it."""
-    _print(describe_stop(error))
+    # What continues it is known where it was stopped (`seal.patches.run_folder`).
+    _print("; ".join(["stopped", *getattr(error, "remedies", ())]))
     for worker in multiprocessing.active_children():  # Python would wait for them.
         worker.terminate()
     # The interpreter takes this from a hook as the exit status.
@@ -57,13 +46,9 @@ def _tell(kind: type[BaseException], error: BaseException, trace: Optional[Trace
     """Prints the sentence for a user's mistake. Returns `False` where there is none and the traceback is needed."""
     if os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0"):
         return False
-    printing = any(name == "_maybe_print_to_console_and_file" for _, name, _ in frames_of(error))
-    if isinstance(error, BrokenPipeError) and printing:
-        discard_standard_output()
-        return True
-    if isinstance(error, (KeyboardInterrupt, SigTermReceived)) and _in_allennlp_command(error):
+    if isinstance(error, (KeyboardInterrupt, SigTermReceived)):
         _end(signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM, error)
-    sentence = describe(error) if _in_allennlp_command(error) else None
+    sentence = describe(error)
     if sentence is None:
         return False
     record = logger.makeRecord(

@@ -143,8 +143,8 @@ def check_that_configs_are_objects() -> None:
     Patches: `allennlp.common.params.evaluate_file` and `parse_overrides`.
 
     Symptom: a folder in the place of a config ends the process at once. A config or overrides that are not an object
-    end in a traceback, in an error about Python's types, or are ignored where they are empty. Overrides in another form
-    (`trainer.num_epochs=5`) end in jsonnet's message.
+    end in a traceback, in an error about Python's types, or are ignored where they are empty; what jsonnet refuses ends
+    in a traceback. Overrides in another form (`trainer.num_epochs=5`) end in jsonnet's message.
 
     Can go: when AllenNLP checks what it reads.
     """
@@ -152,7 +152,10 @@ def check_that_configs_are_objects() -> None:
     def evaluate_file(original, filename, *args, **kwargs):
         if os.path.isdir(filename):
             raise ConfigurationError(f"{filename}: a config is a file, and this is a folder")
-        text = original(filename, *args, **kwargs)
+        try:
+            text = original(filename, *args, **kwargs)
+        except (RuntimeError, ValueError) as error:
+            raise ConfigurationError(_of_jsonnet(error)) from error
         found = json.loads(text)
         if not isinstance(found, dict):
             raise ConfigurationError(f"{filename}: a config must be an object, found {found!r}")
@@ -161,10 +164,10 @@ def check_that_configs_are_objects() -> None:
     def parse_overrides(original, text, *args, **kwargs):
         try:
             found = original(text, *args, **kwargs)
-        except (RuntimeError, ValueError):
+        except (RuntimeError, ValueError) as error:
             meant = _as_json(text)
             if meant is None and text.lstrip().startswith("{"):
-                raise  # Jsonnet's message has the place.
+                raise ConfigurationError(_of_jsonnet(error)) from error
             example = meant or '{"trainer.num_epochs": 5}'
             such_as = "" if meant else "such as "
             raise ConfigurationError(f"--overrides must be a JSON object, {such_as}'{example}', found {text}") from None
@@ -174,6 +177,19 @@ def check_that_configs_are_objects() -> None:
 
     replace_once(allennlp_params, "evaluate_file", evaluate_file)
     replace_once(allennlp_params, "parse_overrides", parse_overrides)
+
+
+def _of_jsonnet(error: Exception) -> str:
+    """Jsonnet's report as `file:line:column: message`. It has the message, and then a line for each stack frame."""
+    kind, _, message = str(error).partition("ERROR: ")
+    if not message:
+        return kind
+    if kind == "RUNTIME ":
+        message, _, stack = message.partition("\n")
+        place = stack.split("\n")[0].strip().split("\t")[0]
+        message = f"{place}: {message}" if place else message
+    # Text from the command line has no file name before its line number.
+    return f"--overrides, at {message.lstrip(':')}" if re.match(r":?\d+:\d+", message) else message
 
 
 # `key=value`, with a value that is a word or in brackets or quotes.
@@ -204,18 +220,21 @@ def _value(text: str) -> Any:
     return text
 
 
-def tell_of_dropped_callbacks() -> None:
+def tell_what_overrides_miss() -> None:
     """
     Patches: `allennlp.common.params.with_overrides`.
 
-    Symptom: a list of callbacks in `--overrides` takes the place of the config's, and with `tune_thresholds` the scores
-    at tuned thresholds disappear without a word.
+    Symptom: overrides of what the config does not have end in a traceback. A list of callbacks in `--overrides` takes
+    the place of the config's, and with `tune_thresholds` the scores at tuned thresholds disappear without a word.
 
-    Can go: when AllenNLP has a way to add to a list.
+    Can go: when AllenNLP refuses such keys in a sentence, and has a way to add to a list.
     """
 
     def with_overrides(original, config, overrides, *args, **kwargs):
-        result = original(config, overrides, *args, **kwargs)
+        try:
+            result = original(config, overrides, *args, **kwargs)
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
         if isinstance(config, dict) and "trainer" in config:
             now = _callbacks(result)
             dropped = [name for name in _callbacks(config) if name not in now]
@@ -263,6 +282,9 @@ def check_overrides_of_trained_models() -> None:
             found = config.params.get(key)
             if key in config and not isinstance(found, kinds):
                 raise ConfigurationError(f'config key "{key}" must be an object, found {json.dumps(found)}')
+        model = config.params.get("model")
+        if isinstance(model, dict) and "type" not in model:
+            raise ConfigurationError('config key "model.type" is missing')
         with open(os.path.join(serialization_dir, archival.CONFIG_NAME), encoding="utf-8") as trained:
             added = set(config.params) - set(json.load(trained))
         known = set(inspect.signature(train.TrainModel.from_partial_objects).parameters)
@@ -278,6 +300,6 @@ PATCHES = (
     check_settings_read_before,
     explain_folders_of_other_runs,
     check_that_configs_are_objects,
-    tell_of_dropped_callbacks,
+    tell_what_overrides_miss,
     check_overrides_of_trained_models,
 )

@@ -4,8 +4,9 @@ from typing import Optional, Union
 
 import pytest
 import torch
-from allennlp.common import FromParams, Lazy, Params, Registrable
+from allennlp.common import FromParams, Lazy, Params, Registrable, from_params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DataLoader, DatasetReader
 from allennlp.modules import Embedding
 from allennlp.training import GradientDescentTrainer, Trainer
 from allennlp.training.metric_tracker import MetricTracker
@@ -280,3 +281,62 @@ def test_a_validation_metric_that_is_not_reported():
     assert str(error.value) == (
         'config key "trainer.validation_metric": the model did not report "F1"; choose from: f1, loss'
     )
+
+
+class Narrow:
+    def __init__(self, width: int = 1) -> None:
+        self.width = width
+
+
+@Part.register("with_a_part")
+class WithAPart(Narrow, Part):
+    """Its constructor gives what it gets to its base class, and its part may have a defect."""
+
+    def __init__(self, part: Optional[Part] = None, **kwargs) -> None:
+        super().__init__(**kwargs)
+
+
+@Part.register("refusing")
+class Refusing(Part):
+    def __init__(self, error: str) -> None:
+        raise {"ours": ConfigurationError("part.error: no"), "defect": ValueError("no")}[error]
+
+
+@pytest.mark.parametrize(
+    "base, config, told",
+    [
+        (Optimizer, {"type": "adam", "lr": -1.0}, 'config key "here": Invalid learning rate: -1.0'),
+        (Part, {"type": "with_a_part", "widht": 1}, 'config key "here.widht" is unknown to WithAPart'),
+        # The part is named by its whole key, and only once.
+        (Part, {"type": "with_a_part", "part": {"type": "refusing", "error": "ours"}}, "here.part.error: no"),
+    ],
+)
+def test_a_part_that_refuses_a_value_is_named(base, config, told):
+    more = {"model_parameters": []} if base is Optimizer else {}
+    with pytest.raises(ConfigurationError) as error:
+        base.from_params(Params({"here": config}).pop("here"), **more)
+    assert str(error.value) == told
+
+
+def test_a_defect_is_no_refusal():
+    with pytest.raises(ValueError, match="^no$"):
+        Part.from_params(Params({"type": "with_a_part", "part": {"type": "refusing", "error": "defect"}}))
+
+
+@DatasetReader.register("defective")
+class Defective(DatasetReader):
+    def _read(self, file_path):
+        raise ValueError("a defect")
+        yield
+
+
+def test_a_defect_of_a_reader_is_not_its_loaders(tmp_path):
+    loader = Params({"loader": {"batch_size": 1}}).pop("loader")
+    with pytest.raises(ValueError, match="^a defect$"):
+        DataLoader.from_params(loader, reader=Defective(), data_path="x")
+
+
+@pytest.mark.parametrize("kind", [tuple[float, float], set[int]])
+def test_what_is_no_list(kind):
+    with pytest.raises(ConfigurationError, match='^config key "pair" of Small must be a list, found 0.5$'):
+        from_params.pop_and_construct_arg("Small", "pair", kind, None, Params({"pair": 0.5}))

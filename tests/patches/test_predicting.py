@@ -5,9 +5,12 @@ The patches of `predict`. The sentences for wrong options are tested in `tests/u
 import io
 import json
 import sys
+from argparse import Namespace
 
 import pytest
+from allennlp.commands import predict
 from allennlp.commands.predict import _PredictManager
+from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
 from seal.common.shards import Shard
@@ -109,3 +112,31 @@ def test_wrong_lines_are_told_at_the_end(tmp_path, caplog, lines, told):
         (message,) = found
         assert message.startswith(told)
         assert message.endswith(" add --use-dataset-reader.") == (len(lines) == 2)
+
+
+@pytest.mark.parametrize("given", ["{", "[1]", "3", '{"model": 1}', '{"dataset_reader": 1}'])
+def test_arguments_of_a_predictor(given):
+    args = Namespace(predictor=None, predictor_args=f" {given}")
+    with pytest.raises(ConfigurationError, match="^--predictor-args"):
+        predict._get_predictor(args)
+
+
+@pytest.mark.parametrize("output", [None, "output.jsonl"])
+def test_a_reader_of_standard_output_that_has_enough(tmp_path, monkeypatch, output):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def fileno(self):
+            return spare.fileno()
+
+    path = None if output is None else str(tmp_path / output)
+    with open(tmp_path / "spare", "w") as spare:
+        monkeypatch.setattr(sys, "stdout", Closed())
+        manager = _PredictManager(LineKeeper(), "x", path, 1, True, False)
+        if path is None:
+            with pytest.raises(SystemExit):
+                manager._maybe_print_to_console_and_file(0, "record")
+        else:
+            manager._maybe_print_to_console_and_file(0, "record\n")
+            assert (tmp_path / output).read_text() == "record\n"

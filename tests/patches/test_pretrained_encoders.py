@@ -3,6 +3,7 @@ import os
 
 import pytest
 from allennlp.common import Params, cached_transformers
+from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
 from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
@@ -50,3 +51,11 @@ def test_an_encoder_in_the_home_folder(tmp_path, monkeypatch):
     name = os.path.join("~", "bert")
     assert SentencePiecesIndexer(name)._allennlp_tokenizer.tokenizer.vocab_size > 5
     assert cached_transformers.get(name, make_copy=False).config.hidden_size == 16
+
+
+def test_an_encoder_that_is_not_there(tmp_path):
+    for load in (cached_transformers.get_tokenizer, lambda name: cached_transformers.get(name, make_copy=False)):
+        with pytest.raises(ConfigurationError, match=rf"^Unrecognized model in {tmp_path}\.[^\n]*config\.json\.$"):
+            load(str(tmp_path))
+        with pytest.raises(ConfigurationError, match="no/such-model"):
+            load("no/such-model")

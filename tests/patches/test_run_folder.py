@@ -1,13 +1,22 @@
 """What a run leaves in its folder."""
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 from allennlp.commands import train
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.training import TrainerCallback
+from allennlp.training import Checkpointer, GradientDescentTrainer, TrainerCallback
+from allennlp.training.trainer import TrainerCheckpoint
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
+from seal.patches.error_sentences import BEGUN, describe
+from seal.patches.run_folder import end_early_in_order
 from tests.training.runs import config
+
+WORKER = "allennlp.common.checks.ConfigurationError: no\n"
 
 
 @TrainerCallback.register("refusing_batches")
@@ -40,6 +49,50 @@ def test_a_config_that_is_refused_leaves_nothing_and_the_corrected_command_runs(
 def test_a_run_that_had_begun_keeps_its_logs(tmp_path, allennlp_logging):
     refused(tmp_path / "run", trainer__callbacks=["refusing_batches"])
     assert (tmp_path / "run" / "out.log").exists() and (tmp_path / "run" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    "owner, name, error, kept",
+    [
+        # After the training: the scores of test data, and the archive.
+        (train.TrainModel, "finish", ConfigurationError("no"), True),
+        (train, "archive_model", FileNotFoundError(2, "no", "config.json"), True),
+        (train, "_train_worker", ProcessExitedException("no", 1, 7, -9, "SIGKILL"), True),
+        (train, "_train_worker", ProcessRaisedException(f"no\n{WORKER}{BEGUN}\n", 1, 7), True),
+        (train, "_train_worker", ProcessRaisedException(f"no\n{WORKER}", 1, 7), False),
+    ],
+)
+def test_what_a_training_has_left_is_kept(tmp_path, allennlp_logging, monkeypatch, owner, name, error, kept):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(owner, name, fail)
+    end_early_in_order()
+    with pytest.raises(type(error)):
+        train.train_model(Params(config("cross_entropy")), str(tmp_path / "run"))
+    assert (tmp_path / "run").exists() == kept
+
+
+@pytest.mark.parametrize(
+    "error, told",
+    [
+        (OSError(28, "No space left on device"), "run: No space left on device"),
+        (RuntimeError("inline_container.cc: unexpected pos"), "run: the file cannot be written; the disk may be full"),
+    ],
+)
+def test_weights_that_do_not_fit_on_the_disk(monkeypatch, error, told):
+    def save(*_):
+        raise error
+
+    monkeypatch.setattr(torch, "save", save)
+    trainer = SimpleNamespace(_serialization_dir="run", _ddp_wrapped_model=None, model=torch.nn.Linear(1, 1))
+    with pytest.raises(OSError) as raised:
+        GradientDescentTrainer._save_model_state(trainer, "run/best.th")
+    assert describe(raised.value) == told
+    state = TrainerCheckpoint({}, {"epochs_completed": 1, "batches_in_epoch_completed": 0})
+    with pytest.raises(OSError) as raised:
+        Checkpointer("run").save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: state))
+    assert describe(raised.value) == told
 
 
 def test_namespaces_are_written_in_order(tmp_path):

@@ -179,3 +179,12 @@ def test_the_command_tells_it_in_a_sentence(tmp_path):
     ended = subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=300)
     assert ended.returncode != 0 and "Traceback" not in ended.stderr
     assert "model.tar.gz: it is not opened, as it would write elsewhere" in textwrap.fill(ended.stderr, 10**6)
+
+
+def test_a_damaged_archive(tmp_path):
+    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("more"), os.urandom(2000)))
+    whole = open(path, "rb").read()
+    for bad in (b"no archive", whole[: len(whole) // 2], whole[:30] + bytes(20) + whole[50:]):
+        (tmp_path / "model.tar.gz").write_bytes(bad)
+        with pytest.raises(ConfigurationError, match=f"^{path} is not a model archive"):
+            load_archive(path)

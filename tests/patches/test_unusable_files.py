@@ -8,12 +8,15 @@ import zipfile
 import h5py
 import numpy
 import pytest
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers.dataset_reader import DistributedInfo
+from allennlp.models import Model, archival
 from allennlp.modules.token_embedders import Embedding
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
+from allennlp.nn import util
 
 import seal  # noqa: F401  (puts the checks in place)
 
@@ -138,3 +141,30 @@ def test_fewer_instances_than_processes():
         reader._set_distributed_info(DistributedInfo(4, rank))
         with pytest.raises(ConfigurationError, match=f"^dev.tsv: {told}"):
             list(MultiProcessDataLoader(reader, "dev.tsv", batch_size=1).iter_instances())
+
+
+def test_what_is_no_file_of_weights(tmp_path):
+    for content in (b"", b"text", bytes(100)):
+        (tmp_path / "weights.th").write_bytes(content)
+        with pytest.raises(ConfigurationError, match=f"^{tmp_path}/weights.th is not a file of weights$"):
+            util.read_state_dict(tmp_path / "weights.th")
+    with pytest.raises(FileNotFoundError):
+        util.read_state_dict(tmp_path / "none.th")
+
+
+@pytest.mark.parametrize(
+    "error, told",
+    [
+        ("Missing keys: ['a', 'b']\n\tUnexpected keys: []", '2 missing, 0 unexpected, "a" the first'),
+        ("Missing keys: []\n\tUnexpected keys: ['c']", '0 missing, 1 unexpected, "c" the first'),
+        ("size mismatch for a: shape 1.\n\tsize mismatch for b: shape 2.", "size mismatch for a: shape 1"),
+    ],
+)
+def test_weights_that_do_not_fit(monkeypatch, error, told):
+    def load(*_, **__):
+        raise RuntimeError(f"Error(s) in loading state_dict for Tagger:\n\t{error}")
+
+    monkeypatch.setattr(Model, "load", load)
+    with pytest.raises(ConfigurationError) as raised:
+        archival._load_model(Params({}), "weights.th", "run", -1)
+    assert str(raised.value) == f"the weights do not fit the config (see --overrides and --weights-file): {told}"

@@ -7,6 +7,7 @@ from allennlp.commands import train
 from allennlp.common import params as allennlp_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.models import archival
 from allennlp.training import util as training_util
 
 import seal  # noqa: F401
@@ -85,3 +86,31 @@ def test_a_folder_that_is_not_empty(tmp_path):
         training_util.create_serialization_dir(Params({}), str(tmp_path), False, False)
     training_util.create_serialization_dir(Params({}), str(tmp_path), False, True)
     assert [path.name for path in tmp_path.iterdir()] == ["environment.json"]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("{a: error 'no data'}", "PATH:1:5-20: no data"),
+        ("{a: nothing}", "PATH:1:5-12: Unknown variable: nothing"),
+    ],
+)
+def test_what_jsonnet_refuses(tmp_path, text, told):
+    path = tmp_path / "config.jsonnet"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as error:
+        Params.from_file(str(path))
+    assert " ".join(str(error.value).split()).startswith(told.replace("PATH", str(path)))
+    with pytest.raises(ConfigurationError, match=f"^{told.replace('PATH:', '--overrides, at ')}"):
+        allennlp_params.parse_overrides(text)
+
+
+def test_overrides_of_what_is_not_there():
+    with pytest.raises(ConfigurationError, match=r"unused keys: \['a.x.y'\]"):
+        allennlp_params.with_overrides({"a": {"b": 1}}, {"a.x.y": 1})
+
+
+def test_a_trained_model_without_its_type(tmp_path):
+    (tmp_path / "config.json").write_text('{"model": {}}', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match='config key "model.type" is missing'):
+        archival._load_dataset_readers(Params({"model": {}}), str(tmp_path))

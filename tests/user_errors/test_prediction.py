@@ -10,8 +10,6 @@ from allennlp.commands import main
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
-from seal.patches import user_errors
-
 
 @pytest.mark.parametrize(
     "overrides, sentence",
@@ -68,9 +66,9 @@ def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monk
         monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.setattr(sys, "stdout", Closed())
         if output is None:
-            with pytest.raises(BrokenPipeError) as error:
+            with pytest.raises(SystemExit) as ended:
                 main(prog="allennlp")
-            assert user_errors._tell(error.type, error.value, error.tb)
+            assert ended.value.code == 1
         else:
             # The file has all records.
             arguments += ["--output-file", str(tmp_path / output)]
@@ -100,11 +98,14 @@ class Plain(Predictor):
     """A predictor for the reader's instances."""
 
 
+NO_GPU = "there is no GPU here; for the CPU leave --cuda-device out, or set trainer.cuda_device to -1"
+
+
 @pytest.mark.parametrize("name", ["predict", "evaluate"])
 def test_a_gpu_that_is_not_there(command, archive, tmp_path, monkeypatch, name):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     told = command(name, str(archive), str(tmp_path / "train.tsv"), "--cuda-device", "0")
-    assert told == "error: there is no GPU here; for the CPU leave --cuda-device out\n"
+    assert told == f"error: {NO_GPU}\n"
 
 
 @pytest.mark.parametrize("size", [0, -1])
@@ -179,7 +180,7 @@ def test_an_output_of_an_evaluation_on_a_full_disk(command, archive, tmp_path, o
     if not os.path.exists("/dev/full"):
         pytest.skip("/dev/full is not here")
     told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), option, "/dev/full")
-    assert told == "error: /dev/full: the file cannot be written (No space left on device)\n"
+    assert told == "error: /dev/full: No space left on device\n"
 
 
 @pytest.mark.parametrize("key, end", [("los", '; did you mean "loss"?'), ("zzz", "; choose from: loss")])

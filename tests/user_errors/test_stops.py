@@ -13,8 +13,6 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.common.util import SigTermReceived
 from allennlp.training import TrainerCallback
 
-from seal.patches import error_sentences
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -82,7 +80,7 @@ def test_what_is_told_of_a_run_that_is_stopped(config, tmp_path, monkeypatch, gi
     monkeypatch.setattr(train, "_train_worker", stop)
     with pytest.raises(KeyboardInterrupt) as error:
         train_model_from_file(config, run, **given)
-    assert error_sentences.describe_stop(error.value) == told
+    assert "; ".join(["stopped", *getattr(error.value, "remedies", ())]) == told
 
 
 @pytest.mark.parametrize("error, status", [(KeyboardInterrupt(), 130), (SigTermReceived(), 143)])

@@ -47,16 +47,6 @@ def test_the_traceback_comes_back_on_request(command, monkeypatch):
     assert "Traceback" in command("evaluate", "none.tar.gz", "x")
 
 
-def test_outside_the_command_nothing_changes(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    user_errors.install()
-    try:
-        raise ConfigurationError("wrong")
-    except ConfigurationError:
-        sys.excepthook(*sys.exc_info())
-    assert "Traceback" in capsys.readouterr().err
-
-
 def test_the_causes_of_a_failed_union_are_told():
     error = ConfigurationError("Failed to construct argument x with type int or bool.")
     error.__cause__ = ConfigurationError('config key "x" must be\n a number')
