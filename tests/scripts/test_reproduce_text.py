@@ -97,7 +97,7 @@ def test_settings_of_the_network_from_scratch(tmp_path):
 
 
 def test_a_run_and_its_scores(tmp_path):
-    arguments = ["--suite", "text", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,nce"]
+    arguments = ["--suite", "text", "--seeds", "1", "--epochs", "1", "--methods", "nce"]
     assert reproduce.main([*arguments, "--splits", "test", "--out", str(tmp_path)]) == 0
     folder = tmp_path / "runs" / "text_sample-nce-1"
     result = read_json(folder / "result.json")
@@ -123,4 +123,3 @@ def test_a_run_and_its_scores(tmp_path):
         statistic = SUITES["text_sample"].statistics[f"micro_f1{suffix}"]
         assert statistic.value(sums) == pytest.approx(expected)
         assert result["metrics"]["test"][f"micro_f1{suffix}"] == pytest.approx(expected, abs=1e-4)
-    assert (tmp_path / "results_text.png").stat().st_size > 10_000
