@@ -17,8 +17,12 @@ FLOORS = {room.removesuffix(".py"): int(floor) for floor, room, _ in ROWS}
 ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
 #: The modules beside the rooms stand between the core and AllenNLP's room.
 BESIDE = 6
-#: Reading weights needs archives that are safe to open, and a run ends with the writing of its model's card.
-EXCEPTIONS = {("common/trained_models.py", "patches"), ("patches/run_record.py", "commands")}
+#: Reading weights needs paths and archives that are safe to open, and a run ends with the writing of its model's card.
+EXCEPTIONS = {
+    ("common/trained_models.py", "files"),
+    ("common/trained_models.py", "patches"),
+    ("patches/run_record.py", "commands"),
+}
 #: In the rooms of the core, what its packages import only when it is asked for, and what that stands on.
 NEEDS_MORE = {
     "energies/pretrained_energy.py",

@@ -22,9 +22,9 @@ from seal.commands.figures import draw_matrices
 from seal.commands.label_pairs import LabelPairs
 from seal.commands.tables import spearman, write_matrix, write_table
 from seal.common.setting_checks import check_range
-from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.files.taxonomy import Taxonomy
 from seal.models.multilabel import MultilabelModel
 
 _OTHERS = ("zeros", "means", "gold")

@@ -8,7 +8,7 @@ from typing import Optional
 import numpy
 
 from seal.commands import label_statistics
-from seal.common.taxonomy import Taxonomy
+from seal.files.taxonomy import Taxonomy
 
 
 class LabelPairs:

@@ -1,1 +1,1 @@
-"""What many rooms share: checks of settings and their messages, precision, labels; and for readers, lines and names."""
+"""What many rooms share: checks of settings and their messages, precision, labels and tags, random states."""

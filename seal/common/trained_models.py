@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
-from seal.common.paths import user_path
 from seal.common.vocabularies import WRITTEN, names_of
+from seal.files.paths import user_path
 from seal.patches.safe_archives import extracted_archive
 
 

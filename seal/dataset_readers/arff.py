@@ -18,10 +18,10 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.names import check_name
 from seal.common.setting_checks import check_choice
-from seal.common.text_lines import column_lines
 from seal.dataset_readers.arff_rows import NUMBER, ArffRows, Attribute, split_values, uncommented, unescape
+from seal.files.names import check_name
+from seal.files.text_lines import column_lines
 
 ATTRIBUTE = re.compile(
     r"""@attribute\s++(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s'"{][^\s{]*+))\s*+(.*)""",

@@ -12,11 +12,11 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.names import clean_name, composed
-from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import ArffTable
 from seal.dataset_readers.feature_columns import feature_columns, is_binary
 from seal.dataset_readers.label_sources import hierarchy_of, meka_columns, read_mulan_xml
+from seal.files.names import clean_name, composed
+from seal.files.taxonomy import Taxonomy
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Optional, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.paths import one_path
 from seal.common.setting_checks import check_range
+from seal.files.paths import one_path
 
 PARTS = ("train", "valid")
 

@@ -15,8 +15,8 @@ from numpy.lib.format import MAGIC_PREFIX
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
-from seal.common.paths import user_path
-from seal.common.unpacked import most_unpacked, refuse
+from seal.files.paths import user_path
+from seal.files.unpacked import most_unpacked, refuse
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_label, clean_name
-from seal.common.taxonomy import Taxonomy
-from seal.common.text_lines import text_lines
 from seal.dataset_readers.taxonomy_files import read_taxonomy_file
+from seal.files.names import check_label, clean_name
+from seal.files.taxonomy import Taxonomy
+from seal.files.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
 

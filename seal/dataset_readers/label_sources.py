@@ -8,9 +8,9 @@ from xml.parsers import expat
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import clean_name
-from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import stripped_lines
+from seal.files.names import clean_name
+from seal.files.taxonomy import Taxonomy
 
 #: The kinds of hierarchy that a `hierarchical` attribute may list.
 HIERARCHIES = ("auto", "tree", "graph")

@@ -10,14 +10,14 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.names import check_label, clean_name
-from seal.common.paths import expanded
 from seal.common.quoting import short
-from seal.common.taxonomy import Taxonomy
 from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.tensor_table import TensorTable
+from seal.files.names import check_label, clean_name
+from seal.files.paths import expanded
+from seal.files.taxonomy import Taxonomy
 
 logger = logging.getLogger(__name__)
 

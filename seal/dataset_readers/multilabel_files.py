@@ -13,15 +13,15 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.names import composed
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice
-from seal.common.taxonomy import Taxonomy
 from seal.dataset_readers.arff import read_arff
 from seal.dataset_readers.column_plan import ColumnPlan
 from seal.dataset_readers.feature_columns import feature_columns, fill_missing
 from seal.dataset_readers.label_sources import HIERARCHIES
 from seal.dataset_readers.tensor_table import Matrix
+from seal.files.names import composed
+from seal.files.taxonomy import Taxonomy
 
 
 @dataclass

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import MetadataField
 
-from seal.common.names import composed
+from seal.files.names import composed
 
 
 class NamedColumns:

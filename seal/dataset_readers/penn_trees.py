@@ -13,9 +13,9 @@ from allennlp.common.checks import ConfigurationError
 from nltk import Tree
 
 from seal.common.linear_trees import PUNCTUATION, WORD
-from seal.common.paths import not_empty
 from seal.common.quoting import short
-from seal.common.text_lines import text_lines
+from seal.files.paths import not_empty
+from seal.files.text_lines import text_lines
 
 # A no-break space is part of a word.
 _TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")

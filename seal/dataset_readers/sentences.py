@@ -12,9 +12,9 @@ from allennlp.common.util import is_distributed
 from allennlp.data import DatasetReader, Instance, TokenIndexer
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from seal.common.paths import expanded
 from seal.common.setting_checks import check_range
-from seal.common.text_lines import text_lines
+from seal.files.paths import expanded
+from seal.files.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
 

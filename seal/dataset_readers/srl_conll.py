@@ -8,8 +8,8 @@ from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import clean_name
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.files.names import clean_name
 
 _WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
 # Not str.split: a no-break space is part of a word, not a separator.

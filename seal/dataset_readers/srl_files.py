@@ -11,13 +11,13 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import check_name, clean_name
-from seal.common.paths import data_files, not_empty, with_packings
-from seal.common.strict_json import read_json
 from seal.common.tag_encodings import first_broken
-from seal.common.text_lines import column_lines, text_lines
 from seal.dataset_readers.srl_conll import parse_conll2012
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.files.names import check_name, clean_name
+from seal.files.paths import data_files, not_empty, with_packings
+from seal.files.strict_json import read_json
+from seal.files.text_lines import column_lines, text_lines
 
 _ENDINGS = ("_conll", ".conll", ".jsonl")
 _GOLD, _AUTO = "gold_conll", "auto_conll"

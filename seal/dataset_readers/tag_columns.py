@@ -12,13 +12,13 @@ from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.csv_rows import csv_rows
-from seal.common.names import clean_name
-from seal.common.other_formats import counts_words, list_format
-from seal.common.paths import not_empty, user_path
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice
-from seal.common.text_lines import column_lines, without_packing
+from seal.files.csv_rows import csv_rows
+from seal.files.names import clean_name
+from seal.files.other_formats import counts_words, list_format
+from seal.files.paths import not_empty, user_path
+from seal.files.text_lines import column_lines, without_packing
 
 Column = Union[int, str]
 """A column by its place, counted from 0 or, below 0, from the last; or by its name."""

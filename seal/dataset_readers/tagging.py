@@ -10,7 +10,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
-from seal.common.paths import not_empty
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
 from seal.common.tag_transitions import DECODED
@@ -19,6 +18,7 @@ from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.dataset_readers.words_field import WordsField
+from seal.files.paths import not_empty
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ import re
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import clean_name
-from seal.common.paths import not_empty
-from seal.common.taxonomy import CircularTaxonomy, Taxonomy
-from seal.common.text_lines import text_lines
+from seal.files.names import clean_name
+from seal.files.paths import not_empty
+from seal.files.taxonomy import CircularTaxonomy, Taxonomy
+from seal.files.text_lines import text_lines
 
 # How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
 _RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")

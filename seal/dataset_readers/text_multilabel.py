@@ -11,11 +11,8 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.names import check_text
-from seal.common.paths import expanded, not_empty
 from seal.common.quoting import short
 from seal.common.setting_checks import check_choice, check_range
-from seal.common.taxonomy import Taxonomy
 from seal.common.vocabularies import LABELS
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.label_scheme import LabelScheme
@@ -24,6 +21,9 @@ from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of
 from seal.dataset_readers.text_formats.json_lines import text_of
+from seal.files.names import check_text
+from seal.files.paths import expanded, not_empty
+from seal.files.taxonomy import Taxonomy
 
 logger = logging.getLogger(__name__)
 

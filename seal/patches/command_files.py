@@ -7,8 +7,8 @@ from typing import Optional
 from allennlp import commands
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.paths import user_path
 from seal.common.setting_checks import check_range
+from seal.files.paths import user_path
 from seal.patches.replacing import replace_once
 
 #: What a command reads of a model that is given as a folder.

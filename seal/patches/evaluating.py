@@ -15,8 +15,8 @@ from allennlp.evaluation import evaluator
 from allennlp.training import util
 
 from seal.common.nested_values import plain
-from seal.common.paths import user_path
-from seal.common.whole_files import naming
+from seal.files.paths import user_path
+from seal.files.whole_files import naming
 from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.config_keys import suggest
 from seal.patches.replacing import replace_once

@@ -11,10 +11,10 @@ from typing import Any, Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-from seal.common.csv_rows import csv_records
-from seal.common.other_formats import OPENINGS, columns_format, look_of_row, other_format
-from seal.common.shards import Shard
-from seal.common.text_lines import (
+from seal.files.csv_rows import csv_records
+from seal.files.other_formats import OPENINGS, columns_format, look_of_row, other_format
+from seal.files.shards import Shard
+from seal.files.text_lines import (
     HEAD,
     READ_ERRORS,
     NumberedLine,

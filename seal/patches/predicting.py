@@ -12,7 +12,7 @@ from allennlp.commands import predict
 from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
-from seal.common.paths import user_path
+from seal.files.paths import user_path
 from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.config_keys import suggest
 from seal.patches.input_lines import input_lines

@@ -11,8 +11,8 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
 
-from seal.common.paths import user_path
 from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
+from seal.files.paths import user_path
 from seal.patches.replacing import replace_once
 
 

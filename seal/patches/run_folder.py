@@ -15,7 +15,7 @@ from allennlp.models.archival import CONFIG_NAME
 from allennlp.training import Checkpointer, GradientDescentTrainer
 from torch.multiprocessing import ProcessExitedException
 
-from seal.common.whole_files import naming
+from seal.files.whole_files import naming
 from seal.patches.error_sentences import BEGUN, describe
 from seal.patches.replacing import replace_once
 

@@ -19,7 +19,7 @@ from allennlp.commands import train
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import util
 
-from seal.common.whole_files import replacing
+from seal.files.whole_files import replacing
 from seal.patches.replacing import replace_once
 from seal.version import VERSION
 

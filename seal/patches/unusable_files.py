@@ -18,7 +18,7 @@ from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
 from allennlp.nn import util as nn_util
 
-from seal.common.text_lines import undecodable
+from seal.files.text_lines import undecodable
 from seal.patches.replacing import replace_once
 
 

@@ -10,10 +10,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
 from seal.common.quoting import short
-from seal.common.strict_json import read_json
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns
+from seal.files.strict_json import read_json
 from seal.predictors.lines import decodable
 
 # The values of a record's `by`: how the keys of its features are looked up.

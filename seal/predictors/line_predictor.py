@@ -8,10 +8,10 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.names import SURROGATE
 from seal.common.quoting import short
-from seal.common.shards import Shard
-from seal.common.text_lines import NumberedLine
+from seal.files.names import SURROGATE
+from seal.files.shards import Shard
+from seal.files.text_lines import NumberedLine
 
 #: The record of an input for which inference by the energy finds nothing.
 NOTHING_FOUND = {

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.names import SURROGATE, check_text
 from seal.common.quoting import short
-from seal.common.strict_json import read_json
+from seal.files.names import SURROGATE, check_text
+from seal.files.strict_json import read_json
 
 
 class SentenceRequest(NamedTuple):

@@ -10,7 +10,7 @@ from allennlp.common.util import JsonDict
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from seal.common.paths import user_path
+from seal.files.paths import user_path
 
 #: The colour of the foreground in an overlay, and its share in the mixture with the image.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5

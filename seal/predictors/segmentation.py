@@ -17,9 +17,9 @@ from allennlp.predictors import Predictor
 from PIL import Image
 
 from seal.common.quoting import short
-from seal.common.strict_json import read_json
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
+from seal.files.strict_json import read_json
 from seal.models.segmentation import SegmentationModel
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, finite
 from seal.predictors.lines import decodable

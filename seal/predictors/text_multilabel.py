@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
 from seal.common.quoting import short
-from seal.common.strict_json import read_json
+from seal.files.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
 from seal.predictors.label_sets import LabelSetPredictor
 from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups

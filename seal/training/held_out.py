@@ -16,8 +16,8 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.random_states import random_state, set_random_state, set_seed
-from seal.common.whole_files import replacing
 from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.files.whole_files import replacing
 from seal.models import SealModel
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 from allennlp.training.metric_tracker import MetricTracker
 
-from seal.common.whole_files import replacing
+from seal.files.whole_files import replacing
 
 # The weights of the best epoch of the phase in progress, in the run's folder.
 _FILE = "phase_best.th"

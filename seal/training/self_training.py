@@ -15,9 +15,9 @@ from allennlp.training import GradientDescentTrainer
 
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
-from seal.common.whole_files import replacing
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.training.held_out import HeldOut, MakeTrainer, learn_structure, save_best
 from seal.training.taught_instances import InputInstances

@@ -9,7 +9,7 @@ from allennlp.data import Batch, DataLoader, DatasetReader, Instance, TensorDict
 from allennlp.nn.util import move_to_device
 
 from seal.common.length_groups import length_groups, size_of
-from seal.common.whole_files import replacing
+from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.training.held_out import input_of, instances_of, with_instances
 

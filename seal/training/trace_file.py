@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 
 from seal.common.random_states import random_state, set_random_state
-from seal.common.whole_files import replacing
+from seal.files.whole_files import replacing
 from seal.hypergradients.guards import differentiable_in_any_mode
 from seal.metrics import Monitors
 from seal.models import SealModel

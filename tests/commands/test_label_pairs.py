@@ -3,7 +3,7 @@ import pytest
 
 from seal.commands.label_pairs import LabelPairs
 from seal.commands.label_statistics import most_associated
-from seal.common.taxonomy import Taxonomy
+from seal.files.taxonomy import Taxonomy
 
 NAMES = ["pet", "cat", "kitten", "dog", "rain"]
 EDGES = [("being", "pet"), ("pet", "cat"), ("cat", "kitten"), ("pet", "dog")]

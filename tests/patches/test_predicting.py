@@ -13,7 +13,7 @@ from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
-from seal.common.shards import Shard
+from seal.files.shards import Shard
 from seal.patches import predicting
 from tests.line_keeper import LineKeeper
 from tests.predictors.multilabel_nets import predictor

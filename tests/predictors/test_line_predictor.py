@@ -4,7 +4,7 @@ import math
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.text_lines import NumberedLine
+from seal.files.text_lines import NumberedLine
 from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.other_formats import other_format
-from seal.common.text_lines import text_lines, without_packing
 from seal.dataset_readers.text_formats.blurbs import read_blurbs
 from seal.dataset_readers.text_formats.comma_separated import read_csv
 from seal.dataset_readers.text_formats.indexed_tsv import read_indexed_tsv
@@ -17,6 +15,8 @@ from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOp
 from seal.dataset_readers.text_formats.line_pairs import read_line_pairs
 from seal.dataset_readers.text_formats.lyrl import read_lyrl
 from seal.dataset_readers.text_formats.tsv import read_tsv
+from seal.files.other_formats import other_format
+from seal.files.text_lines import text_lines, without_packing
 
 #: The readers of the formats; each takes a path and options.
 FORMATS: dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.csv_rows import csv_records
-from seal.common.other_formats import list_format
 from seal.common.quoting import short
-from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.json_lines import LABEL_KEYS, text_of
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
 from seal.dataset_readers.text_formats.tsv import labels_of
+from seal.files.csv_rows import csv_records
+from seal.files.other_formats import list_format
+from seal.files.text_lines import text_lines
 
 _EXPECTED = "CSV, with the names of its columns in the first row"
 

@@ -8,9 +8,9 @@ from typing import Any, Optional
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.quoting import short
-from seal.common.strict_json import read_json
-from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
+from seal.files.strict_json import read_json
+from seal.files.text_lines import text_lines
 
 # The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
 _TEXT_KEYS = ("text", "token", "tokens", "doc_token")

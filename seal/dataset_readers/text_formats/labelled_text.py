@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Optional
 
-from seal.common.names import check_label, clean_name
+from seal.files.names import check_label, clean_name
 
 
 class LabelledText(NamedTuple):

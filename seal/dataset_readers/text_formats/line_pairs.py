@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
+from seal.files.text_lines import text_lines
 
 _TEXT, _LABEL = "text_", "label_"
 

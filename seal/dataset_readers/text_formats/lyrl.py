@@ -10,8 +10,8 @@ from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.text_lines import text_lines
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
+from seal.files.text_lines import text_lines
 
 _QRELS = "rcv1-v2.topics.qrels*"
 

@@ -2,7 +2,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.common.names import check_label, check_name, check_text, clean_name
+from seal.files.names import check_label, check_name, check_text, clean_name
 
 FIT = ["a", "", "a b", "a\rb", "\u00e9\u2028", "\U0001f600", "a\nb", " a"]
 

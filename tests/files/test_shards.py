@@ -1,6 +1,6 @@
 import pytest
 
-from seal.common.shards import Shard, shard_of
+from seal.files.shards import Shard, shard_of
 
 
 @pytest.mark.parametrize("total", [0, 1, 2, 7, 100])

@@ -14,9 +14,9 @@ from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.other_formats import PACKED, binary_format, other_format
-from seal.common.paths import user_path
-from seal.common.unpacked import most_unpacked, refuse
+from seal.files.other_formats import PACKED, binary_format, other_format
+from seal.files.paths import user_path
+from seal.files.unpacked import most_unpacked, refuse
 
 _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
     ".gz": gzip.GzipFile,

@@ -3,7 +3,7 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.csv_rows import csv_records, csv_rows
+from seal.files.csv_rows import csv_records, csv_rows
 
 
 def numbered(text):

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.other_formats import PACKED
 from seal.common.quoting import short
+from seal.files.other_formats import PACKED
 
 T = TypeVar("T")
 

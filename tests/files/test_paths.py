@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.paths import expanded, not_empty, one_path
+from seal.files.paths import expanded, not_empty, one_path
 
 
 def test_one_path():

@@ -3,7 +3,7 @@ import json
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.strict_json import read_json
+from seal.files.strict_json import read_json
 
 
 @pytest.mark.parametrize("value", [{"a": [1, {"b": None}], "c": {"a": "\u00e9"}}, [], 3.5, "x"])

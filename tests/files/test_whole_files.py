@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from seal.common.whole_files import replacing
+from seal.files.whole_files import replacing
 
 
 def test_a_file_is_what_it_was_until_the_block_has_ended(tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from seal.common.taxonomy import Taxonomy
+from seal.files.taxonomy import Taxonomy
 
 DIAMOND = [("thing", "red"), ("thing", "round"), ("red", "apple"), ("round", "apple")]
 

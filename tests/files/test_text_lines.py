@@ -3,7 +3,7 @@ import gzip
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.text_lines import column_lines, text_lines
+from seal.files.text_lines import column_lines, text_lines
 
 TEXT = "first\n\nthird\u2028still third\r\nlast, without an end"
 LINES = [(1, "first\n"), (2, "\n"), (3, "third\u2028still third\r\n"), (4, "last, without an end")]
