@@ -65,6 +65,7 @@ def device(monkeypatch):
 
 # In spite of this warning the parameters are copied.
 @pytest.mark.filterwarnings("ignore:.*copying from a non-meta parameter:UserWarning")
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_config_trains_and_predicts(config, device, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)

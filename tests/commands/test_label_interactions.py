@@ -71,6 +71,7 @@ def few(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     monkeypatch.chdir(ROOT)
     archive = trained("text_nce", tmp_path / "run", few)

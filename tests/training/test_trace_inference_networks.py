@@ -183,6 +183,7 @@ def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
     assert same(*models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [2, 3, 4, 5])
 @pytest.mark.parametrize("save_every", [1, 3])
 def test_killed_within_an_epoch(tmp_path, save_every, batch):

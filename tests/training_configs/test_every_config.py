@@ -309,6 +309,7 @@ def learns_from_energy(model, trainer):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", cases(is_srl))
 def test_an_srl_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
     assert set(trained(config, prepared(config), tmp_path / "run", monkeypatch)) >= {"f1", "ucr"}
@@ -319,6 +320,7 @@ def test_an_srl_config_trains_a_step_and_predicts(config, prepared, tmp_path, mo
     assert 0 < frame["probability"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", cases(is_multilabel))
 def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, prepared, few_rows, tmp_path, monkeypatch):
     trained(config, prepared(config), tmp_path / "run", monkeypatch)
@@ -328,6 +330,7 @@ def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, prepared, fe
     assert 0 <= metrics["f1"] <= metrics["f1_tuned"] <= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", cases(is_tagging))
 def test_a_tagging_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
     params = prepared(config)
@@ -342,6 +345,7 @@ def test_a_tagging_config_trains_a_step_and_predicts(config, prepared, tmp_path,
     assert encoding is None or first_broken(record["tags"], encoding) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", cases(is_parsing))
 def test_a_parsing_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
     metrics = trained(config, prepared(config), tmp_path / "run", monkeypatch)
@@ -350,6 +354,7 @@ def test_a_parsing_config_trains_a_step_and_predicts(config, prepared, tmp_path,
     assert Tree.fromstring(record["tree"]).leaves() == ["The", "cook", "cut", "bread", "."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", cases(is_text))
 def test_a_text_config_trains_a_step_and_predicts(config, prepared, few_texts, tmp_path, monkeypatch):
     trained(config, prepared(config), tmp_path / "run", monkeypatch)
@@ -360,6 +365,7 @@ def test_a_text_config_trains_a_step_and_predicts(config, prepared, few_texts, t
     assert set(record) == {"labels"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", cases(is_segmentation))
 def test_a_segmentation_config_trains_a_step_and_predicts(config, prepared, few_images, tmp_path, monkeypatch):
     metrics = trained(config, prepared(config), tmp_path / "run", monkeypatch)
