@@ -27,7 +27,7 @@ def model(loss_net=True, energy_weight=1.0):
 
 
 def player(**settings):
-    return Player.from_params(Params(settings))
+    return Player.from_params(Params(settings, "trainer.task_net."))
 
 
 def named(made):
@@ -92,7 +92,7 @@ def test_a_player_whose_parameters_are_all_frozen():
 def test_a_setting_that_an_optimizer_refuses(settings, told):
     net = model()
     given = player(optimizer={"type": "sgd", "lr": 0.1, **settings})
-    with pytest.raises(ConfigurationError, match=rf"^trainer\.task_net\.optimizer.*{told}"):
+    with pytest.raises(ConfigurationError, match=rf'^(config key ")?trainer\.task_net\.optimizer.*{told}'):
         players(net, given).optimizer(named(net))
 
 
@@ -151,7 +151,7 @@ def test_epochs_without_batches():
 def test_a_scheduler_with_a_wrong_setting(settings, told):
     net = model()
     made = players(net, player(learning_rate_scheduler=settings), player())
-    with pytest.raises(ConfigurationError, match=f"^trainer.task_net.learning_rate_scheduler{told}"):
+    with pytest.raises(ConfigurationError, match=f'^(config key ")?trainer.task_net.learning_rate_scheduler"?{told}'):
         made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=5)
 
 

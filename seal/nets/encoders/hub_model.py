@@ -15,11 +15,15 @@ def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) ->
     """
     try:
         return embedder(model_name, **settings)
-    except OSError as error:
+    except (ConfigurationError, OSError) as error:
+        # Where AllenNLP is patched, it says of transformers' error what is to be said without the name's key.
+        cause = error.__cause__ if isinstance(error, ConfigurationError) else error
+        if not isinstance(cause, OSError):
+            raise
         raise ConfigurationError(
             f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
-            f"can be had from the hub here ({str(error).splitlines()[0]})"
-        ) from error
+            f"can be had from the hub here ({str(cause).splitlines()[0]})"
+        ) from cause
 
 
 def positions_of(transformer: PreTrainedModel) -> Optional[int]:
