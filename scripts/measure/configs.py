@@ -55,6 +55,8 @@ def evaluate_together(sources: Iterable[str]) -> None:
     and its call will say why.
     """
     missing = [source for source in dict.fromkeys(sources) if source not in _EVALUATED]
+    if not missing:
+        return
     with suppress(RuntimeError):
         text_of_all = _jsonnet.evaluate_snippet("config", "[" + ",".join(f"({source}\n)" for source in missing) + "]")
         _EVALUATED.update(zip(missing, map(json.dumps, json.loads(text_of_all))))
