@@ -27,13 +27,6 @@ from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 WORDS = ["Kim", "sold", "the", "old", "car", "to", "Lee", "."]
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     return save_random_bert(tmp_path_factory.mktemp("encoder"), WORDS * 2, layers=1, width=32)

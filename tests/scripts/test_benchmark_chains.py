@@ -3,18 +3,9 @@ scripts/benchmark.py --suite chains: what it compares, and a run with the smalle
 """
 
 import pandas
-import pytest
-import torch
 
 from scripts import benchmark
 from scripts.measure import bench_chains as bench
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 def test_a_run(tmp_path, monkeypatch):

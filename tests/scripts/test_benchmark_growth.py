@@ -6,17 +6,9 @@ import math
 
 import pandas
 import pytest
-import torch
 
 from scripts import benchmark
 from scripts.measure import bench_growth as bench
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 def test_a_run(tmp_path, monkeypatch):

@@ -15,13 +15,6 @@ from scripts.measure.bench_timing import counted_operations, train_epoch
 from seal.dataset_readers.multilabel import MultilabelReader
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def batches():
     loader = parts.read_split("sample")

@@ -18,13 +18,6 @@ from tests.experiments import expression
 TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"], "spen_end_to_end": ["task_net"]}
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("reader, loader", [("", "data_loader"), ("validation_", "validation_data_loader")])
 def test_batches_are_like_those_of_a_config(reader, loader):
     # The made-up shapes are as large as Weizmann's horses, which a clone does not have.

@@ -12,13 +12,6 @@ from scripts.measure import bench_tagging_parts as parts
 from scripts.measure.bench_timing import train_epoch
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 def test_batches_are_of_twitters_sizes():
     batches = parts.random_batches(6, 10)
     lengths = torch.cat([(batch["tokens"]["tokens"]["tokens"] > 0).sum(dim=1) for batch in batches])

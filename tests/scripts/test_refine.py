@@ -23,13 +23,6 @@ VALID = ROOT / "data" / "multilabel_sample" / "valid.arff"
 SETTINGS = {"epochs": 1, "batch_size": 100, "num_samples": 3, "task_net_lr": 1e-2}
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def trained(tmp_path, monkeypatch, allennlp_logging):
     def train(method):
