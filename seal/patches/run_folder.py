@@ -2,7 +2,6 @@
 What a run leaves in its folder: nothing if its config is refused, and the same bytes each time; and how it goes on.
 """
 
-import codecs
 import os
 import shutil
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 
 from allennlp.commands import train
 from allennlp.common.util import SigTermReceived
-from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE, Vocabulary
+from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.training import Checkpointer, GradientDescentTrainer
 from torch.multiprocessing import ProcessExitedException
@@ -97,9 +96,13 @@ def write_namespaces_in_order() -> None:
     """
 
     def save_to_files(original: Callable, self: Vocabulary, directory: str) -> None:
-        original(self, directory)
-        with codecs.open(os.path.join(directory, NAMESPACE_PADDING_FILE), "w", "utf-8") as file:
-            file.writelines(f"{name}\n" for name in sorted(self._non_padded_namespaces))
+        names = self._non_padded_namespaces
+        # In the original's own writing, which holds the lock: a worker may be reading these files.
+        self._non_padded_namespaces = sorted(names)
+        try:
+            original(self, directory)
+        finally:
+            self._non_padded_namespaces = names
 
     replace_once(Vocabulary, "save_to_files", save_to_files)
 

@@ -1,7 +1,10 @@
 """What a run leaves in its folder."""
 
+import codecs
+import os
 from types import SimpleNamespace
 
+import filelock
 import pytest
 import torch
 from allennlp.commands import train
@@ -95,9 +98,23 @@ def test_weights_that_do_not_fit_on_the_disk(monkeypatch, error, told):
     assert describe(raised.value) == told
 
 
-def test_namespaces_are_written_in_order(tmp_path):
+def test_namespaces_are_written_in_order_and_under_the_lock(tmp_path, monkeypatch):
     names = ["*tags", "zebra", "*labels", "apple", "mango"]
     vocabulary = Vocabulary(counter={"apple": {"a": 1}}, non_padded_namespaces=names)
+    written = []
+
+    def opened(path, *args):
+        written.append(os.path.basename(path))
+        # Workers of a run read these files while the first one writes them.
+        with pytest.raises(filelock.Timeout):
+            filelock.FileLock(tmp_path / ".lock").acquire(timeout=0)
+        return open_as_before(path, *args)
+
+    open_as_before = codecs.open
+    monkeypatch.setattr(codecs, "open", opened)
     vocabulary.save_to_files(str(tmp_path))
+    monkeypatch.undo()
+    assert sorted(written) == ["apple.txt", "non_padded_namespaces.txt"]
     assert (tmp_path / "non_padded_namespaces.txt").read_text().split() == sorted(vocabulary._non_padded_namespaces)
+    vocabulary.add_token_to_namespace("b", "apple")
     assert Vocabulary.from_files(str(tmp_path)).get_vocab_size("apple") == 1
