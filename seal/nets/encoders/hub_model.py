@@ -1,29 +1,7 @@
-from collections.abc import Callable
-from typing import Any, Optional
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 from transformers import PreTrainedModel
-
-
-def hub_model(embedder: Callable[..., Any], model_name: str, **settings: Any) -> Any:
-    """
-    Makes one of AllenNLP's embedders, with a transformer from the hub or a local folder.
-
-    # Raises
-
-    `ConfigurationError` if there is no transformer of this name.
-    """
-    try:
-        return embedder(model_name, **settings)
-    except (ConfigurationError, OSError) as error:
-        # Where AllenNLP is patched, it says of transformers' error what is to be said without the name's key.
-        cause = error.__cause__ if isinstance(error, ConfigurationError) else error
-        if not isinstance(cause, OSError):
-            raise
-        raise ConfigurationError(
-            f"encoder.model_name: '{model_name}' is neither a local folder with a transformer nor a model that "
-            f"can be had from the hub here ({str(cause).splitlines()[0]})"
-        ) from cause
 
 
 def positions_of(transformer: PreTrainedModel) -> Optional[int]:

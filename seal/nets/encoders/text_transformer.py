@@ -7,7 +7,7 @@ from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 from seal.common.setting_checks import check_choice
 from seal.nets.encoders.adapters import Adapters
 from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_checkpointing
+from seal.nets.encoders.hub_model import positions_of, set_gradient_checkpointing
 
 _POOLINGS = ("cls", "mean")
 
@@ -53,8 +53,7 @@ class TextTransformer(Encoder):
         check_choice("encoder.pooling", pooling, _POOLINGS)
         if adapters is not None and not train_parameters:
             raise ConfigurationError("encoder.train_parameters: with adapters, leave it out; only they are trained.")
-        self._embedder = hub_model(
-            PretrainedTransformerEmbedder,
+        self._embedder = PretrainedTransformerEmbedder(
             model_name,
             train_parameters=train_parameters,
             eval_mode=not train_parameters,

@@ -6,7 +6,7 @@ from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbe
 from transformers import PreTrainedModel
 
 from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.hub_model import hub_model, positions_of, set_gradient_checkpointing
+from seal.nets.encoders.hub_model import positions_of, set_gradient_checkpointing
 
 
 @Encoder.register("transformer")
@@ -49,8 +49,7 @@ class TransformerWordEncoder(Encoder):
         marks_predicate: bool = True,
     ) -> None:
         super().__init__()
-        self._embedder = hub_model(
-            PretrainedTransformerMismatchedEmbedder,
+        self._embedder = PretrainedTransformerMismatchedEmbedder(
             model_name,
             max_length=max_length,
             train_parameters=train_parameters,

@@ -83,7 +83,7 @@ def test_two_encoders_of_a_model_share_no_weights(folder):
     [
         ({"pooling": "max"}, "encoder.pooling must be 'cls' or 'mean', found 'max'"),
         ({"train_parameters": False, "adapters": {}}, "encoder.train_parameters: with adapters, leave it out"),
-        ({"model_name": "/no/such/folder"}, "encoder.model_name: '/no/such/folder' is neither"),
+        ({"model_name": "/no/such/folder"}, "encoder '/no/such/folder' is neither"),
     ],
 )
 def test_wrong_settings(folder, settings, message):

@@ -230,4 +230,4 @@ def test_a_wrong_name(name):
     with pytest.raises(ConfigurationError) as error:
         TransformerWordEncoder(name)
     message = str(error.value)
-    assert message.startswith(f"encoder.model_name: '{name}' is neither") and "\n" not in message
+    assert message.startswith(f"encoder '{name}' is neither") and "\n" not in message
