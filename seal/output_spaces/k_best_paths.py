@@ -1,7 +1,6 @@
 from typing import Optional
 
 import torch
-from torch.nn import functional as F
 
 
 @torch.no_grad()
@@ -44,40 +43,47 @@ def k_best_paths(
     if ends is not None:
         last = mask.sum(dim=1) - 1
         scores[torch.arange(batch, device=scores.device), last] += ends
-    best_rest = _best_rest(scores, transitions, mask)
+    whole = mask.all(dim=0).tolist()
+    rest = _best_rest(scores, transitions, mask, whole)
+    # What a step to a tag brings with the best way on from there; and what is taken back of the tag before. A tag that
+    # no way leads on from has a bound of -inf already.
+    brings = scores + rest
+    taken = rest.clamp(min=torch.finfo(rest.dtype).min / 4)
+    stay = torch.full_like(transitions, -torch.inf).fill_diagonal_(0)
     # A beginning's bound, its score and that of the best way to end it, is the score of a whole path, and the best
     # paths of different beginnings differ: those of the k best paths are among the k beginnings of the highest bounds.
-    tag = (scores[:, 0] + best_rest[0]).topk(min(k, tags), dim=1).indices
-    value = scores[:, 0].gather(1, tag)
-    chosen, pointers = [tag], []
+    bound, tag = brings[:, 0].topk(min(k, tags), dim=1)
+    places = [tag]
     for t in range(1, tokens):
-        width = value.shape[1]
-        longer = value.unsqueeze(2) + transitions[tag] + scores[:, t].unsqueeze(1)
-        bounds = (longer + best_rest[t].unsqueeze(1)).flatten(1)
-        place = bounds.topk(min(k, width * tags), dim=1).indices
-        # At padding each path stays what it is.
-        more = place.shape[1] - width
-        same = torch.arange(width + more, device=scores.device).clamp(max=width - 1).expand_as(place)
-        real = mask[:, t, None]
-        pointer = torch.where(real, place // tags, same)
-        value = torch.where(real, longer.flatten(1).gather(1, place), F.pad(value, (0, more), value=-torch.inf))
-        tag = torch.where(real, place % tags, tag.gather(1, same))
-        chosen.append(tag)
-        pointers.append(pointer)
-    place = torch.arange(value.shape[1], device=scores.device).expand_as(value)
-    path = [tag]
-    for before, pointer in zip(chosen[-2::-1], reversed(pointers)):
-        place = pointer.gather(1, place)
-        path.append(before.gather(1, place))
-    return torch.stack(path[::-1], dim=2) * mask.unsqueeze(1), value
+        step = transitions[tag] + brings[:, t, None]
+        if not whole[t]:
+            # At padding each path stays what it is.
+            step = torch.where(mask[:, t, None, None], step, stay[tag] + taken[:, t, None])
+        bounds = (bound - taken[:, t - 1].gather(1, tag)).unsqueeze(2) + step
+        bound, place = bounds.flatten(1).topk(min(k, bounds.shape[1] * tags), dim=1)
+        tag = place % tags
+        places.append(place)
+    # A place is that of the path that is made longer, in `tags` parts.
+    place = places[-1]
+    path = [place]
+    for before in places[-2::-1]:
+        place = before.gather(1, place // tags)
+        path.append(place)
+    paths = torch.stack(path[::-1], dim=2) % tags * mask.unsqueeze(1)
+    # Bounds are rounded at each token; a path's score is a sum once.
+    value = scores.gather(2, paths.transpose(1, 2)).masked_fill(~mask.unsqueeze(2), 0).sum(dim=1)
+    moves = transitions[paths[:, :, :-1], paths[:, :, 1:]].masked_fill(~mask[:, None, 1:], 0)
+    return paths, torch.where(bound == -torch.inf, bound, value + moves.sum(dim=2))
 
 
-def _best_rest(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
-    """For each token the score of the best way to go on from each tag to the end: `(batch, tags)`."""
+def _best_rest(
+    scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor, whole: list[bool]
+) -> torch.Tensor:
+    """For each token the score of the best way to go on from each tag to the end: `(batch, tokens, tags)`."""
     rest = torch.zeros_like(scores[:, 0])
     found = [rest]
     for t in range(scores.shape[1] - 1, 0, -1):
         value = (transitions + (scores[:, t] + rest).unsqueeze(1)).amax(dim=2)
-        rest = torch.where(mask[:, t, None], value, rest)
+        rest = value if whole[t] else torch.where(mask[:, t, None], value, rest)
         found.append(rest)
-    return found[::-1]
+    return torch.stack(found[::-1], dim=1)

@@ -56,14 +56,16 @@ def test_sure_sequences_beside_unsure_ones(k, scale):
         assert values[row].tolist() == pytest.approx([value for value, _ in wanted])
 
 
-def test_forbidden_pairs_are_in_no_path():
+@pytest.mark.parametrize("forbidden", [[(0, 1)], [(2, 0), (2, 1), (2, 2)]])
+def test_forbidden_pairs_are_in_no_path(forbidden):
     torch.manual_seed(0)
     scores = torch.randn(1, 4, 3, dtype=torch.double)
     pairs = torch.zeros(3, 3, dtype=torch.double)
-    pairs[0, 1] = -torch.inf
+    for pair in forbidden:
+        pairs[pair] = -torch.inf
     paths, values = k_best_paths(scores, pairs, 81)
     legal = paths[0][values[0] > -torch.inf].tolist()
-    wanted = [list(path) for path in product(range(3), repeat=4) if (0, 1) not in zip(path, path[1:])]
+    wanted = [list(path) for path in product(range(3), repeat=4) if not {*forbidden} & {*zip(path, path[1:])}]
     assert sorted(legal) == sorted(wanted)
 
 

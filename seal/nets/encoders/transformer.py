@@ -51,7 +51,7 @@ class TransformerWordEncoder(Encoder):
         super().__init__()
         self._embedder = PretrainedTransformerMismatchedEmbedder(
             model_name,
-            max_length=max_length,
+            max_length=max_length,  # type: ignore[arg-type]  # `None` is its default, against its own annotation.
             train_parameters=train_parameters,
             sub_token_mode="first",
         )
