@@ -1,5 +1,6 @@
 """The sub-command `predict`: how it checks options, reads lines, and writes records."""
 
+import ctypes
 import json
 import logging
 import os
@@ -22,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 #: `predict` has no more than about as many characters of lines in memory at once, unless a single line is longer.
 MOST_CHARACTERS_AT_ONCE = 2**20
+#: Bytes of memory that `predict` gives back to the system as soon as they are free.
+LARGE = 2**23
+# Of glibc's malloc.h.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def read_the_lines_of_predict() -> None:
@@ -64,6 +69,28 @@ def few_long_lines_at_once() -> None:
             yield group
 
     replace_once(predict, "lazy_groups_of", lazy_groups_of)
+
+
+def give_large_tensors_back() -> None:
+    """
+    Patches: `allennlp.commands.predict._get_predictor`.
+
+    Symptom: glibc keeps the memory of large tensors, in pieces that the next ones do not fit into. Where a line is long
+    now and then, `predict` takes half a gigabyte more than it needs. Tensors above a size that is fixed here go back to
+    the system at once; other C libraries are left as they are.
+
+    Can go: when glibc, or the allocator of PyTorch on a CPU, keeps less.
+    """
+
+    def _get_predictor(original, args):
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:
+            mallopt(_M_MMAP_THRESHOLD, LARGE)
+            # Fixed as well by the call above, at a size that would cost time.
+            mallopt(_M_TRIM_THRESHOLD, 2 * LARGE)
+        return original(args)
+
+    replace_once(predict, "_get_predictor", _get_predictor)
 
 
 def check_options_of_predict() -> None:
@@ -207,6 +234,7 @@ def tell_of_wrong_lines() -> None:
 PATCHES = (
     read_the_lines_of_predict,
     few_long_lines_at_once,
+    give_large_tensors_back,
     check_options_of_predict,
     open_the_output_of_predict_late,
     write_the_output_of_predict_to_its_end,

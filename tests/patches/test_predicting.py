@@ -38,6 +38,21 @@ def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatc
     assert predictor.lines[2] == '{"sentence": "café"}\n'
 
 
+@pytest.mark.parametrize("has_it", [True, False])
+def test_large_tensors_go_back_to_the_system(monkeypatch, has_it):
+    set_to = []
+    library = Namespace(mallopt=lambda *settings: set_to.append(settings)) if has_it else Namespace()
+    monkeypatch.setattr(predicting.ctypes, "CDLL", lambda name: library)
+    args = Namespace(
+        archive_file="no", weights_file=None, input_file="-", output_file=None, batch_size=1, use_dataset_reader=False,
+        predictor=None, predictor_args="",
+    )
+    with pytest.raises(Exception, match="no"):
+        predict._get_predictor(args)
+    # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h.
+    assert set_to == ([(-3, 2**23), (-1, 2**24)] if has_it else [])
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 20])
 def test_the_outputs_of_shards_are_that_of_the_file(tmp_path, count):
     path = tmp_path / "input.jsonl"
