@@ -216,7 +216,8 @@ def test_the_command_itself_ends_with_status_1(config, tmp_path):
 def test_two_processes(config, tmp_path):
     """The sentence is that of one of them."""
     overrides = {"distributed": {"cuda_devices": [-1, -1]}, "model.encoder.hidden": 3}
-    done = _run("tests.user_errors.forked_workers", "train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(overrides))
+    arguments = ("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(overrides))
+    done = _run("tests.user_errors.forked_workers", *arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr + done.stdout
     assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
