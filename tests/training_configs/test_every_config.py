@@ -84,7 +84,7 @@ def few_trees(tmp_path_factory):
     """The first trees of their sample."""
     path = tmp_path_factory.mktemp("few_trees") / "data.mrg"
     trees = (TREES / "train.mrg").read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(trees[:40]), encoding="utf-8")
+    path.write_text("".join(trees[:10]), encoding="utf-8")
     return path
 
 
