@@ -19,6 +19,10 @@ import torch  # noqa: E402
 
 torch.set_num_threads(1)
 
+from tests import quick_jsonnet  # noqa: E402
+
+quick_jsonnet.install()
+
 import logging  # noqa: E402
 
 import pytest  # noqa: E402

@@ -53,8 +53,7 @@ def test_its_configs_train(folder, number, named):
     assert named in json.dumps(config) and len(CONFIGS) == 3
     config["trainer"]["num_epochs"] = 1
     (folder / f"{number}.json").write_text(json.dumps(config), encoding="utf-8")
-    run(folder, "allennlp", "train", f"{number}.json", "-s", f"runs/{number}", "--include-package", "seal",
-        "--include-package", "mine")  # fmt: skip
+    run(folder, "seal", "train", f"{number}.json", "-s", f"runs/{number}", "--include-package", "mine")
     metrics = json.loads((folder / "runs" / str(number) / "metrics.json").read_text(encoding="utf-8"))
     if named == "tagging_in_shares":
         assert metrics["best_validation_error"] == pytest.approx(100 - metrics["best_validation_accuracy"])

@@ -1,25 +1,31 @@
 """AllenNLP's room is put in order by whatever enters it first, and only then."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
+
 # What is tried is the order of imports, so each entry has a process of its own, which has all but AllenNLP and seal.
 TELL = """
-    import json, os, sys
+    import contextlib, io, json, os, sys
     import sklearn.linear_model, spacy, torchvision, transformers, transformers.models.auto
 
     for entry in json.loads(sys.argv[1]):
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
-            exec(entry)
+            with contextlib.redirect_stderr(io.StringIO()) as told:
+                exec(entry)
             from allennlp.common import cached_transformers
             patched = hasattr(cached_transformers.get_tokenizer, "__wrapped__")
-            print(json.dumps([entry, "seal.commands.tag_pairs" in sys.modules, patched, sys.excepthook.__module__]))
+            hook = sys.excepthook.__module__
+            print(json.dumps([entry, "seal.commands.tag_pairs" in sys.modules, patched, hook, told.getvalue()]))
             sys.stdout.flush()
             os._exit(0)
         os.waitpid(child, 0)
@@ -34,19 +40,41 @@ PROGRAMS = {
 COMMAND = "import allennlp.__main__; from allennlp.commands import main; import seal"
 
 
+# In a folder whose files have the names of sub-packages of seal.
+FOLDER = """import sys; sys.path.insert(0, "")
+from allennlp.common.util import import_module_and_submodules; import_module_and_submodules("seal")
+from allennlp.commands import Subcommand; assert "tag-interactions" in Subcommand.list_available()"""
+
+
 @pytest.fixture(scope="module")
-def told():
-    command = [sys.executable, "-c", textwrap.dedent(TELL), json.dumps([*PROGRAMS.values(), COMMAND])]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+def told(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "metrics.py").write_text("raise SystemExit('a file of the working folder was run')")
+    (folder / "models").mkdir()
+    (folder / "models" / "__init__.py").write_text("raise SystemExit('a folder of the working folder was run')")
+    entries = json.dumps([*PROGRAMS.values(), COMMAND, FOLDER])
+    command = [sys.executable, "-c", textwrap.dedent(TELL), entries]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     return {entry: found for entry, *found in map(json.loads, ended.stdout.splitlines())}, ended.stderr
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_room_is_in_order_in_a_program(program, told):
     found, errors = told
-    assert found.get(PROGRAMS[program]) == [True, True, "sys"], errors
+    assert found.get(PROGRAMS[program], errors)[:3] == [True, True, "sys"]
+
+
+def test_importing_seal_first_is_quiet(told):
+    found, errors = told
+    assert "Warning" not in found.get(PROGRAMS["that imports seal first"], [errors])[-1]
+
+
+def test_files_of_the_working_folder_are_not_run(told):
+    found, errors = told
+    assert FOLDER in found, errors
 
 
 def test_only_the_allennlp_command_takes_the_hook_for_errors(told):
     found, errors = told
-    assert found.get(COMMAND) == [True, True, "seal.patches.user_errors"], errors
+    assert found.get(COMMAND, errors)[:3] == [True, True, "seal.patches.user_errors"]

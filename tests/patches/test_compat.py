@@ -10,9 +10,7 @@ import inspect
 import io
 import json
 import multiprocessing
-import os
 import pkgutil
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -38,8 +36,6 @@ from seal.dataset_readers.tagging import TaggingReader
 from seal.patches import compat
 from seal.patches.replacing import apply
 from tests.stock_tagger import TAGGED, experiment
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -247,14 +243,6 @@ def test_training_shows_none_of_the_warnings(tagged, tmp_path, allennlp_logging)
     assert [str(w.message) for w in caught if "gradient_descent_trainer" in w.filename] == []
 
 
-def test_importing_seal_first_is_quiet():
-    done = subprocess.run(
-        [sys.executable, "-c", "import seal, allennlp.models"], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
-
-
 def test_pretrained_files_in_lists_are_forgotten():
     from allennlp.common import Params
     from allennlp.common import params as params_module
@@ -319,20 +307,6 @@ def test_a_library_that_is_not_there_is_sought_once(monkeypatch):
     compat.seek_checklist_once()
     import_module_and_submodules("seal.losses")
     assert sought.count("checklist") == 1 and sys.modules["checklist"] is None
-
-
-def test_files_of_the_working_folder_are_not_run(tmp_path):
-    """Their names are those of sub-packages of seal."""
-    (tmp_path / "metrics.py").write_text("raise SystemExit('a user\'s own file was run')")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "__init__.py").write_text("raise SystemExit('a user\'s own folder was run')")
-    find = "from allennlp.common.util import import_module_and_submodules as find; find('seal')"
-    told = "from allennlp.commands import Subcommand; print('tag-interactions' in Subcommand.list_available())"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{find}; {told}"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
 
 
 @pytest.mark.parametrize("interval", [1, 2])

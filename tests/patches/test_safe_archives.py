@@ -175,7 +175,7 @@ def test_a_users_own_config_may_name_classes(tmp_path):
 
 def test_the_command_tells_it_in_a_sentence(tmp_path):
     path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("../written"), b"x"))
-    command = [sys.executable, "-m", "allennlp", "predict", path, "-", "--include-package", "seal"]
+    command = [sys.executable, "-m", "seal", "predict", path, "-"]
     ended = subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=300)
     assert ended.returncode != 0 and "Traceback" not in ended.stderr
     assert "model.tar.gz: it is not opened, as it would write elsewhere" in textwrap.fill(ended.stderr, 10**6)

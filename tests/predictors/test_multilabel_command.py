@@ -1,9 +1,7 @@
 """AllenNLP's own `allennlp predict` with multi-label models."""
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,9 +13,6 @@ from allennlp.predictors import Predictor
 from seal.predictors import MultilabelPredictor
 from tests.multilabel import ROWS, seal_parts, write_data
 from tests.predictors.multilabel_nets import net
-
-# The folder of `.allennlp_plugins`.
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +48,15 @@ def check(records, folder):
     assert records[3]["error"].startswith("line 5: the line is not JSON")
 
 
-def test_predict_needs_no_flags_and_gives_each_line_a_record(run_folder, tmp_path):
+def test_predict_needs_no_flags_and_gives_each_line_a_record(run_folder, tmp_path, monkeypatch, capsys):
+    """A process of its own has the test of roles."""
     (tmp_path / "in.jsonl").write_text("\n".join(LINES) + "\n")
-    run = subprocess.run(
-        [sys.executable, "-m", "allennlp", "predict", str(run_folder / "model.tar.gz"), str(tmp_path / "in.jsonl"),
-         "--output-file", str(tmp_path / "out.jsonl"), "--predictor-args", '{"energy": true}'],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
+    given = [str(run_folder / "model.tar.gz"), str(tmp_path / "in.jsonl"), "--output-file", str(tmp_path / "out.jsonl")]
+    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *given, "--predictor-args", '{"energy": true}'])
+    main()
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     check([json.loads(line) for line in lines], run_folder)
-    console = [line for line in run.stdout.splitlines() if line.startswith("prediction: ")]
+    console = [line for line in capsys.readouterr().out.splitlines() if line.startswith("prediction: ")]
     assert [line.split(" ", 1)[1].strip() for line in console] == lines
 
 

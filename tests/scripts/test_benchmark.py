@@ -151,7 +151,7 @@ def written(sentences, path):
     return str(path)
 
 
-def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys):
+def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys, memory_of_forks):
     monkeypatch.setattr(parts, "read_data", lambda: ("toy", sentences, sentences[:4]))
     monkeypatch.setattr(parts, "train_file", lambda: written(sentences, tmp_path / "train.jsonl"))
     arguments = ["--suite", "srl", "--out", str(tmp_path), "--encoder", encoder, "--methods", "nce_20"]
@@ -229,7 +229,7 @@ def test_an_encoder_that_is_none_ends_in_a_sentence(suite, folder, tmp_path, cap
     assert message.startswith("error: ") and encoder in message
 
 
-def test_a_relative_encoder_is_that_of_the_working_directory(tmp_path, monkeypatch, encoder):
+def test_a_relative_encoder_is_that_of_the_working_directory(tmp_path, monkeypatch, encoder, memory_of_forks):
     """Also in the process of its own that measures memory, which starts elsewhere."""
     (tmp_path / "tiny").symlink_to(encoder)
     monkeypatch.chdir(tmp_path)

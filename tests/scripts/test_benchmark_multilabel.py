@@ -81,7 +81,7 @@ def test_the_sparse_file_is_what_the_reader_reads(tmp_path):
     assert 0 < data.labels.sum() <= 100
 
 
-def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
+def test_a_small_benchmark(tmp_path, monkeypatch, capsys, memory_of_forks):
     monkeypatch.setattr(bench, "INFERENCE_STEPS", 2)
     monkeypatch.setattr(bench, "INFERENCE_BATCHES", (32, 64))
     monkeypatch.setattr(bench, "PREDICTION_ROWS", 1000)
@@ -145,7 +145,7 @@ def test_where_nothing_can_be_measured_a_sentence_says_so(tmp_path, capsys, monk
     assert "--cases epoch: nothing to measure with these methods" in capsys.readouterr().err
 
 
-def test_what_has_no_ratio_has_no_figure(tmp_path, monkeypatch):
+def test_what_has_no_ratio_has_no_figure(tmp_path, monkeypatch, memory_of_forks):
     monkeypatch.setattr(bench, "LOAD_SHAPE", (30, 40, 20))
     assert benchmark.main(["--suite", "multilabel", "--cases", "load", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "benchmark.csv").exists() and not (tmp_path / "benchmark.png").exists()

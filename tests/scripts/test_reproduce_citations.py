@@ -7,6 +7,7 @@ from scripts import reproduce
 from scripts.measure.files import read_json
 from scripts.measure.suite import all_suites
 from scripts.measure.suites import citations
+from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated, settings_of, with_every_argument
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
@@ -61,7 +62,8 @@ def test_configs_are_those_of_training_configs(name, method, config):
 def test_a_run_and_its_scores(tmp_path):
     out = tmp_path / "out"
     argv = ["--suite", "citations", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,rewarded_cd"]
-    assert reproduce.main([*argv, "--splits", "dev,test", "--out", str(out)]) == 0
+    with trained_here():
+        assert reproduce.main([*argv, "--splits", "dev,test", "--out", str(out)]) == 0
     for method in ("cross_entropy", "rewarded_cd"):
         folder = out / "runs" / f"citations_cora_10-{method}-1"
         told = read_json(folder / "result.json")["metrics"]

@@ -15,6 +15,7 @@ from scripts.measure.suite import Settings, UserError, all_families, all_suites
 from scripts.measure.suites import multilabel
 from seal.common.significance import Comparison, _draws
 from tests.experiments import config
+from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
 
 TINY = ["--suite", "multilabel", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,nce"]
@@ -270,7 +271,8 @@ def test_mistakes_end_in_a_sentence(arguments, words, tmp_path, capsys):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     out = tmp_path_factory.mktemp("whole")
-    assert reproduce.main([*TINY, "--out", str(out)]) == 0
+    with trained_here():
+        assert reproduce.main([*TINY, "--out", str(out)]) == 0
     return out
 
 

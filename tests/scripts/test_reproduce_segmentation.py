@@ -9,6 +9,7 @@ from scripts.measure import configs, significance
 from scripts.measure.files import read_json
 from scripts.measure.suite import Settings, all_families, all_suites
 from seal.dataset_readers.images import read_masked_images
+from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated
 
 SUITES = all_suites()
@@ -49,7 +50,8 @@ def test_settings_reach_the_config():
 def test_a_run_is_trained_scored_and_compared(tmp_path, capsys):
     arguments = ["--suite", "segmentation", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy"]
     arguments += ["--settings", "crops_per_side=2,batch_size=30", "--splits", "valid,test", "--out", str(tmp_path)]
-    assert reproduce.main(arguments) == 0
+    with trained_here():
+        assert reproduce.main(arguments) == 0
     assert "mean IoU" in capsys.readouterr().out
     run = tmp_path / "runs" / "segmentation_shapes-cross_entropy-1"
     metrics = read_json(run / "result.json")["metrics"]

@@ -7,6 +7,7 @@ from scripts import reproduce
 from scripts.measure.files import read_json
 from scripts.measure.suite import all_suites
 from scripts.measure.suites import tagging
+from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated, evaluated_together, settings_of, with_every_argument
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "tagging"}
@@ -78,7 +79,8 @@ def test_settings_of_a_transformer(tmp_path, capsys):
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("tagging") / "out"
     argv = ["--suite", "tagging", "--seeds", "1", "--epochs", "1", "--methods", "cross_entropy,compound_stacked"]
-    assert reproduce.main([*argv, "--splits", "dev,test", "--out", str(out)]) == 0
+    with trained_here():
+        assert reproduce.main([*argv, "--splits", "dev,test", "--out", str(out)]) == 0
     return out
 
 

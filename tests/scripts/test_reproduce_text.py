@@ -14,6 +14,7 @@ from scripts.measure.files import read_json
 from scripts.measure.suite import Settings, UserError, all_suites
 from scripts.measure.suites import text
 from scripts.measure.trained_run import TrainedRun
+from tests.scripts.trained_here import trained_here
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = all_suites()
@@ -98,7 +99,8 @@ def test_settings_of_the_network_from_scratch(tmp_path):
 
 def test_a_run_and_its_scores(tmp_path):
     arguments = ["--suite", "text", "--seeds", "1", "--epochs", "1", "--methods", "nce"]
-    assert reproduce.main([*arguments, "--splits", "test", "--out", str(tmp_path)]) == 0
+    with trained_here():
+        assert reproduce.main([*arguments, "--splits", "test", "--out", str(tmp_path)]) == 0
     folder = tmp_path / "runs" / "text_sample-nce-1"
     result = read_json(folder / "result.json")
     assert list(result["metrics"]) == ["dev", "test", "train"]

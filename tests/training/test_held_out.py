@@ -104,7 +104,7 @@ def test_each_instance_is_scored_once_whatever_makes_an_epoch(tmp_path, monkeypa
         return original(self, training, validation)
 
     monkeypatch.setattr(SrlModel, "fit_structure", watched)
-    build(settings(data_loader__batches_per_epoch=30, trainer__folds=folds), tmp_path).train()
+    build(settings(data_loader__batches_per_epoch=7, trainer__folds=folds), tmp_path).train()
     assert scored == [5, 5]
 
 

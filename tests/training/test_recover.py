@@ -281,9 +281,9 @@ def test_another_trainers_checkpoint_ends_in_a_sentence(tmp_path):
 
 def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    arguments = ["train", str(config_file), "-s", str(folder), "--include-package", "seal", *more]
+    arguments = ["train", str(config_file), "-s", str(folder), *more]
     return subprocess.Popen(
-        [sys.executable, "-m", "allennlp", *arguments],
+        [sys.executable, "-m", "seal", *arguments],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -294,7 +294,7 @@ def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
 
 @pytest.mark.slow
 def test_sigkill_of_the_command(tmp_path):
-    """`allennlp train`, ended by the system in the middle of an epoch, and `--recover`."""
+    """`seal train`, ended by the system in the middle of an epoch, and `--recover`."""
     built = settings(**{**STATIC, "trainer__num_epochs": 6})
     file, killed = tmp_path / "config.json", tmp_path / "killed"
     file.write_text(json.dumps(built), encoding="utf-8")

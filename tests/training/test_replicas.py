@@ -227,7 +227,7 @@ def test_no_other_accelerator(tmp_path):
 
 @pytest.mark.slow
 def test_the_command(tmp_path):
-    """`allennlp train --recover` with two CPU workers carries on a run of two workers that was killed."""
+    """`seal train --recover` with two CPU workers carries on a run of two workers that was killed."""
     settings = config(epochs=2, trainer__checkpointer={"save_every_num_batches": 1})
 
     def work(rank):
@@ -250,7 +250,7 @@ def test_the_command(tmp_path):
     Params(settings).to_file(str(folder / "config.json"))
     command = ["train", str(folder / "config.json"), "-s", str(folder), "--recover"]
     done = subprocess.run(
-        [sys.executable, "-m", "allennlp", *command, "--include-package", "seal"],
+        [sys.executable, "-m", "seal", *command],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,

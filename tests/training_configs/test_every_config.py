@@ -10,6 +10,7 @@ import re
 import shutil
 from pathlib import Path
 
+import _jsonnet
 import numpy
 import pytest
 import torch
@@ -83,7 +84,7 @@ def few_trees(tmp_path_factory):
     """The first trees of their sample."""
     path = tmp_path_factory.mktemp("few_trees") / "data.mrg"
     trees = (TREES / "train.mrg").read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(trees[:40]), encoding="utf-8")
+    path.write_text("".join(trees[:10]), encoding="utf-8")
     return path
 
 
@@ -190,11 +191,18 @@ def at_root(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def prepared(tiny_bert, few_rows, few_sentences, few_texts, few_images, few_trees):
+def values():
+    """Of all configs: together, what they import is read once."""
+    source = ",\n".join(f"'{path}': import '{path}'" for path in CONFIGS)
+    return json.loads(_jsonnet.evaluate_snippet("configs", f"{{\n{source}\n}}"))
+
+
+@pytest.fixture(scope="module")
+def prepared(values, tiny_bert, few_rows, few_sentences, few_texts, few_images, few_trees):
     """The settings of a config, on little data."""
 
     def settings(config):
-        params = Params.from_file(config).as_dict(quiet=True)
+        params = copy.deepcopy(values[config])
         reader = params["dataset_reader"]
         if is_srl(config):
             shrink(params, FIXTURE, str(tiny_bert))

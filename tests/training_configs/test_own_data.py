@@ -21,6 +21,10 @@ def test_the_example_of_the_page_runs(task, score, tmp_path, monkeypatch):
     assert config["trainer"]["num_epochs"] in (50, 60)  # What the page sets.
     config["trainer"]["num_epochs"] = 1
     test = re.search(r"test: '([^']+)'", block)[1]
+    assert all((ROOT / path).is_file() for path in (config["train_data_path"], config["validation_data_path"], test))
+    if task == "segmentation":
+        # All crops of an image take as long as 36 images.
+        config["model"]["crops_per_side"] = 2
     monkeypatch.chdir(ROOT)
     train_model(Params(config), str(tmp_path / "run"))
     assert 0 <= evaluate_from_archive(tmp_path / "run" / "model.tar.gz", test)[score] <= 100

@@ -1,11 +1,13 @@
 """For tests of a user's mistakes: a small config, its trained archive, and the `allennlp` command in this process."""
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
+from allennlp.common import logging as logging_of_allennlp
 
 from seal.patches import user_errors
 
@@ -23,12 +25,16 @@ CONFIG = """{
 """
 
 
+def write(folder: Path) -> str:
+    (folder / "train.tsv").write_text("the###D dog###N\na###D cat###N\n", encoding="utf-8")
+    path = folder / "config.jsonnet"
+    path.write_text(CONFIG % (folder / "train.tsv"), encoding="utf-8")
+    return str(path)
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> str:
-    (tmp_path / "train.tsv").write_text("the###D dog###N\na###D cat###N\n", encoding="utf-8")
-    path = tmp_path / "config.jsonnet"
-    path.write_text(CONFIG % (tmp_path / "train.tsv"), encoding="utf-8")
-    return str(path)
+    return write(tmp_path)
 
 
 @pytest.fixture
@@ -49,7 +55,19 @@ def command(monkeypatch, capsys, tmp_path, allennlp_logging):
     return run
 
 
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging_of_allennlp, "prepare_global_logging", lambda *_, **__: None)
+        train_model_from_file(write(folder), str(folder / "trained"))
+    return folder
+
+
 @pytest.fixture
-def archive(config, tmp_path, allennlp_logging) -> Path:
-    train_model_from_file(config, str(tmp_path / "trained"))
+def archive(config, tmp_path, trained) -> Path:
+    """As if `config` had been trained."""
+    shutil.copytree(trained / "trained", tmp_path / "trained")
+    made = tmp_path / "trained" / "config.json"
+    made.write_text(made.read_text().replace(str(trained), str(tmp_path)))
     return tmp_path / "trained" / "model.tar.gz"

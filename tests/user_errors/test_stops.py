@@ -29,16 +29,20 @@ TrainerCallback.register("waiting", exist_ok=True)(Waiting)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "number, status, devices",
-    [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, None), (signal.SIGTERM, 143, [-1, -1])],
+    "module, number, status, devices",
+    [
+        ("allennlp", signal.SIGINT, 130, None),
+        ("seal", signal.SIGTERM, 143, None),
+        ("tests.user_errors.forked_workers", signal.SIGTERM, 143, [-1, -1]),
+    ],
 )
-def test_a_run_that_is_stopped(config, tmp_path, number, status, devices):
+def test_a_run_that_is_stopped(config, tmp_path, module, number, status, devices):
     run = tmp_path / "run"
     overrides = {"trainer.callbacks": ["waiting"]}
     if devices is not None:
         overrides["distributed"] = {"cuda_devices": devices}
     more = ("--include-package", "tests.user_errors.test_stops", "-o", json.dumps(overrides))
-    command = [sys.executable, "-m", "allennlp", "train", config, "-s", str(run), *more]
+    command = [sys.executable, "-m", module, "train", config, "-s", str(run), *more]
     # A shell's background job ignores Control-C, and so would its children.
     process = subprocess.Popen(
         command,

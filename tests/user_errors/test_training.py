@@ -192,11 +192,11 @@ def test_a_model_name_that_is_nowhere_is_one_sentence(command, config, tmp_path)
     assert told.startswith("error: ") and told.count("\n") == 1
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess:
+def _run(module: str, *arguments: str) -> subprocess.CompletedProcess:
     """The command as a user runs it in the repository, where `.allennlp_plugins` names seal."""
     environment = {**os.environ, "ALLENNLP_LOG_LEVEL": "WARNING"}
     return subprocess.run(
-        [sys.executable, "-m", "allennlp", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -206,7 +206,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess:
 
 
 def test_the_command_itself_ends_with_status_1(config, tmp_path):
-    done = _run("train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}')
+    done = _run("allennlp", "train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}')
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
     assert "Traceback" not in done.stderr + done.stdout
@@ -216,7 +216,8 @@ def test_the_command_itself_ends_with_status_1(config, tmp_path):
 def test_two_processes(config, tmp_path):
     """The sentence is that of one of them."""
     overrides = {"distributed": {"cuda_devices": [-1, -1]}, "model.encoder.hidden": 3}
-    done = _run("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(overrides))
+    arguments = ("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(overrides))
+    done = _run("tests.user_errors.forked_workers", *arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr + done.stdout
     assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')

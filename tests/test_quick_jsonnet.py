@@ -1,0 +1,40 @@
+"""What the tests evaluate is what jsonnet itself does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import _jsonnet
+import pytest
+
+CONFIGS = Path(__file__).resolve().parents[1] / "training_configs"
+ITSELF = "import sys, _jsonnet; print(_jsonnet.evaluate_snippet('all', sys.argv[1]), end='')"
+
+
+def test_a_config_of_each_task_has_the_value_that_jsonnet_gives_it():
+    names = [f"{task}_seal" for task in ("srl", "tagging", "parsing", "multilabel", "text")]
+    paths = [CONFIGS / f"{name}.jsonnet" for name in (*names, "shapes_nce", "cora/nce")]
+    source = "[" + ", ".join(f"import '{path.as_posix()}'" for path in paths) + "]"
+    itself = subprocess.run([sys.executable, "-c", ITSELF, source], capture_output=True, text=True, check=True).stdout
+    assert _jsonnet.evaluate_snippet("all", source) == itself
+
+
+def test_imports_are_found_from_each_file_and_in_the_folders_that_are_given(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "one.libsonnet").write_text("// import 'nowhere'\n{ one: import '../b/two.libsonnet' }")
+    (tmp_path / "b" / "two.libsonnet").write_text('local x = 2; { two: x, again: import "three.libsonnet" }')
+    (tmp_path / "b" / "three.libsonnet").write_text("3")
+    config = "local x = import 'a/one.libsonnet'; x.one { more: import 'b/three.libsonnet' }"
+    (tmp_path / "config.jsonnet").write_text(config)
+    found = _jsonnet.evaluate_file(str(tmp_path / "config.jsonnet"))
+    assert "".join(found.split()) == '{"again":3,"more":3,"two":2}'
+    folders = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert _jsonnet.evaluate_snippet("page", "import 'three.libsonnet'", jpathdir=folders) == "3\n"
+
+
+@pytest.mark.parametrize("text, told", [("{", "config.jsonnet:1:2"), ("import 'nowhere'", "couldn't open import")])
+def test_errors_of_a_file_are_jsonnets_own(tmp_path, text, told):
+    (tmp_path / "config.jsonnet").write_text(text)
+    with pytest.raises(RuntimeError, match=told):
+        _jsonnet.evaluate_file(str(tmp_path / "config.jsonnet"))
