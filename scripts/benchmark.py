@@ -19,6 +19,7 @@ SUITES = {
     "segmentation": (),
     "chains": (),
     "growth": (),
+    "gpu": ("encoder", "layers", "width"),
 }
 DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -51,8 +52,12 @@ them, and predictions of SRL with and without a structure.
 growth: seconds of a step by each size, one size after the other. `slope` is that between the two largest, beside the
 power of the size in the formula of the operations (`baseline`).
 
-all: every suite, each in a process of its own, into a folder of OUT by its name. An option goes to the suites that take
-it; `--cases` and `--methods` belong to one suite.
+gpu: needs one. `agreement`: how far its results are from the CPU's. `synchronisations`: how often a step waits for
+it, in all and by line of code, on the samples. `step`: SRL with a transformer, 32 and 128 rows, in mixed precision,
+with products in TF32 and with an optimizer that is not fused. `compiled`: what torch.compile gains.
+
+all: every suite that can run here, each in a process of its own, into a folder of OUT by its name. An option goes to
+the suites that take it; `--cases` and `--methods` belong to one suite.
 
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
@@ -79,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         "step, inference, evaluation, prediction, memory, load, epoch; of implicit, step, solver, memory; "
         "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
         "memory; of chains, step, space, prediction; of growth, labels, samples, rows, tags, chain, tokens, pieces, "
-        "width",
+        "width; of gpu, agreement, synchronisations, step, compiled",
     )
     result.add_argument(
         "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
@@ -179,7 +184,11 @@ def run_all(arguments: argparse.Namespace) -> None:
         if getattr(arguments, option) is not None:
             raise UserError(f"--{option}: name one suite, whose {option} these are; found --suite all.")
     failed = []
+    import torch
+
     for suite, takes in SUITES.items():
+        if suite == "gpu" and not torch.cuda.is_available():
+            continue
         given = ["--suite", suite, "--out", str(arguments.out / suite)]
         for option in ("repeats", "batches", "threads", "device", *takes):
             value = getattr(arguments, option)
@@ -299,6 +308,28 @@ def growth(arguments: argparse.Namespace) -> Any:
     return cases, GrowthBenchmark(arguments.repeats, arguments.batches, arguments.threads)
 
 
+def gpu(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    import torch
+
+    from scripts.measure.bench_gpu import CASES, VARIANTS, GpuBenchmark
+    from scripts.measure.suite import UserError
+
+    cases = choose("cases", arguments.cases, list(CASES))
+    methods = choose("methods", arguments.methods, list(VARIANTS))
+    if not torch.cuda.is_available():
+        raise UserError("--suite gpu: torch finds no GPU here.")
+    return cases, GpuBenchmark(
+        methods,
+        encoder=arguments.encoder,
+        repeats=arguments.repeats,
+        num_batches=arguments.batches,
+        threads=arguments.threads,
+        layers=arguments.layers,
+        width=arguments.width,
+    )
+
+
 def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.command import check_folder, make_folder, mistakes_of_the_library
     from scripts.measure.suite import UserError
@@ -335,6 +366,7 @@ def run(arguments: argparse.Namespace) -> None:
         "segmentation": segmentation,
         "chains": chains,
         "growth": growth,
+        "gpu": gpu,
     }
     with mistakes_of_the_library():
         cases, benchmark = builds[arguments.suite](arguments)

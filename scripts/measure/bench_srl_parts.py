@@ -55,7 +55,7 @@ def label_vocabulary(sentences: list[SrlSentence]) -> Vocabulary:
 
 
 def draw_batches(
-    sentences: list[SrlSentence], count: int, seed: int
+    sentences: list[SrlSentence], count: int, seed: int, size: int = BATCH_SIZE
 ) -> list[list[tuple[SrlSentence, Optional[SrlFrame]]]]:
     """
     At most `count` of the batches that an epoch with the `bucket` sampler has, which puts rows of similar length
@@ -65,8 +65,8 @@ def draw_batches(
     rows = [(sentence, frame) for sentence in sentences for frame in [*sentence.frames, None]]
     generator.shuffle(rows)
     rows.sort(key=lambda row: len(row[0].words))
-    batches = [rows[start : start + BATCH_SIZE] for start in range(0, len(rows), BATCH_SIZE)]
-    if len(batches) > 1 and len(batches[-1]) < BATCH_SIZE:
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    if len(batches) > 1 and len(batches[-1]) < size:
         batches.pop()  # Only steps on full batches are timed.
     return generator.sample(batches, min(count, len(batches)))
 

@@ -56,8 +56,8 @@ def max_abs(flat: torch.Tensor) -> float:
     """
     if not len(flat):
         return 0.0
-    least, most = torch.aminmax(flat)
-    return max(-float(least), float(most))
+    least, most = torch.stack(torch.aminmax(flat)).tolist()
+    return max(-least, most)
 
 
 class _NotFinite(Exception):
@@ -89,8 +89,11 @@ class System:
         """`H p` and `p.Hp / p.p`, which it records; `square` is `p.p`, if that is known."""
         image = self.curvature.product(vector)
         self.products += 1
-        square = float(vector.dot(vector)) if square is None else square
-        dot = float(vector.dot(image))
+        if square is None:
+            # Read together, since each reading waits for a GPU.
+            dot, square = torch.stack([vector.dot(image), vector.dot(vector)]).tolist()
+        else:
+            dot = float(vector.dot(image))
         # This detects every element that is not finite, since even 0 times such an element is NaN.
         if not math.isfinite(dot):
             self.flat = False

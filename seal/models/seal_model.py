@@ -248,7 +248,7 @@ class SealModel(Model, Objectives):
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Adds to the running mean that `get_metrics` reports under `name`."""
-        self.monitors.add(name, float(value.detach()))
+        self.monitors.add(name, value)
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         if reset:

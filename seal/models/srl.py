@@ -100,14 +100,15 @@ class SrlModel(SealModel):
         inputs = {"tokens": tokens, "predicate": predicate}
         logits, hidden, earlier = self.task_net(inputs, mask)
         frames = predicate.any(dim=1)
-        if bool(frames.all()):
+        number = int(frames.sum())
+        if number == len(frames):
             return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
+        # Places, and not booleans: each use of those asks a GPU for their number anew.
+        rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
         finder_loss = None
         if is_predicate is not None:
-            rest = ~frames
             found = self.predicate_logits(hidden[rest])
             finder_loss = _finder_loss(found, is_predicate[rest], mask[rest]).mean()
-        rows = frames.nonzero().squeeze(1)
         return TaskState(
             inputs=select_rows(inputs, rows),
             logits=logits[rows],

@@ -33,13 +33,16 @@ def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         first[:, 1:] = code[:, 1:] != code[:, :-1]
         # shape: (batch, samples), the column of each draw in the order of codes
         column = first.cumsum(dim=1) - 1
-        width = int(column[:, -1].max()) + 1
         draws = order + samples * torch.arange(batch, device=keys.device).unsqueeze(1)
-        chosen = draws[:, :1].repeat(1, width)
-        owner, place = first.nonzero(as_tuple=True)
-        chosen[owner, column[owner, place]] = draws[owner, place]
+        # The last column takes what is not the first of its code.
+        chosen = draws[:, :1].repeat(1, samples + 1)
+        chosen.scatter_(1, torch.where(first, column, samples), draws)
         flat = keys.flatten(0, 1)
-        if torch.equal(flat[draws], flat[chosen.gather(1, column)]):
+        same = (flat[draws] == flat[chosen.gather(1, column)]).all()
+        # Read together, since each reading waits for a GPU.
+        width, same = torch.stack([column[:, -1].max() + 1, same]).tolist()
+        if same:
+            chosen = chosen[:, :width]
             counts = torch.zeros(batch, width, device=keys.device)
             counts.scatter_add_(1, column, torch.ones_like(column, dtype=counts.dtype))
             return chosen, counts.log()

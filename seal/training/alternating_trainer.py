@@ -191,12 +191,12 @@ class AlternatingTrainer(PhasedTrainer):
         model = self.model
         return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
 
-    def _backward(self, player: str, parts: list[MicroBatch], group_size: int) -> float:
-        """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss."""
-        total = 0.0
+    def _backward(self, player: str, parts: list[MicroBatch], group_size: int) -> Union[float, torch.Tensor]:
+        """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss, a constant."""
+        total: Union[float, torch.Tensor] = 0.0
         for part in parts:
             loss = self._loss(player, part) / group_size
-            total += float(loss.detach())
+            total = total + loss.detach()
             scaled = loss if self._scaler is None else self._scaler.scale(loss)
             with torch.autocast(self.cuda_device.type, enabled=False):
                 scaled.backward()
@@ -254,7 +254,7 @@ class AlternatingTrainer(PhasedTrainer):
         limit = self._grad_norms[player]
         parameters = list(self.optimizer.parameters())
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
-        length = float(norm)  # The only synchronisation with a GPU.
+        length = float(norm)
         if limit is not None and length > limit:  # Otherwise clipping would change nothing.
             clip_grads_with_norm_(parameters, limit, norm)
         if self.optimizer.pauses:
@@ -300,7 +300,7 @@ class AlternatingTrainer(PhasedTrainer):
         # No loss follows the last update, and without validation data nothing else looks at what it has made.
         for player, optimizer in self.optimizer.players.items():
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-            if not all(bool(torch.isfinite(parameter).all()) for parameter in parameters):
+            if not bool(torch.stack([torch.isfinite(parameter).all() for parameter in parameters]).all()):
                 what = f"{player}'s weights are not finite"
                 raise player_diverged(what, [player], self._after_batch(), self._last_good_checkpoint)
         return metrics

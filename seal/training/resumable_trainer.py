@@ -71,7 +71,7 @@ class ResumableTrainer(GradientDescentTrainer):
             return super().batch_outputs(batch, for_training=False)
         self._catch_up()
         loss = self.training_loss(batch)
-        self._losses.add("loss", float(loss.detach()))
+        self._losses.add("loss", loss)
         return {"loss": loss}
 
     def _train_epoch(self, epoch: int) -> dict[str, float]:

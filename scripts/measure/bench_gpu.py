@@ -1,0 +1,184 @@
+"""
+The benchmark of a GPU: whether it computes what the CPU does, how often a training step waits for it, and what faster
+ways to compute gain.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import torch
+from allennlp.data.data_loaders import SimpleDataLoader
+
+import seal  # noqa: F401
+from scripts.measure import bench_gpu_parts as parts
+from scripts.measure import bench_srl_parts as srl
+from scripts.measure.bench_base import Batches, Benchmark, build_trainer
+from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_rows import Row, seconds_rows
+from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
+
+CASES = {
+    "agreement": "how far what the GPU computes is from what the CPU computes",
+    "synchronisations": "how often a training step waits for the GPU, and where",
+    "step": "seconds of a training step of SRL with a transformer, by precision and optimizer",
+    "compiled": "seconds of a chain, an energy and an encoder, each compiled and not",
+}
+#: Configs of `training_configs` on the samples: together, every kind of step.
+CONFIGS = (
+    "srl_cross_entropy",
+    "srl_crf",
+    "srl_nce",
+    "multilabel_nce",
+    "multilabel_dvn",
+    "multilabel_implicit_cd",
+    "text_nce",
+    "tagging_nce",
+    "tagging_compound_stacked",
+    "shapes_nce",
+    "parsing_nce",
+)
+SIZES = (32, 128)
+
+
+class Variant(NamedTuple):
+    """
+    # Parameters
+
+    method : `str`
+        Of `bench_srl_parts.METHODS`.
+    changes : `dict[str, Any]`, optional
+        To the config's `trainer`.
+    optimizer : `str`, optional
+        Of both players; `None`: the config's, which is fused.
+    tf32 : `bool`
+        Matrix products of single precision with 10 bits of their factors' fractions.
+    """
+
+    method: str
+    changes: Optional[dict[str, Any]] = None
+    optimizer: Optional[str] = None
+    tf32: bool = False
+
+
+BASELINE = "cross_entropy"
+MIXED = {"use_amp": True}
+VARIANTS = {
+    BASELINE: Variant("cross_entropy"),
+    "cross_entropy_not_fused": Variant("cross_entropy", optimizer="adamw"),
+    "cross_entropy_tf32": Variant("cross_entropy", tf32=True),
+    "cross_entropy_mixed": Variant("cross_entropy", MIXED),
+    "crf": Variant("crf"),
+    "crf_tf32": Variant("crf", tf32=True),
+    "crf_mixed": Variant("crf", MIXED),
+    "nce_20": Variant("nce_20"),
+    "nce_20_not_fused": Variant("nce_20", optimizer="adamw"),
+    "nce_20_tf32": Variant("nce_20", tf32=True),
+    "nce_20_mixed": Variant("nce_20", MIXED),
+    "nce_400": Variant("nce_400"),
+    "nce_400_tf32": Variant("nce_400", tf32=True),
+    "nce_400_mixed": Variant("nce_400", MIXED),
+}
+
+
+class GpuBenchmark(Benchmark):
+    """
+    # Parameters
+
+    methods : `list[str]`
+        Of `VARIANTS`; of `step`.
+    encoder : `str`, optional
+        Of `step`; `None`: a BERT with random weights, of `layers` and `width`.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round.
+    """
+
+    data = "the samples; of steps, English Web Treebank where it is there"
+
+    def __init__(
+        self,
+        methods: list[str],
+        encoder: Optional[str] = None,
+        repeats: int = 5,
+        num_batches: int = 8,
+        threads: int = 1,
+        layers: int = 6,
+        width: int = 384,
+    ) -> None:
+        torch.set_num_threads(threads)
+        self._methods = list(dict.fromkeys([BASELINE, *methods]))
+        self._repeats, self._num_batches = repeats, num_batches
+        self._encoder, self._layers, self._width = encoder, layers, width
+        self.description = encoder or f"random BERT, {layers} layers, {width} wide"
+
+    def agreement(self) -> list[Row]:
+        """Relative: the norm of the difference over that of what the CPU computes."""
+        rows = []
+        found = {**parts.chain_quantities(), **parts.solutions()}
+        for name in CONFIGS:
+            found.update(parts.model_quantities(name))
+        for name, difference in found.items():
+            rows.append(Row("gpu", "agreement", name, "relative_difference", difference, None, None))
+        return rows
+
+    def synchronisations(self) -> list[Row]:
+        rows = []
+        for name in CONFIGS:
+            trainer, steps = parts.sample_trainer(name, self._num_batches)
+            train_epoch(trainer)
+            with parts.counted_synchronisations() as places:
+                train_epoch(trainer)
+            case = "synchronisations of a step"
+            rows.append(Row("gpu", case, name, "all", sum(places.values()) / steps, None, None))
+            rows += [Row("gpu", case, name, place, count / steps, None, None) for place, count in places.most_common()]
+            timings = interleaved({name: epoch_of(trainer)}, self._repeats)
+            rows += seconds_rows("gpu", "step", timings, steps, name)
+        return rows
+
+    def step(self) -> list[Row]:
+        folder = tempfile.TemporaryDirectory(prefix="bench-gpu-")
+        self.data, train, dev = srl.read_data()
+        vocab = srl.label_vocabulary(train + dev)
+        encoder = self._encoder or save_random_bert(
+            Path(folder.name) / "encoder", (word for item in train for word in item.words), self._layers, self._width
+        )
+        reader, rows = srl.build_reader(encoder), []
+        for size in SIZES:
+            instances = srl.as_instances(reader, srl.draw_batches(train, self._num_batches, seed=0, size=size))
+            batches, cases = list(SimpleDataLoader(instances, size, vocab=vocab)), {}
+            for name in self._methods:
+                variant = VARIANTS[name]
+                # With a learning rate of 0, updates take their usual time and change nothing.
+                settings = srl.experiment(variant.method, encoder, 0.0)["trainer"]
+                for player in ("task_net", "loss_net"):
+                    if variant.optimizer is not None and player in settings:
+                        settings[player]["optimizer"]["type"] = variant.optimizer
+                model = srl.build_model(variant.method, encoder, vocab)
+                trainer = build_trainer(settings, model, Batches(batches), **(variant.changes or {}))
+                cases[name] = parts.with_tf32(variant.tf32, epoch_of(trainer))
+            timings = interleaved(cases, self._repeats)
+            rows += seconds_rows("gpu", f"step, {size} rows", timings, len(batches), BASELINE)
+            del cases
+            torch.cuda.empty_cache()
+        return rows
+
+    def compiled(self) -> list[Row]:
+        rows = []
+        for what, work in parts.compiled_cases().items():
+            cases = {"eager": parts.repeated(work, self._num_batches)}
+            for name, options in (("compiled", {}), ("compiled, CUDA graphs", {"mode": "reduce-overhead"})):
+                torch.compiler.reset()
+                try:
+                    compiled = torch.compile(work, **options)
+                    compiled()
+                    compiled()
+                except Exception as error:  # A backend may refuse an operation.
+                    print(f"{what}, {name}: {type(error).__name__}: {str(error).splitlines()[0]}")
+                    continue
+                cases[name] = parts.repeated(compiled, self._num_batches)
+                timings = interleaved({"eager": cases["eager"], name: cases[name]}, self._repeats)
+                found = seconds_rows("gpu", f"compiled, {what}", timings, self._num_batches, "eager")
+                rows += [row for row in found if row.method == name or len(cases) == 2]
+        return rows
