@@ -310,15 +310,10 @@ def growth(arguments: argparse.Namespace) -> Any:
 
 def gpu(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
-    import torch
-
     from scripts.measure.bench_gpu import CASES, VARIANTS, GpuBenchmark
-    from scripts.measure.suite import UserError
 
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(VARIANTS))
-    if not torch.cuda.is_available():
-        raise UserError("--suite gpu: torch finds no GPU here.")
     return cases, GpuBenchmark(
         methods,
         encoder=arguments.encoder,

@@ -17,6 +17,7 @@ from scripts.measure.bench_base import Batches, Benchmark, build_trainer
 from scripts.measure.bench_encoder import save_random_bert
 from scripts.measure.bench_rows import Row, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
+from scripts.measure.suite import UserError
 
 CASES = {
     "agreement": "how far what the GPU computes is from what the CPU computes",
@@ -93,6 +94,10 @@ class GpuBenchmark(Benchmark):
         Rounds of each timing.
     num_batches : `int`
         Batches of a round.
+
+    # Raises
+
+    `UserError` where there is no GPU.
     """
 
     data = "the samples; of steps, English Web Treebank where it is there"
@@ -107,6 +112,8 @@ class GpuBenchmark(Benchmark):
         layers: int = 6,
         width: int = 384,
     ) -> None:
+        if not torch.cuda.is_available():
+            raise UserError("--suite gpu: torch finds no GPU here.")
         torch.set_num_threads(threads)
         self._methods = list(dict.fromkeys([BASELINE, *methods]))
         self._repeats, self._num_batches = repeats, num_batches

@@ -15,6 +15,7 @@ from allennlp.common import Params
 from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_chains,
+    bench_gpu,
     bench_growth,
     bench_implicit,
     bench_multilabel,
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "segmentation": (bench_segmentation, "SegmentationBenchmark"),
     "chains": (bench_chains, "ChainsBenchmark"),
     "growth": (bench_growth, "GrowthBenchmark"),
+    "gpu": (bench_gpu, "GpuBenchmark"),
 }
 PARSERS = {"tune": tune, "refine": refine, "trajectories": trajectories, "make_word_vectors": make_word_vectors}
 
