@@ -27,7 +27,7 @@ def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     for seed in range(_TRIES):
         # A draw's code is one number, so that sorting them is cheap; `torch.unique` over rows compares whole rows and
         # takes ten times as long.
-        code = (mixed * _multipliers(size, seed).to(keys.device)).sum(dim=-1)
+        code = (mixed * _multipliers(size, seed, keys.device)).sum(dim=-1)
         code, order = code.sort(dim=1)
         first = torch.ones_like(code, dtype=torch.bool)
         first[:, 1:] = code[:, 1:] != code[:, :-1]
@@ -51,7 +51,7 @@ def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @lru_cache(maxsize=64)
-def _multipliers(size: int, seed: int) -> torch.Tensor:
+def _multipliers(size: int, seed: int, device: torch.device) -> torch.Tensor:
     """Random odd numbers; products and sums wrap around."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.randint(-(2**62), 2**62, (size,), generator=generator) * 2 + 1
+    return (torch.randint(-(2**62), 2**62, (size,), generator=generator) * 2 + 1).to(device)

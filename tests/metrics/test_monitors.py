@@ -1,3 +1,5 @@
+import torch
+
 from seal.metrics import Monitors
 from tests.training.runs import on_workers
 
@@ -34,3 +36,26 @@ def test_workers_need_not_report_the_same(tmp_path):
     assert mine == {"loss": 2.0} and theirs == {"loss": 5.0, "predicate_loss": 7.0}
     assert both == all_of_it == {"loss": 4.0, "predicate_loss": 7.0}
     assert after == {}
+
+
+def test_tensors_count_as_numbers():
+    monitors, numbers = Monitors(), Monitors()
+    for value in (1.5, 2.25, 6.0):
+        monitors.add("loss", torch.tensor(value, requires_grad=True))
+        monitors.add("energy", torch.tensor(value, dtype=torch.double))
+        numbers.add("loss", value)
+        numbers.add("energy", value)
+    assert monitors.means() == numbers.means() and monitors.state_dict() == numbers.state_dict()
+
+
+def test_what_waits_is_read_together(monkeypatch):
+    read = []
+    stack = torch.stack
+    monkeypatch.setattr(torch, "stack", lambda values: read.append(len(values)) or stack(values))
+    monitors = Monitors()
+    for _ in range(250):
+        monitors.add("loss", torch.tensor(2.0))
+    assert monitors.means() == {"loss": 2.0} and read == [100, 100, 50]
+    monitors.add("loss", torch.tensor(3.0))
+    monitors.load_state_dict({})
+    assert monitors.means() == {}

@@ -29,7 +29,7 @@ def test_draws_are_counted():
 def test_different_draws_of_the_same_code_stay_apart(monkeypatch):
     tried = []
 
-    def multipliers(size, seed):
+    def multipliers(size, seed, device):
         tried.append(seed)
         return torch.tensor([1, 1] if seed == 0 else [1, 5])
 
