@@ -6,11 +6,12 @@ import threading
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from scripts.screenshots import open_browser
 from seal.commands.demo import DemoServer
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="requirements-dev.txt is not installed")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(DRIVER is None, reason="Chromium with its driver (chromedriver) is not installed")
+pytest.importorskip("selenium.webdriver", reason="requirements-dev.txt is not installed")
+MISSING = shutil.which("chromedriver") is None
+pytestmark = pytest.mark.skipif(MISSING, reason="Chromium with its driver (chromedriver) is not installed")
 
 
 class Spans:
@@ -35,11 +36,7 @@ class Spans:
 
 @pytest.fixture
 def browser():
-    options = webdriver.ChromeOptions()
-    for option in ("--headless=new", "--no-sandbox", "--window-size=1000,700"):
-        options.add_argument(option)
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.implicitly_wait(10)
+    driver = open_browser()
     yield driver
     driver.quit()
 
