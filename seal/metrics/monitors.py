@@ -26,7 +26,8 @@ class Monitors:
     def add(self, name: str, value: Union[float, torch.Tensor]) -> None:
         """Counts `value`, a number or a scalar tensor, into the mean of `name`."""
         if isinstance(value, torch.Tensor):
-            self._waiting.append((name, value.detach()))
+            # As it is now: a parameter changes before it is read.
+            self._waiting.append((name, value.detach().clone()))
             if len(self._waiting) >= _MOST_WAITING:
                 self._read()
             return

@@ -59,3 +59,11 @@ def test_what_waits_is_read_together(monkeypatch):
     monitors.add("loss", torch.tensor(3.0))
     monitors.load_state_dict({})
     assert monitors.means() == {}
+
+
+def test_a_tensor_counts_as_it_is_when_it_is_added():
+    monitors, scale = Monitors(), torch.nn.Parameter(torch.tensor(2.0))
+    monitors.add("scale", scale)
+    with torch.no_grad():
+        scale.zero_()
+    assert monitors.means() == {"scale": 2.0}
