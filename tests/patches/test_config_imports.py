@@ -1,4 +1,4 @@
-"""The library of configs by its name: from a folder that has nothing of the library, in a clone and in an installed package."""
+"""The library of configs by its name, from a folder that has nothing of it; in a clone and in an installed package."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_what_is_not_there(config, name, told):
     config.write_text(f"import '{name}'", encoding="utf-8")
     with pytest.raises(ConfigurationError) as error:
         Params.from_file(str(config))
-    assert str(error.value) == f"{config}:1:1-{len(name) + 8}: couldn't open import \"{name}\": {told}"
+    assert str(error.value) == f"{config}:1:1-{len(name) + 10}: couldn't open import \"{name}\": {told}"
 
 
 def test_the_library_is_found_in_an_installed_package_and_in_a_clone(tmp_path, monkeypatch):
@@ -80,7 +80,7 @@ def test_the_library_is_found_in_an_installed_package_and_in_a_clone(tmp_path, m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["allennlp", "train", "--include-package", "seal"], ["seal", "train"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["allennlp", "train", "--include-package", "seal"], ["seal", "train"]], ids=str)
 def test_the_commands_take_such_a_config(config, command, tmp_path):
     program, *words = command
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
