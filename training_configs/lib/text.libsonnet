@@ -16,6 +16,7 @@ local encoders = import 'text_encoders.libsonnet';
     ranking: methods.ranking,
     regression_discrete: methods.regression_discrete,
     implicit_cd: methods.implicit_cd,
+    implicit_ssvm: methods.implicit_ssvm,
     own: methods.own,
     // A small energy chooses among the label sets of the training data.
     seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3):
