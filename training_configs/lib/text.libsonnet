@@ -59,6 +59,11 @@ local encoders = import 'text_encoders.libsonnet';
     nyt: self.default { epochs: 4 },
   },
 
+  // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of dev. The
+  // labels of the file are not used. `config` is that of the run.
+  //   text.fine_tuned(import '../text_margin.jsonnet', 'runs/it', 'data/text_sample/valid.jsonl')
+  fine_tuned: sentences.fine_tuned,
+
   experiment(
     data=error 'set data: text.data.sample or { train, dev, test, reader }',
     encoder=error "set encoder: text.encoder.bilstm() or text.encoder.transformer('NAME')",
