@@ -23,9 +23,9 @@ local encoders = import 'encoders.libsonnet';
     word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features, word_dropout=word_dropout
   ),
 
-  // The paper's BiLSTM for entities. `inputs` are 'NER' (words, whose pretrained vectors stay as they are), 'NER+' (also
-  // capitals, parts of speech and chunks) or 'NER++' (also a character CNN); what is null is as they have it. The paper's
-  // vectors are `vectors='glove.6B.100d'`, data/vectors/glove.6B.100d.txt.
+  // The paper's BiLSTM for entities. `inputs` are 'NER' (words, whose pretrained vectors stay as they are), 'NER+'
+  // (also capitals, parts of speech and chunks) or 'NER++' (also a character CNN); what is null is as they have it.
+  // The paper's vectors are `vectors='glove.6B.100d'`, data/vectors/glove.6B.100d.txt.
   ner(
     word_dim=100,
     hidden=128,
