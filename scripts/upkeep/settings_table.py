@@ -68,6 +68,7 @@ MEANING = {
     "hidden_dim": "the size of a hidden layer",
     "inference_optimizer": "the optimizer of gradient-based inference",
     "inference_steps": "steps of gradient-based inference",
+    "inputs": "what the net of the papers' entities reads: `'NER'`, `'NER+'` or `'NER++'`",
     "labelled_share": "the share of instances with gold in an epoch of the student",
     "lambda": "the weight of the perceptron loss",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
@@ -132,6 +133,7 @@ MEANING = {
     "back through, `null`: all",
     "vector_words": "words of the file of vectors that are read",
     "vectors": "a text file of word vectors; `null`: random ones",
+    "vocabulary_size": "the most frequent words that are known; `null`: all that occur twice",
     "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net; `null`, of a parser with a "
     "loss-net: half of all",
     "weight": "nats for each violation that is expected",
