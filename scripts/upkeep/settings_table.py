@@ -2,7 +2,7 @@
 Writes `docs/settings.md`: every setting of the configs' libraries, by the argument of `experiment` that it belongs to,
 with its defaults in each task.
 
-    python scripts/settings_table.py
+    python scripts/upkeep/settings_table.py
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
@@ -157,7 +157,7 @@ where `energies` is a whole (`energies=srl.energies(hidden_dim=100)`). Of featur
 `multilabel.method_for.<data set>` has others in place of the defaults: those of the papers. `seal components` lists
 what the keys of a finished config can name, which `--overrides` and [a search](running.md#searching-settings) change.
 
-This page is made by `python scripts/settings_table.py`."""
+This page is made by `python scripts/upkeep/settings_table.py`."""
 
 
 def split_arguments(text: str) -> Iterator[str]:
