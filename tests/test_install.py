@@ -6,12 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import zipfile
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.test_torch_alone import ALONE, CORE
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "requirements.txt"
@@ -32,6 +35,18 @@ CAPPED = {
     "allennlp-models": {"torch", "conllu"},
 }
 EXTRAS = ("allennlp", "demo", "measure", "dev")
+# Programs of a user of the installed package: with torch and NumPy alone, and with a config that imports the library.
+WITHOUT_ALLENNLP = f"""
+{textwrap.dedent(ALONE)}
+import {", ".join(CORE)}
+print(seal.__file__)
+"""
+OWN_CONFIG = """
+import seal, allennlp.models
+from allennlp.common import Params
+assert Params.from_file("mine.jsonnet")["data"]["train"].startswith("data/srl_sample/train")
+print(seal.__file__)
+"""
 # Declared by AllenNLP, but imported nowhere.
 LEFT_OUT = {"traitlets"}
 
@@ -167,6 +182,18 @@ def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     extras = {extra: {n.name for n in needs if n.marker and n.marker.evaluate({"extra": extra})} for extra in EXTRAS}
     assert {"allennlp", "transformers", "jsonnet", "scikit-learn"} <= extras["allennlp"] == extras["demo"]
     assert extras["measure"] - extras["allennlp"] == {"allennlp-models", "setuptools"}
+    # Unpacked, as pip does, and used from a folder that has nothing else.
+    site, empty = tmp_path / "site", tmp_path / "empty"
+    empty.mkdir()
+    shutil.unpack_archive(next(tmp_path.glob("*.whl")), site, format="zip")
+    (empty / "mine.jsonnet").write_text("local srl = import 'seal/srl.libsonnet'; { data: srl.data.sample }")
+    for program in (WITHOUT_ALLENNLP, OWN_CONFIG):
+        environment = {**os.environ, "PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=empty, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        assert Path(done.stdout.strip()).is_relative_to(site)
 
 
 def test_the_command_and_the_page_come_with_the_package():
