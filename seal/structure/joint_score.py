@@ -50,8 +50,7 @@ def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor
     `score`, `(batch, candidates)`, with `-inf` for each candidate that breaks more than another candidate of its
     instance, however far apart their scores are; `broken` says how much each one breaks, at least 0.
     """
-    absent = score.isneginf()
-    broken = broken.expand_as(score).masked_fill(absent, torch.inf) if bool(absent.any()) else broken.expand_as(score)
+    broken = broken.to(score).expand_as(score).masked_fill(score.isneginf(), torch.inf)
     return score.masked_fill(broken > broken.amin(dim=1, keepdim=True), -torch.inf)
 
 
