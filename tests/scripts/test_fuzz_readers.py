@@ -1,4 +1,4 @@
-"""The harness that reads mutated files: `scripts/fuzz_readers.py`."""
+"""The harness that reads mutated files: `scripts/upkeep/fuzz_readers.py`."""
 
 import random
 import time
@@ -6,8 +6,8 @@ import time
 import pytest
 from allennlp.data import DatasetReader
 
-from scripts import fuzz_readers
-from scripts.fuzz_readers import DATA, READERS, fuzz, mutated, read_apart
+from scripts.upkeep import fuzz_readers
+from scripts.upkeep.fuzz_readers import DATA, READERS, fuzz, mutated, read_apart
 
 
 @DatasetReader.register("unsafe")

@@ -3,7 +3,7 @@ Reads mutated files with every dataset reader, as word vectors and as lines of `
 and tells which end in a traceback, take long or take much memory. The files are the samples in data/ and a few lines
 of each other format, in which bytes, lines and tokens are changed, repeated, moved and cut, also behind gzip.
 
-    python scripts/fuzz_readers.py --inputs 100 --seed 1
+    python scripts/upkeep/fuzz_readers.py --inputs 100 --seed 1
 """
 
 import argparse
@@ -31,7 +31,7 @@ from PIL import Image
 import seal  # noqa: F401  (registers the readers)
 from seal.patches.input_lines import input_lines
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 
 _BLURBS = b"""<book date="2018-08-18" xml:lang="en">
 <title>Honey & Salt</title>
