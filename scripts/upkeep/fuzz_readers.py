@@ -1,13 +1,14 @@
 """
-Reads mutated files with every dataset reader, each in a process of its own, and tells which end in a traceback, take
-long or take much memory. The files are the samples in data/, in which bytes, lines and tokens are changed, repeated,
-moved and cut, also behind gzip.
+Reads mutated files with every dataset reader, as word vectors and as lines of `predict`, each in a process of its own,
+and tells which end in a traceback, take long or take much memory. The files are the samples in data/ and a few lines
+of each other format, in which bytes, lines and tokens are changed, repeated, moved and cut, also behind gzip.
 
     python scripts/upkeep/fuzz_readers.py --inputs 100 --seed 1
 """
 
 import argparse
 import gzip
+import io
 import multiprocessing
 import random
 import re
@@ -20,11 +21,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
+import numpy
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.modules.token_embedders import Embedding
+from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
+from seal.patches.input_lines import input_lines
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -35,9 +40,21 @@ _BLURBS = b"""<book date="2018-08-18" xml:lang="en">
 </book>
 <book date="2018-08-18" xml:lang="en"><title>Ice</title><body>Cold.</body><topics><d0>Fiction</d0></topics></book>
 """
+_VECTORS = b"rose 1.0 0.5 2\nsalt 0 1e-3 2\nan 0.1 0.2 0.3\n"
+_LINES = b'{"sentence": "Rose sells honey."}\n\n{"sentence": "Salt", "id": 7}\nplain text\n'
+
+
+def _png(mode: str) -> bytes:
+    pixels = numpy.arange(16 * 12 * 3, dtype=numpy.uint8).reshape(16, 12, 3)
+    file = io.BytesIO()
+    Image.fromarray(pixels if mode == "RGB" else pixels[..., 0] // 128 * 255).save(file, "png")
+    return file.getvalue()
+
+
 _LABELS = str(DATA / "multilabel_sample" / "labels.xml")
 
-#: By name: the file that is mutated or its content, the ending of its name, and the reader's settings.
+#: By name: the file that is mutated or its content, the ending of its name, and the reader's settings. In these,
+#: `{folder}` is the folder with the files of `BESIDE`.
 READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "arff": ("multilabel_sample/valid.arff", ".arff", {"type": "seal_multilabel", "label_xml": _LABELS}),
     "masks": ("shapes_sample/valid.npz", ".npz", {"type": "seal_segmentation"}),
@@ -53,7 +70,33 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
         ".tsv",
         {"type": "seal_text_multilabel", "ancestors": True},
     ),
+    "csv": (b'text,labels\nwind and rain,storm\nsun,"heat,drought"\n', ".csv", {"type": "seal_text_multilabel"}),
+    "indexed_tsv": (
+        b"wind and rain\t1\tx7\nsun\t0,2\tx8\n",
+        ".tsv",
+        {"type": "seal_text_multilabel", "labels": "{folder}/names.txt"},
+    ),
+    "line_pairs": (b"we study graphs\nwe prove it\nnone\n", ".txt", {"type": "seal_text_multilabel"}),
+    "line_pairs_labels": (b"cs.it math.it\n\ncs.it\n", ".txt", {"type": "seal_text_multilabel"}),
+    "lyrl": (
+        b".I 2286\n.W\nrecov recov excit\nbring market\n\n.I 2287\n.W\nmexic\n",
+        ".dat",
+        {"type": "seal_text_multilabel", "topics": "{folder}/topics"},
+    ),
+    "lyrl_topics": (
+        b"E11 2286 1\nECAT 2286 1\nM13 2287 1\n",
+        ".qrels",
+        {"type": "seal_text_multilabel", "format": "lyrl"},
+    ),
+    "image": (_png("RGB"), ".png", {"type": "seal_segmentation"}),
+    "mask_image": (_png("L"), ".png", {"type": "seal_segmentation"}),
+    "word_vectors": (_VECTORS, ".txt", {}),
+    "predict_lines": (_LINES, ".jsonl", {}),
+    "predict_csv": (b'id,sentence\n1,"Rose sells honey."\n2,"Salt, and\nice"\n', ".csv", {}),
 }
+
+#: Files that are not mutated.
+BESIDE = {"names.txt": b"heat\nstorm\ndrought\n", "topics": b"E11 2286 1\nECAT 2286 1\nM13 2287 1\n"}
 
 # What is put into files: what formats, numbers and decoders may stumble over.
 _PIECES = [
@@ -84,9 +127,13 @@ class Ending(NamedTuple):
 
 
 def mutated(content: bytes, generator: random.Random, size: Optional[int] = None) -> bytes:
-    """Changes the content in a few places, and repeats a part of it up to the given size."""
+    """
+    Changes the content in a few places, and repeats a part of it up to the given size. Half of the files with a size
+    have no other change, as most changes are refused before the part is read.
+    """
     data = bytearray(content)
-    for _ in range(generator.randint(1, 8)):
+    alone = size is not None and generator.random() < 0.5
+    for _ in range(0 if alone else generator.randint(1, 8)):
         kind = generator.randrange(8)
         place = generator.randrange(len(data)) if data else 0
         length = min(int(generator.expovariate(1 / 40)) + 1, 1000)
@@ -119,8 +166,14 @@ def mutated(content: bytes, generator: random.Random, size: Optional[int] = None
 def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
     try:
-        for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
-            pass
+        if "type" in settings:
+            for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
+                pass
+        elif Path(path).name.startswith("word_vectors"):
+            Embedding(3, vocab=Vocabulary({"tokens": {"rose": 1, "salt": 1}}), pretrained_file=path)
+        else:
+            for _ in input_lines(path):
+                pass
         kind, what = "read", ""
     except (ConfigurationError, FileNotFoundError) as error:
         kind, what = ("told", str(error)) if "\n" not in str(error) else ("traceback", f"several lines: {error}")
@@ -148,25 +201,56 @@ def read_apart(settings: dict[str, Any], path: str, seconds: float) -> Ending:
     return ending
 
 
+def _in_its_place(name: str, path: Path) -> Path:
+    """The path of a file that must have another name or folder, with the other file that belongs to it."""
+    if name.startswith("line_pairs"):
+        mine, other = ("label_", "text_") if name.endswith("labels") else ("text_", "label_")
+        source = READERS["line_pairs" if mine == "label_" else "line_pairs_labels"][0]
+        content = gzip.compress(source) if path.suffix == ".gz" else source
+        path.with_name(other + path.name).write_bytes(content)
+        return path.with_name(mine + path.name)
+    if name == "lyrl_topics":
+        path.with_name("whole.dat").write_bytes(READERS["lyrl"][0])
+    if path.suffix == ".png":
+        mine, other, mode = ("images", "masks", "L") if name == "image" else ("masks", "images", "RGB")
+        for folder in (mine, other):
+            (path.with_suffix("") / folder).mkdir(parents=True, exist_ok=True)
+        (path.with_suffix("") / other / "0.png").write_bytes(_png(mode))
+        return path.with_suffix("") / mine / "0.png"
+    return path
+
+
 def fuzz(
     name: str, inputs: int, generator: random.Random, folder: Path, seconds: float, size: Optional[int] = None
 ) -> list[tuple[Path, Ending]]:
     """The endings of the given number of mutated files of a reader, which stay in the folder."""
     source, ending_of_name, settings = READERS[name]
     content = source if isinstance(source, bytes) else (DATA / source).read_bytes()
+    for beside, text in BESIDE.items():
+        (folder / beside).write_bytes(text)
+    settings = {
+        key: value.format(folder=folder) if isinstance(value, str) else value for key, value in settings.items()
+    }
     endings = []
     for number in range(inputs):
         changed = mutated(content, generator, size)
         suffix = ending_of_name
-        if suffix != ".npz" and generator.random() < 0.2:
+        if suffix not in (".npz", ".png") and generator.random() < 0.2:
             suffix += ".gz"
             packed = gzip.compress(changed, compresslevel=1)
             changed = mutated(packed, generator) if generator.random() < 0.5 else packed
         path = folder / f"{name}-{number}{suffix}"
+        path = _in_its_place(name, path)
         path.write_bytes(changed)
         used, read = settings, str(path)
         if name == "taxonomy":
             used, read = {**settings, "taxonomy": read}, str(DATA / "text_sample" / "valid.jsonl")
+        elif name == "lyrl_topics":
+            used, read = {**settings, "topics": read}, str(folder / "whole.dat")
+        elif name == "line_pairs_labels":
+            read = str(path.with_name(path.name.replace("label_", "text_", 1)))
+        elif path.suffix == ".png":
+            read = str(path.parents[1])
         endings.append((path, read_apart(used, read, seconds)))
     return endings
 

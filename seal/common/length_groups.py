@@ -2,18 +2,18 @@
 Groups of sentences that go through a model together: of similar length, and bounded in padded size.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 # What a group may have, padding included; a single sentence may have more. Ordinary groups are far below these: 64
 # sentences of 40 words have 2,560 words. Without a limit, one line of a megabyte pads all others of its batch to its
 # length. Networks keep a few thousand bytes for each word; of characters, those that read them; and of pairs of words,
 # those with attention.
-#: Words.
+#: Words, or pieces of words where an encoder reads these and they are more.
 MOST_WORDS = 2**14
 #: Characters, as if each word were as long as the longest.
 MOST_CHARACTERS = 2**19
-#: Pairs of words of one sentence.
+#: Pairs of words, or of pieces, of one sentence.
 MOST_PAIRS = 2**22
 
 
@@ -26,6 +26,11 @@ class Size(NamedTuple):
     words: int
     longest_word: int
     pieces: int = 0
+
+
+def pieces_of(padding_lengths: Mapping[str, int]) -> int:
+    """The number of pieces of a sentence, by the padding lengths of its indexed text; 0 where none are read."""
+    return max((length for name, length in padding_lengths.items() if name.endswith("___token_ids")), default=0)
 
 
 def size_of(words: Sequence[str]) -> Size:
@@ -50,20 +55,21 @@ def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[list[int]]:
         group.
     """
     group: list[int] = []
-    most_words = longest_word = 0
+    most_words = most_pieces = longest_word = 0
     for place in sorted(range(len(sizes)), key=lambda place: (sizes[place].pieces, sizes[place].words)):
         size = sizes[place]
         most_words, longest_word = max(most_words, size.words), max(longest_word, size.longest_word)
-        rows, words = len(group) + 1, most_words
+        most_pieces = max(most_pieces, size.pieces)
+        rows, length = len(group) + 1, max(most_words, most_pieces)
         fits = (
             rows <= most_rows
-            and rows * words <= MOST_WORDS
-            and rows * words * longest_word <= MOST_CHARACTERS
-            and rows * words * words <= MOST_PAIRS
+            and rows * length <= MOST_WORDS
+            and rows * most_words * longest_word <= MOST_CHARACTERS
+            and rows * length * length <= MOST_PAIRS
         )
         if group and not fits:
             yield group
-            group, most_words, longest_word = [], size.words, size.longest_word
+            group, most_words, most_pieces, longest_word = [], size.words, size.pieces, size.longest_word
         group.append(place)
     if group:
         yield group

@@ -16,9 +16,10 @@ from seal.common.quoting import short
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")
 _RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN)
-# Blanks other than the space, and signs without a look: soft hyphens, joiners, marks of direction, fillers, variations.
+# Control characters, blanks other than the space, and signs without a look: soft hyphens, joiners, marks of direction,
+# fillers, variations.
 _UNSEEN = re.compile(
-    "[\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
+    "[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
     "\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _JOINS = re.compile("[\u200c\u200d]")
@@ -91,9 +92,8 @@ def composed(name: str) -> str:
 
 
 def _first_unseen(name: str) -> Optional[str]:
-    for place, sign in enumerate(name):
-        if not _UNSEEN.match(sign) and unicodedata.category(sign) not in ("Cc", "Zl", "Zp"):
-            continue
+    for found in _UNSEEN.finditer(name):
+        place, sign = found.start(), found[0]
         # Some scripts and emoji join and vary characters by signs that have no look of their own.
         after, before = name[place + 1 : place + 2], name[max(place - 1, 0) : place]
         varies = _VARIES.match(sign) or (_JOINS.match(sign) and after and not after.isascii())

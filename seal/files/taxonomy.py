@@ -10,6 +10,13 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
+from seal.common.quoting import short
+
+#: The most pairs of a label and one of its ancestors. A chain of 4,500 labels has as many.
+MOST_PAIRS = 10_000_000
+# A sentence about a cycle names as many of its labels.
+_NAMED = 5
+
 
 class CircularTaxonomy(ConfigurationError):
     """
@@ -22,7 +29,11 @@ class CircularTaxonomy(ConfigurationError):
     """
 
     def __init__(self, circle: list[str]) -> None:
-        super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(map(repr, circle))}.")
+        named = circle if len(circle) <= _NAMED + 1 else [*circle[: _NAMED - 1], *circle[-2:]]
+        told = [short(label) for label in named]
+        if len(named) < len(circle):
+            told.insert(_NAMED - 1, f"({len(circle) - len(named)} more)")
+        super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(told)}.")
         self.edges = list(zip(circle, circle[1:]))
         """The cycle's edges, `(parent, child)`."""
 
@@ -53,7 +64,8 @@ class Taxonomy:
     # Raises
 
     `ConfigurationError`
-        Where a label comes twice, an edge names an unknown label, or the edges contain a cycle (`CircularTaxonomy`).
+        Where a label comes twice, an edge names an unknown label, the edges contain a cycle (`CircularTaxonomy`), or
+        there are more than `MOST_PAIRS` pairs of a label and an ancestor.
     """
 
     def __init__(self, labels: Sequence[str], edges: Iterable[tuple[str, str]] = ()) -> None:
@@ -139,18 +151,28 @@ class Taxonomy:
                     order.append(child)
         if len(order) < len(self.labels):
             raise CircularTaxonomy(self._circle(parents, waiting))
-        above: list[set] = [set() for _ in self.labels]
+        above = [numpy.empty(0, numpy.int32)] * len(self.labels)
+        pairs = 0
         for column in order:
-            above[column] = {column}.union(*(above[parent] for parent in parents[column]))
+            own = numpy.array([column], numpy.int32)
+            above[column] = numpy.unique(numpy.concatenate([own, *(above[parent] for parent in parents[column])]))
+            pairs += len(above[column])
+            if pairs > MOST_PAIRS:
+                raise ConfigurationError(
+                    f"The taxonomy has more than {MOST_PAIRS:,} pairs of a label and its ancestors, such as "
+                    f"{len(above[column]) - 1:,} above {short(self.labels[column])}; correct its edges."
+                )
         indptr = numpy.cumsum([0] + [len(columns) for columns in above])
-        indices = numpy.fromiter((i for columns in above for i in sorted(columns)), numpy.int32, indptr[-1])
+        indices = numpy.concatenate(above) if above else numpy.empty(0, numpy.int32)
         shape = (len(self.labels), len(self.labels))
         return sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
 
     def _circle(self, parents: list[list[int]], waiting: list[int]) -> list[str]:
         # Every label that still waits has a parent that still waits, so a walk upwards must enter a cycle.
-        path = [next(column for column, number in enumerate(waiting) if number)]
-        while path[-1] not in path[:-1]:
-            path.append(next(parent for parent in parents[path[-1]] if waiting[parent]))
-        circle = path[path.index(path[-1]) :]
+        column = next(column for column, number in enumerate(waiting) if number)
+        places: dict[int, int] = {}
+        while column not in places:
+            places[column] = len(places)
+            column = next(parent for parent in parents[column] if waiting[parent])
+        circle = [*list(places)[places[column] :], column]
         return [self.labels[column] for column in reversed(circle)]

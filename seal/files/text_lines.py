@@ -16,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.files.other_formats import PACKED, binary_format, other_format
 from seal.files.paths import user_path
-from seal.files.unpacked import most_unpacked, refuse
+from seal.files.unpacked import bounded
 
 _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
     ".gz": gzip.GzipFile,
@@ -46,16 +46,17 @@ def without_packing(path: str) -> str:
     return stem if ending in _OPENERS else path
 
 
-def opened(path: str) -> io.BufferedIOBase:
+def opened(path: str) -> io.BufferedReader:
     """
     A file of text, open for its bytes, unpacked where its name ends in `.gz`, `.bz2` or `.xz`.
 
     # Raises
 
-    `ConfigurationError` where the file is no text; and one of `READ_ERRORS` where it cannot be read.
+    `ConfigurationError` where the file is no text, and in reading where it unpacks to more than `most_unpacked`; and
+    one of `READ_ERRORS` where it cannot be read.
     """
     packed = _OPENERS.get(os.path.splitext(path)[1])
-    file = open(path, "rb") if packed is None else packed(path, "rb")
+    file = open(path, "rb") if packed is None else bounded(packed(path, "rb"), path)
     try:
         check_text_bytes(file.peek(HEAD)[:HEAD], path)
     except BaseException:
@@ -124,14 +125,8 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
-        packed = os.path.splitext(path)[1] in _OPENERS
-        left = most = most_unpacked(path) if packed else -2
         with opened(path) as file:
-            for number, line in enumerate(iter(lambda: file.readline(left + 1), b""), start=1):
-                if packed:
-                    left -= len(line)
-                    if left < 0:
-                        raise refuse(path, most)
+            for number, line in enumerate(file, start=1):
                 # Some editors put a byte order mark before the first line.
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

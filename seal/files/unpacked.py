@@ -1,6 +1,8 @@
 """How much a compressed file of data may unpack to: a small one may hold more than memory does."""
 
+import io
 import os
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -21,6 +23,34 @@ def most_unpacked(path: str) -> int:
     if not given.isdecimal():
         raise ConfigurationError(f"{VARIABLE}: a whole number of MiB, found {given!r}.")
     return int(given) * 2**20
+
+
+class _Bounded(io.RawIOBase):
+    def __init__(self, file: io.BufferedIOBase, path: str) -> None:
+        self._file, self._path = file, path
+        self._left = self._most = most_unpacked(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise refuse(self._path, self._most)
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def bounded(file: io.BufferedIOBase, path: str) -> io.BufferedReader:
+    """
+    The bytes that a compressed file unpacks to, which the given one reads; reading more than `most_unpacked` raises
+    `ConfigurationError`.
+    """
+    return io.BufferedReader(_Bounded(file, path), 2**16)
 
 
 def refuse(path: str, most: int) -> ConfigurationError:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
 
@@ -56,16 +56,18 @@ def _outputs_of_evaluation(
 
 
 @contextmanager
-def _no_batch_sampler(module: Any) -> Iterator[None]:
-    """Inside, the archives that the module loads have no batch sampler in their config."""
+def _batches_by_length(module: Any, batch_size: Optional[int]) -> Iterator[None]:
+    """Inside, the archives that the module loads evaluate in batches by length, of the given size or of their own."""
     original = module.load_archive
 
     def load_archive(*args: Any, **settings: Any) -> Any:
         archive = original(*args, **settings)
-        for loader in ("data_loader", "validation_data_loader"):
-            settings_of_loader = archive.config.get(loader)
-            if isinstance(settings_of_loader, Params):  # Else null, or a name alone.
-                settings_of_loader.pop("batch_sampler", None)
+        for key in ("data_loader", "validation_data_loader"):
+            loader = archive.config.get(key)
+            if isinstance(loader, str) and batch_size is not None:
+                archive.config[key] = {"type": loader, "batch_size": batch_size}
+            elif isinstance(loader, Params):  # Else null.
+                _set_batches(loader, batch_size)
         return archive
 
     module.load_archive = load_archive
@@ -75,6 +77,23 @@ def _no_batch_sampler(module: Any) -> Iterator[None]:
         module.load_archive = original
 
 
+def _set_batches(loader: Params, batch_size: Optional[int]) -> None:
+    sampler = loader.get("batch_sampler")
+    of_sampler = sampler.params if isinstance(sampler, Params) else {}
+    by_tokens = of_sampler.get("type") == "bucket" and of_sampler.get("sorting_keys", ["tokens"]) == ["tokens"]
+    if batch_size is None and sampler is not None and not by_tokens:
+        return
+    size = batch_size or of_sampler.get("batch_size") or loader.get("batch_size")
+    plain = loader.get("type", "multiprocess") == "multiprocess" and not loader.get("drop_last")
+    if batch_size is not None:
+        loader.pop("batch_sampler", None)
+        loader["batch_size"] = batch_size
+    if plain and type(size) is int:
+        for key in ("batch_size", "batch_sampler", "shuffle", "drop_last"):
+            loader.pop(key, None)
+        loader["batch_sampler"] = {"type": "by_length", "batch_size": size}
+
+
 def check_options_of_evaluate() -> None:
     """
     Patches: `allennlp.commands.evaluate.evaluate_from_archive`.
@@ -82,9 +101,9 @@ def check_options_of_evaluate() -> None:
     Symptom: an output file that is also the input is emptied. A missing folder of an output file is noticed only after
     the evaluation. An output file that is named twice, or that `--auto-names` makes from two inputs, keeps one result
     of two. A `--batch-size` below 1 ends in a traceback, and so does a number of output files that differs from that of
-    inputs. `--batch-size` for a model that was trained with a `batch_sampler` is refused as if the config had both. A
-    `--cuda-device` that does not exist ends in a traceback, where `predict` prints one sentence. Without
-    `--output-file` the scores are nowhere but in the progress bar.
+    inputs. `--batch-size` for a model that was trained with a `batch_sampler` is refused as if the config had both, and
+    one long text pads all others of its batch. A `--cuda-device` that does not exist ends in a traceback, where
+    `predict` prints one sentence. Without `--output-file` the scores are nowhere but in the progress bar.
 
     Can go: when AllenNLP checks its arguments, and prints the scores.
     """
@@ -108,10 +127,8 @@ def check_options_of_evaluate() -> None:
         )
         read = [*inputs, str(archive_file), kwargs.get("weights_file")]
         check_files_and_batch_size(batch_size, read, outputs)
-        with nullcontext() if batch_size is None else _no_batch_sampler(evaluate):
-            metrics = original(
-                archive_file, input_file, metrics_output_file, predictions_output_file, batch_size, **kwargs
-            )
+        with _batches_by_length(evaluate, batch_size):
+            metrics = original(archive_file, input_file, metrics_output_file, predictions_output_file, None, **kwargs)
         if not outputs.get("--output-file") and not outputs.get("--auto-names"):
             print(json.dumps(plain(metrics), indent=2))
         return metrics

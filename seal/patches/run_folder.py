@@ -5,13 +5,15 @@ What a run leaves in its folder: nothing if its config is refused, and the same 
 import os
 import shutil
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Optional
 
+import torch
 from allennlp.commands import train
+from allennlp.common import util as common_util
 from allennlp.common.util import SigTermReceived
 from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME
-from allennlp.training import Checkpointer, GradientDescentTrainer
 from torch.multiprocessing import ProcessExitedException
 
 from seal.files.whole_files import naming
@@ -69,30 +71,35 @@ def _has_begun(error: Exception) -> bool:
     return isinstance(error, ProcessExitedException) or BEGUN in told
 
 
-def name_weights_on_a_full_disk() -> None:
+def name_files_on_a_full_disk() -> None:
     """
-    Patches: `save_checkpoint` of `allennlp.training.Checkpointer` and `_save_model_state` of its trainer.
+    Patches: `torch.save`, and `dump_metrics` of `allennlp.common.util`.
 
-    Symptom: weights that cannot be written end in a traceback of torch, which names neither the file nor the disk.
+    Symptom: weights or metrics that cannot be written end in a traceback, which names neither the file nor the disk.
 
-    Can go: when torch's error says what is full.
+    Can go: when torch's and AllenNLP's errors say what is full.
     """
 
-    def save(original: Callable, self: Any, *args: Any, **kwargs: Any) -> None:
-        with naming(os.fspath(self._serialization_dir)):
-            original(self, *args, **kwargs)
+    def save(original: Callable, what: Any, file: Any, *args: Any, **kwargs: Any) -> None:
+        with naming(os.fspath(file)) if isinstance(file, (str, os.PathLike)) else nullcontext():
+            original(what, file, *args, **kwargs)
 
-    replace_once(Checkpointer, "save_checkpoint", save)
-    replace_once(GradientDescentTrainer, "_save_model_state", save)
+    def dump_metrics(original: Callable, file_path: Optional[str], *args: Any, **kwargs: Any) -> None:
+        with naming(file_path or ""):
+            original(file_path, *args, **kwargs)
+
+    replace_once(torch, "save", save)
+    replace_once(common_util, "dump_metrics", dump_metrics)
 
 
 def write_namespaces_in_order() -> None:
     """
     Patches: `allennlp.data.vocabulary.Vocabulary.save_to_files`.
 
-    Symptom: the file of namespaces without padding has the order of a set, which differs from process to process.
+    Symptom: the file of namespaces without padding has the order of a set, which differs from process to process. On a
+    full disk, the error names no file.
 
-    Can go: when AllenNLP sorts them.
+    Can go: when AllenNLP sorts them, and its error says what is full.
     """
 
     def save_to_files(original: Callable, self: Vocabulary, directory: str) -> None:
@@ -100,11 +107,12 @@ def write_namespaces_in_order() -> None:
         # In the original's own writing, which holds the lock: a worker may be reading these files.
         self._non_padded_namespaces = sorted(names)
         try:
-            original(self, directory)
+            with naming(os.fspath(directory)):
+                original(self, directory)
         finally:
             self._non_padded_namespaces = names
 
     replace_once(Vocabulary, "save_to_files", save_to_files)
 
 
-PATCHES = (end_early_in_order, name_weights_on_a_full_disk, write_namespaces_in_order)
+PATCHES = (end_early_in_order, name_files_on_a_full_disk, write_namespaces_in_order)

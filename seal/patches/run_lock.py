@@ -2,7 +2,6 @@
 Two runs in one folder would destroy each other: the second is refused while the first lives.
 """
 
-import errno
 import fcntl
 import logging
 import os
@@ -18,9 +17,6 @@ from seal.patches.replacing import replace_once
 
 logger = logging.getLogger(__name__)
 
-#: What a file system says that has no locks.
-_NO_LOCKS = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL)
-
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
@@ -32,15 +28,17 @@ def locked(folder: str) -> Iterator[None]:
 
     `ConfigurationError` if another process has it.
     """
-    folder = os.path.abspath(folder)
+    folder = os.path.realpath(folder)
     path = os.path.join(os.path.dirname(folder), f".{os.path.basename(folder)}.lock")
     try:
         descriptor = _acquired(folder, path)
     except OSError as error:
-        # A folder that cannot be written is told where it is made.
+        # If the folder cannot be written either, that is told where it is made.
         descriptor = None
-        if error.errno in _NO_LOCKS:
-            logger.warning("%s: this file system has no locks; no other run may write here", folder)
+        logger.warning(
+            "%s: it is not locked, as %s cannot be written or locked (%s); no other run may write here",
+            folder, path, error.strerror,
+        )
     try:
         yield
     finally:

@@ -3,6 +3,7 @@ A file of word vectors, of data or of weights that cannot be used is reported in
 what to change.
 """
 
+import io
 import itertools
 import lzma
 import re
@@ -13,12 +14,14 @@ import zlib
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
 from allennlp.nn import util as nn_util
 
 from seal.files.text_lines import undecodable
+from seal.files.unpacked import bounded
 from seal.patches.replacing import replace_once
 
 
@@ -162,6 +165,25 @@ def name_files_of_vectors_that_are_no_text() -> None:
     replace_once(embedding.EmbeddingsTextFile, "__next__", __next__)
 
 
+def bound_unpacked_vectors() -> None:
+    """
+    Patches: the attribute `_handle` of `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile`.
+
+    Symptom: a small compressed file of word vectors may unpack to more than memory holds, in one line.
+
+    Can go: when AllenNLP bounds what it unpacks.
+    """
+
+    def set_handle(self, handle):
+        # Of a file that is not compressed, the buffer is Python's own.
+        if type(handle.buffer) is not io.BufferedReader:
+            path = cached_path(embedding.parse_embeddings_file_uri(self.uri)[0], cache_dir=self._cache_dir)
+            handle = io.TextIOWrapper(bounded(handle.detach(), path), encoding=self._encoding)
+        self.__dict__["_handle"] = handle
+
+    embedding.EmbeddingsTextFile._handle = property(lambda self: self.__dict__["_handle"], set_handle)
+
+
 def refuse_data_without_instances() -> None:
     """
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader.iter_instances`.
@@ -247,6 +269,7 @@ PATCHES = (
     explain_vectors_that_do_not_fit,
     name_damaged_files_of_vectors,
     name_files_of_vectors_that_are_no_text,
+    bound_unpacked_vectors,
     refuse_data_without_instances,
     name_files_that_are_no_weights,
     tell_which_weights_do_not_fit,

@@ -7,6 +7,8 @@ it on the console too. Only the command has the hook (`seal.plugin`): a script o
 Python's own. What the sentence says is in `error_sentences`.
 """
 
+import errno
+import functools
 import logging
 import multiprocessing
 import os
@@ -61,6 +63,19 @@ def _tell(kind: type[BaseException], error: BaseException, trace: Optional[Trace
     return True
 
 
+def quiet_on_a_full_disk() -> None:
+    """Lines of a log that a full disk does not take are lost; Python would print a traceback for each of them."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handleError = functools.partial(_lose, handler)
+
+
+def _lose(handler: logging.Handler, record: logging.LogRecord) -> None:
+    error = sys.exc_info()[1]
+    if not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        logging.Handler.handleError(handler, record)
+
+
 def _put_on_top() -> None:
     previous = sys.excepthook
     if getattr(previous, "tells_user_errors", False):
@@ -83,6 +98,7 @@ def install() -> None:
 
     def prepare_global_logging(original, *args, **kwargs) -> None:
         original(*args, **kwargs)
+        quiet_on_a_full_disk()
         _put_on_top()
 
     _put_on_top()

@@ -23,6 +23,7 @@ from allennlp.training import util as training_util
 
 from seal.patches.config_keys import READ_BEFORE, suggest
 from seal.patches.replacing import replace_once
+from seal.patches.safe_archives import config_of_archive
 
 logger = logging.getLogger(__name__)
 
@@ -152,8 +153,10 @@ def check_that_configs_are_objects() -> None:
     def evaluate_file(original, filename, *args, **kwargs):
         if os.path.isdir(filename):
             raise ConfigurationError(f"{filename}: a config is a file, and this is a folder")
+        text = config_of_archive(filename)
         try:
-            text = original(filename, *args, **kwargs)
+            # Of an archive it was found to be JSON when it was unpacked, and is not evaluated.
+            text = original(filename, *args, **kwargs) if text is None else text
         except (RuntimeError, ValueError) as error:
             raise ConfigurationError(_of_jsonnet(error)) from error
         found = json.loads(text)

@@ -8,7 +8,7 @@ import torch
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.nn.util import move_to_device
 
-from seal.common.length_groups import size_of
+from seal.common.length_groups import pieces_of, size_of
 from seal.common.nested_values import select_rows
 from seal.predictors.words import WordSequence
 
@@ -38,9 +38,8 @@ class IndexedSentence:
         self.field = instance["tokens"]
         self.field.index(vocab)
         self.padding_lengths: dict[str, int] = self.field.get_padding_lengths()
-        pieces = [length for name, length in self.padding_lengths.items() if name.endswith("___token_ids")]
         #: For `length_groups`.
-        self.size = size_of(sequence.words)._replace(pieces=max(pieces, default=0))
+        self.size = size_of(sequence.words)._replace(pieces=pieces_of(self.padding_lengths))
 
 
 class Row(NamedTuple):

@@ -7,7 +7,7 @@ from torch import nn
 from seal.common.setting_checks import needed
 from seal.registry import Registrable
 
-#: Nats for what is ruled out, far beyond any difference of scores among the outputs that compete.
+#: Nats that are shown for what is ruled out. What is chosen does not depend on them (`only_least_broken`).
 COST = 1e4
 
 
@@ -45,6 +45,15 @@ def has_gold(competing: Competing) -> torch.Tensor:
     return needed(competing.gold, "gold") >= 0
 
 
+def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor:
+    """
+    `score`, `(batch, candidates)`, with `-inf` for each candidate that breaks more than another candidate of its
+    instance, however far apart their scores are; `broken` says how much each one breaks, at least 0.
+    """
+    broken = broken.to(score).expand_as(score).masked_fill(score.isneginf(), torch.inf)
+    return score.masked_fill(broken > broken.amin(dim=1, keepdim=True), -torch.inf)
+
+
 Seen = TypeVar("Seen", bound=Part)
 
 
@@ -56,6 +65,8 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
 
     #: The names of parameters that are factors of a product, which has no slope where all of them are 0.
     factors: tuple[str, ...] = ()
+    #: Whether it has nothing to learn and rules out: only candidates of the least energy are chosen.
+    rules_out = False
 
     def prepare(self, gold: Seen) -> None:
         """Counts what the energy needs of the training data, whose gold outputs are the only candidates here."""
@@ -92,8 +103,14 @@ class JointScore(nn.Module):
 
     def forward(self, competing: Competing) -> torch.Tensor:
         """`(batch, candidates)`, `-inf` where there is no candidate."""
-        scores = [self._of_part(part) for part in competing.parts()]
-        return scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
+        parts = competing.parts()
+        scores = [self._of_part(part) for part in parts]
+        score = scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
+        for energy in cast(Iterable[CandidateEnergy], self.energies):
+            if energy.rules_out:
+                broken = [energy(part).expand(part.log_prob.shape) for part in parts]
+                score = only_least_broken(score, torch.cat(broken, dim=1))
+        return score
 
     def _of_part(self, competing: Part) -> torch.Tensor:
         log_prob, absent = competing.log_prob, competing.log_prob.isneginf()
@@ -102,7 +119,8 @@ class JointScore(nn.Module):
             # Not -inf yet: the scale's gradient would be 0 times that.
             log_prob = log_prob.masked_fill(absent, 0.0)
         # Those of the candidates alone are small, and come first.
-        energies = sorted((energy(competing) for energy in self.energies), key=torch.numel)
+        learned = [energy for energy in cast(Iterable[CandidateEnergy], self.energies) if not energy.rules_out]
+        energies = sorted((energy(competing) for energy in learned), key=torch.numel)
         score = self.scale * log_prob - sum(energies)
         return score.masked_fill(absent, -torch.inf) if some_absent else score
 

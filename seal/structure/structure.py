@@ -10,7 +10,7 @@ from torch import nn
 
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.joint_score import COST, CandidateEnergy, Competing, JointScore, has_gold
+from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Structure(nn.Module, Registrable):
         score = self.joint(competing)
         if self.declared is not None:
             broken = [self.declared(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
-            score = score - COST * torch.cat([part.expand(len(score), -1) for part in broken], dim=1).to(score)
+            score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score.softmax(dim=1)
 
     # Constraints.

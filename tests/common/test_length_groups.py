@@ -35,9 +35,9 @@ def test_a_group_is_bounded_in_padded_size(monkeypatch, limit, padded):
 def test_pieces_come_before_words_in_the_order_of_length(monkeypatch):
     sizes = [Size(9, 5, pieces=10), Size(2, 5, pieces=12), Size(3, 5, pieces=11), Size(2, 5, pieces=11)]
     assert list(length_groups(sizes, 2)) == [[0, 3], [2, 1]]
-    # The first of them has the most words.
-    monkeypatch.setattr(module, "MOST_WORDS", 18)
-    assert list(length_groups(sizes, 4)) == [[0, 3], [2, 1]]
+    # The first of them has the most words, and the last the most pieces.
+    monkeypatch.setattr(module, "MOST_WORDS", 23)
+    assert list(length_groups(sizes, 4)) == [[0, 3], [2], [1]]
 
 
 def test_ordinary_sentences_are_only_bounded_in_number():

@@ -1,7 +1,8 @@
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import BatchSampler
+from allennlp.data import BatchSampler, Instance
+from allennlp.data.fields import IndexField, LabelField, ListField, TextField
 from allennlp.data.samplers import BucketBatchSampler
 
 from seal.common import length_groups
@@ -30,6 +31,22 @@ def test_a_long_sentence_does_not_pad_others(monkeypatch):
     sampler = sampler_of(batch_size=4)
     assert list(sampler.get_batch_indices(instances)) == [[0, 3, 2], [1]]
     assert sampler.get_num_batches(instances) == 2
+
+
+def test_pieces_count(monkeypatch):
+    monkeypatch.setattr(length_groups, "MOST_WORDS", 20)
+    instances = instances_of([2, 2, 2])
+    pieces = {id(instance["tokens"]): number for instance, number in zip(instances, (3, 30, 3))}
+    monkeypatch.setattr(TextField, "get_padding_lengths", lambda field: {"tokens___token_ids": pieces[id(field)]})
+    for instance in instances:
+        instance.indexed = True
+    assert list(sampler_of(batch_size=4).get_batch_indices(instances)) == [[0, 2], [1]]
+
+
+def test_instances_without_tokens_stay_in_their_order():
+    instances = [Instance({"index": IndexField(0, ListField([LabelField("a")]))}) for _ in range(5)]
+    sampler = sampler_of(batch_size=2)
+    assert sampler.get_batch_indices(instances) == [[0, 1], [2, 3], [4]] and sampler.get_num_batches(instances) == 3
 
 
 def test_a_batch_has_a_sentence():

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -77,3 +79,9 @@ def test_two_spellings_of_one_name(one, other):
     assert clean_name(one, "the label") == clean_name(other, "the label")
     with pytest.raises(ConfigurationError, match="begins or ends with white space"):
         clean_name(f"{one} ", "the label")
+
+
+def test_a_name_of_ten_megabytes():
+    start = time.process_time()
+    assert clean_name("a" * 10**7, "the tag") == "a" * 10**7
+    assert time.process_time() - start < 2

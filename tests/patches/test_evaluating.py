@@ -12,6 +12,7 @@ from allennlp.models import SimpleTagger
 from allennlp.training import util
 
 import seal  # noqa: F401
+from seal.common import length_groups
 from tests.stock_tagger import TAGGED, experiment
 
 
@@ -35,6 +36,28 @@ def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
         sizes.clear()
         evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
         assert sorted(sizes) == wanted
+
+
+@pytest.mark.parametrize(
+    "loader", [{"batch_size": 3, "shuffle": True}, {"batch_sampler": {"type": "bucket", "batch_size": 3}}]
+)
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_a_long_text_does_not_pad_others(tmp_path, monkeypatch, allennlp_logging, loader, batch_size):
+    tagged = tmp_path / "train.tsv"
+    tagged.write_text(TAGGED, encoding="utf-8")
+    params = experiment(tagged)
+    params["data_loader"] = loader
+    train_model(params, str(tmp_path / "run"))
+    original, sizes = SimpleTagger.forward, []
+
+    def forward(self, tokens, **rest):
+        sizes.append(len(tokens["tokens"]["tokens"]))
+        return original(self, tokens=tokens, **rest)
+
+    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    monkeypatch.setattr(length_groups, "MOST_WORDS", 1)
+    evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
+    assert sizes == [1, 1, 1]
 
 
 def test_names_that_lose_no_result_of_an_evaluation(tmp_path, allennlp_logging):

@@ -19,11 +19,11 @@ import seal  # noqa: F401  (puts the patches in place)
 from seal.patches.error_sentences import describe
 
 
-def work(rank: int, seconds: int, ending: int, folder: Path, port: int) -> None:
+def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: int = 2) -> None:
     os.environ["SEAL_WORKER_TIMEOUT"] = str(seconds)
     told = "nothing"
     try:
-        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
         dist.barrier()
         if rank == 1:
             os.kill(os.getpid(), ending)
@@ -59,6 +59,20 @@ def test_a_node_that_never_comes(tmp_path):
     told = told_by_the_first(tmp_path, 1, signal.SIGKILL, seconds=3)
     assert told.startswith(f"worker 0 on {socket.gethostname()}: not all of 2 workers met at tcp://127.0.0.1:")
     assert "within 3 s (distributed.timeout); start the command on every node" in told
+
+
+@pytest.mark.parametrize("present, size", [([0, 1], 3), ([1], 2)])
+def test_every_node_says_that_one_never_comes(tmp_path, present, size):
+    context, port = torch.multiprocessing.get_context("fork"), find_open_port()
+    workers = [context.Process(target=work, args=(rank, 3, 9, tmp_path, port, size)) for rank in present]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        worker.kill()
+    for rank in present:
+        told = f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at tcp://127.0.0.1:{port} "
+        assert (tmp_path / str(rank)).read_text().startswith(told)
 
 
 def test_what_the_command_says_of_a_worker_that_was_killed():

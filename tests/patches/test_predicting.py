@@ -2,8 +2,12 @@
 The patches of `predict`. The sentences for wrong options are tested in `tests/user_errors`.
 """
 
+import gzip
 import io
 import json
+import multiprocessing
+import os
+import signal
 import sys
 from argparse import Namespace
 
@@ -36,6 +40,41 @@ def test_undecodable_bytes_reach_the_predictor_line_by_line(tmp_path, monkeypatc
     assert [line.encode("utf-8", "surrogateescape") for line in predictor.lines] == BAD_INPUT.splitlines(True)
     assert "\udcff" in predictor.lines[1]
     assert predictor.lines[2] == '{"sentence": "café"}\n'
+
+
+def test_a_file_of_lines_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
+    path = tmp_path / "input.jsonl.gz"
+    for content in (b"a\n" * 2**20, b"a" * 2**24):
+        path.write_bytes(gzip.compress(content))
+        for shard in (None, Shard(1, 2)):
+            manager = _PredictManager(LineKeeper(), str(path), None, 1, False, False)
+            manager._predictor.shard = shard
+            with pytest.raises(ConfigurationError, match="input.jsonl.gz: it unpacks to more than 1 MiB; if it is"):
+                manager.run()
+
+
+def _predict_until_killed(path, output):
+    keeper = LineKeeper()
+
+    def predict_json(record):
+        if record["id"] == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return record
+
+    keeper.load_line, keeper.predict_json = json.loads, predict_json
+    keeper.dump_line = lambda record: json.dumps(record) + "\n"
+    _PredictManager(keeper, path, output, 1, False, False).run()
+
+
+def test_what_is_predicted_survives_a_kill(tmp_path):
+    (tmp_path / "input.jsonl").write_text("".join(f'{{"id": {number}}}\n' for number in range(5)))
+    paths = str(tmp_path / "input.jsonl"), str(tmp_path / "output.jsonl")
+    process = multiprocessing.get_context("fork").Process(target=_predict_until_killed, args=paths)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert [json.loads(line)["id"] for line in open(paths[1])] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("has_it", [True, False])

@@ -1,6 +1,7 @@
 """What a run leaves in its folder."""
 
 import codecs
+import logging
 import os
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from allennlp.commands import train
 from allennlp.common import Params
+from allennlp.common import util as common_util
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.training import Checkpointer, GradientDescentTrainer, TrainerCallback
@@ -17,6 +19,7 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from seal.patches.error_sentences import BEGUN, describe
 from seal.patches.run_folder import end_early_in_order
+from seal.patches.user_errors import quiet_on_a_full_disk
 from tests.training.runs import config
 
 WORKER = "allennlp.common.checks.ConfigurationError: no\n"
@@ -76,26 +79,51 @@ def test_what_a_training_has_left_is_kept(tmp_path, allennlp_logging, monkeypatc
     assert (tmp_path / "run").exists() == kept
 
 
-@pytest.mark.parametrize(
-    "error, told",
-    [
-        (OSError(28, "No space left on device"), "run: No space left on device"),
-        (RuntimeError("inline_container.cc: unexpected pos"), "run: the file cannot be written; the disk may be full"),
-    ],
-)
-def test_weights_that_do_not_fit_on_the_disk(monkeypatch, error, told):
-    def save(*_):
-        raise error
+full_disk = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is not here")
 
-    monkeypatch.setattr(torch, "save", save)
-    trainer = SimpleNamespace(_serialization_dir="run", _ddp_wrapped_model=None, model=torch.nn.Linear(1, 1))
+
+@pytest.mark.parametrize("number", [1, 10**6])
+@full_disk
+def test_what_does_not_fit_on_the_disk_is_named(tmp_path, monkeypatch, number):
+    """Each file links to a disk that is full."""
+    for name in ("best.th", "model_state_e1_b0.th", "training_state_e1_b0.th", "metrics_epoch_0.json"):
+        (tmp_path / name).symlink_to("/dev/full")
+    trainer = SimpleNamespace(_ddp_wrapped_model=None, model=torch.nn.Linear(number, 1))
+    state = TrainerCheckpoint(trainer.model.state_dict(), {"epochs_completed": 1, "batches_in_epoch_completed": 0})
+    monkeypatch.setattr(os.path, "isfile", lambda _: False)
+    checkpointer = Checkpointer(str(tmp_path))
+    writing = {
+        "best.th": lambda path: GradientDescentTrainer._save_model_state(trainer, path),
+        "model_state_e1_b0.th": lambda _: checkpointer.save_checkpoint(
+            SimpleNamespace(get_checkpoint_state=lambda: state)
+        ),
+        "metrics_epoch_0.json": lambda path: common_util.dump_metrics(path, {"f1": 1.0}),
+    }
+    for name, write in writing.items():
+        with pytest.raises(OSError) as raised:
+            write(str(tmp_path / name))
+        assert describe(raised.value).startswith(f"{tmp_path / name}: "), name
+
+
+@full_disk
+def test_a_vocabulary_that_does_not_fit_on_the_disk(tmp_path):
+    (tmp_path / "labels.txt").symlink_to("/dev/full")
     with pytest.raises(OSError) as raised:
-        GradientDescentTrainer._save_model_state(trainer, "run/best.th")
-    assert describe(raised.value) == told
-    state = TrainerCheckpoint({}, {"epochs_completed": 1, "batches_in_epoch_completed": 0})
-    with pytest.raises(OSError) as raised:
-        Checkpointer("run").save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: state))
-    assert describe(raised.value) == told
+        Vocabulary(counter={"labels": {"a": 1}}).save_to_files(str(tmp_path))
+    assert describe(raised.value) == f"{tmp_path}: No space left on device"
+
+
+@full_disk
+def test_logs_that_do_not_fit_on_the_disk(tmp_path, capsys, monkeypatch):
+    """They are lost without a traceback for each line; other errors of logging are told."""
+    handler = logging.FileHandler("/dev/full")
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [handler])
+    quiet_on_a_full_disk()
+    root.warning("lost")
+    assert capsys.readouterr().err == ""
+    root.warning("%d", "no number")
+    assert "Logging error" in capsys.readouterr().err
 
 
 def test_namespaces_are_written_in_order_and_under_the_lock(tmp_path, monkeypatch):

@@ -74,11 +74,22 @@ def test_runs_beside_each_other(tmp_path, holder):
         assert (tmp_path / ".other.lock").exists()
 
 
-def test_a_file_system_without_locks(tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("number", [95, 13, 30])
+def test_a_folder_that_cannot_be_locked(tmp_path, monkeypatch, caplog, number):
     def no_lock(*_):
-        raise OSError(95, "Operation not supported")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("seal.patches.run_lock.fcntl.flock", no_lock)
     with locked(str(tmp_path / "run")):
         pass
-    assert "this file system has no locks" in caplog.text
+    assert f"run: it is not locked, as {tmp_path}/.run.lock cannot be written or locked ({os.strerror(number)})" in (
+        caplog.text
+    )
+
+
+def test_another_name_of_the_folder(tmp_path, holder):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link").symlink_to(tmp_path / "run")
+    with pytest.raises(ConfigurationError, match=f"process {holder.pid} on"), locked(str(tmp_path / "elsewhere/link")):
+        pass

@@ -9,10 +9,12 @@ import tarfile
 import textwrap
 
 import pytest
+from allennlp.commands import evaluate
+from allennlp.common import params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival, load_archive
 
-from seal.patches import safe_archives
+from seal.patches import safe_archives, whole_configs
 from tests.training.runs import ROOT, build, config
 
 
@@ -106,6 +108,74 @@ def test_a_bomb(tmp_path, temporary, monkeypatch):
         assert os.path.getsize(os.path.join(folder, "weights.th")) == 2**21
 
 
+@pytest.mark.parametrize(
+    "kind, records",
+    [
+        (tarfile.GNUTYPE_LONGNAME, b"name"),
+        (tarfile.XHDTYPE, b"1048576 comment="),
+        (tarfile.XHDTYPE, b"1" * 2**20),
+    ],
+    ids=["long_name", "pax", "pax_digits"],
+)
+def test_a_header_of_a_megabyte(tmp_path, temporary, kind, records):
+    """Of gigabytes in an archive that is a thousand times smaller; what is read at once counts."""
+    header = tarfile.TarInfo("long")
+    header.type = kind
+    path = archive(tmp_path / "model.tar.gz", (header, records.ljust(2**20, b"a")), tarfile.TarInfo("weights.th"))
+    with pytest.raises(ConfigurationError, match="headers of its files have more than 8,192 bytes, or more than 2,097"):
+        load_archive(path)
+    assert not any(temporary.iterdir())
+
+
+def test_many_headers(tmp_path, temporary):
+    """They follow each other, as if the last one's name were replaced again and again."""
+
+    def named(length, number):
+        header = tarfile.TarInfo("long")
+        header.type = tarfile.GNUTYPE_LONGNAME
+        return archive(tmp_path / "model.tar.gz", *[(header, b"a" * length)] * number)
+
+    with pytest.raises(ConfigurationError, match="names and other headers of its files have more than"):
+        load_archive(named(8000, 250))
+    with pytest.raises(ConfigurationError, match="is not a model archive .*recursion"):
+        load_archive(named(100, 1500))
+    assert not any(temporary.iterdir())
+
+
+@pytest.mark.parametrize("number, told", [(999, None), (1000, "it has more than 1,000 files; this is no model")])
+def test_many_files(tmp_path, temporary, number, told):
+    path = archive(tmp_path / "model.tar.gz", *[(tarfile.TarInfo(f"{n}.txt"), b"") for n in range(number)])
+    if told is None:
+        with safe_archives.extracted_archive(path) as folder:
+            assert len(os.listdir(folder)) == 1000
+        return
+    with pytest.raises(ConfigurationError, match=told):
+        load_archive(path)
+    assert not any(temporary.iterdir())
+
+
+def test_a_link_to_a_member_that_comes_later(tmp_path, temporary):
+    """For which the whole archive would be read again, for each of them."""
+    first = (tarfile.TarInfo("a"), b"x" * 2000)
+    path = archive(tmp_path / "model.tar.gz", first, link("b", "c", tarfile.LNKTYPE), (tarfile.TarInfo("c"), b"x"))
+    with pytest.raises(ConfigurationError, match="a member links to one that does not come before it"):
+        load_archive(path)
+    path = archive(tmp_path / "model.tar.gz", first, link("b", "a", tarfile.LNKTYPE), link("c", "a"))
+    with safe_archives.extracted_archive(path) as folder:
+        assert {len(open(os.path.join(folder, name)).read()) for name in "abc"} == {2000}
+
+
+def test_a_sparse_file(tmp_path, temporary, monkeypatch):
+    """It takes as much memory as it says, once it is read."""
+    monkeypatch.setattr(safe_archives, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(safe_archives, "MOST_RATIO", 1)
+    member = tarfile.TarInfo("weights.th")
+    member.pax_headers = {"GNU.sparse.size": str(2**30), "GNU.sparse.map": "0,1"}
+    path = archive(tmp_path / "model.tar.gz", (member, b"x"))
+    with pytest.raises(ConfigurationError, match="it would unpack to more than 1,048,576 bytes"):
+        load_archive(path)
+
+
 @pytest.mark.parametrize("text", ["{ model: {} }", "import '/etc/passwd'", "[i for i in std.range(1, 9)]", "[" * 10**5])
 def test_a_config_that_is_not_json_is_not_evaluated(tmp_path, temporary, text):
     path = archive(tmp_path / "model.tar.gz", config_text=text)
@@ -124,10 +194,12 @@ def test_a_config_of_a_hundred_megabytes(tmp_path, monkeypatch):
 def changed(trained, path, key, value):
     """The archive of the run, with another config."""
     settings = json.loads((trained / "config.json").read_text(encoding="utf-8"))
+    if key.startswith("data_loader"):  # Which the other one hides.
+        settings.pop("validation_data_loader")
     tree = settings
     *parents, last = key.split(".")
     for name in parents:
-        tree = tree[name]
+        tree = tree.setdefault(name, {})
     tree[last] = value
     with tarfile.open(trained / "model.tar.gz") as old, tarfile.open(path, "w:gz") as new:
         for member in old.getmembers():
@@ -139,18 +211,46 @@ def changed(trained, path, key, value):
     return str(path)
 
 
+def test_the_config_of_an_archive_is_not_evaluated(trained, tmp_path, monkeypatch):
+    """Nor as JSON, for which jsonnet takes 300 times the memory."""
+    evaluated = []
+    evaluate_file = params.evaluate_file.__wrapped__
+
+    def remembered(name, *args, **kwargs):
+        evaluated.append(name)
+        return evaluate_file(name, *args, **kwargs)
+
+    monkeypatch.setattr(params, "evaluate_file", remembered)
+    params.evaluate_file.__name__ = "evaluate_file"
+    whole_configs.check_that_configs_are_objects()
+    load_archive(str(trained / "model.tar.gz"))
+    assert not evaluated
+    load_archive(str(trained), weights_file=str(trained / "best.th"))
+    assert evaluated == [str(trained / "config.json")]
+
+
 def test_an_archive_of_a_run_opens(trained):
     assert type(load_archive(str(trained / "model.tar.gz")).model).__name__ == "SrlModel"
 
 
-@pytest.mark.parametrize("key", ["model.type", "dataset_reader.type", "model.output_space"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "model.type",
+        "dataset_reader.type",
+        "model.output_space",
+        "evaluation.type",
+        "data_loader.type",
+        "validation_data_loader.type",
+    ],
+)
 def test_a_class_of_a_package_that_is_not_loaded(trained, tmp_path, monkeypatch, key):
     (tmp_path / "evil_package.py").write_text("open('ran', 'w').close()\nclass Evil: pass\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     path = changed(trained, tmp_path / "model.tar.gz", key, "evil_package.Evil")
     with pytest.raises(ConfigurationError, match="the class evil_package.Evil, .*add --include-package evil_package"):
-        load_archive(path)
+        evaluate.evaluate_from_archive(path, str(ROOT / "data" / "srl_sample" / "dev.gold_conll"))
     assert not (tmp_path / "ran").exists()
 
 

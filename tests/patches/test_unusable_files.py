@@ -92,6 +92,20 @@ def test_damaged_files_of_vectors(tmp_path, name, pack):
     assert Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab).weight.shape == (4, 2)
 
 
+@pytest.mark.parametrize("name, pack", [("v.txt.gz", gzip.compress), ("v.xz", lzma.compress), ("v.zip", in_zip)])
+def test_vectors_that_unpack_to_too_much(tmp_path, monkeypatch, name, pack):
+    path = tmp_path / name
+    vocab = Vocabulary(counter={"tokens": {"rose": 1}})
+    for content in (b"rose 1 0\n" * 2**18, b"rose" * 2**20):
+        path.write_bytes(pack(content))
+        monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
+        with pytest.raises(ConfigurationError, match=f"^{path}: it unpacks to more than 1 MiB; if it is yours, set"):
+            Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
+    path.write_bytes(pack(b"rose 1 0\n" * 2**18))
+    monkeypatch.setenv("SEAL_MAX_UNPACKED", "3")
+    assert Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab).weight.shape == (3, 2)
+
+
 def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_bytes(b"\xef\xbb\xbfrose 1 0\nsalt 0 1\n")

@@ -6,6 +6,7 @@ import time
 import pytest
 from allennlp.data import DatasetReader
 
+from scripts.upkeep import fuzz_readers
 from scripts.upkeep.fuzz_readers import DATA, READERS, fuzz, mutated, read_apart
 
 
@@ -42,6 +43,18 @@ def test_a_seed_makes_the_same_files():
     first, again = ([mutated(content, random.Random(seed)) for seed in range(20)] for _ in range(2))
     assert first == again and len(set(first)) == 20 and content not in first
     assert len(mutated(content, random.Random(1), size=100000)) > 90000
+
+
+def test_half_of_the_large_files_have_no_other_change():
+    content = b"some words and\nmore of them\n" * 10
+    made = [mutated(content, random.Random(seed), size=10000) for seed in range(40)]
+    assert 10 < sum(len(large) == len(content) + 10000 for large in made) < 30
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_what_is_not_mutated_is_read(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(fuzz_readers, "mutated", lambda content, *_: content)
+    assert [ending for _, ending in fuzz(name, 3, random.Random(7), tmp_path, 20.0) if ending.kind != "read"] == []
 
 
 @pytest.mark.parametrize("name", sorted(READERS))

@@ -1,10 +1,11 @@
+import math
 from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import nn
 
-from seal.structure.joint_score import CandidateEnergy, JointScore
+from seal.structure.joint_score import CandidateEnergy, JointScore, only_least_broken
 
 
 @dataclass
@@ -81,3 +82,12 @@ def test_candidates_that_are_not_there_give_finite_gradients():
     part.gold = part.gold.masked_fill(part.gold == 3, -1)
     joint.fit([part], l2=1.0)
     assert torch.isfinite(joint.scale) and torch.isfinite(joint.energies[0].weight)
+
+
+def test_no_gap_of_scores_beats_what_is_broken_least():
+    score = torch.tensor([[0.0, -1e8, -2e8], [3.0, -torch.inf, 1.0], [5.0, 4.0, 3.0]])
+    broken = torch.tensor([[2, 1, 1], [1, 0, 1], [0, 3, 0]])
+    probabilities = only_least_broken(score, broken).softmax(dim=1)
+    expected = torch.tensor([[0.0, 1.0, 0.0], [math.exp(2) / (1 + math.exp(2)), 0.0, 1 / (1 + math.exp(2))]])
+    torch.testing.assert_close(probabilities[:2], expected)
+    torch.testing.assert_close(probabilities[2, [0, 2]], expected[1, [0, 2]])

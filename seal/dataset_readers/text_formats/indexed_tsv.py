@@ -41,9 +41,11 @@ def _labels(cell: str, names: list[str], where: str) -> list[str]:
                 f"{where}: the labels must be numbers from 0, with commas between, found {cell[:40]!r}; where they are "
                 "names, set dataset_reader.format to 'tsv'."
             )
-        if int(item) >= len(names):
+        # Python reads no number of thousands of digits.
+        if len(item.lstrip("0")) > 18 or int(item.lstrip("0") or 0) >= len(names):
             raise ConfigurationError(
-                f"{where}: there is no label {item}; dataset_reader.labels lists {len(names)}, 0 to {len(names) - 1}."
+                f"{where}: there is no label {item[:40]}; dataset_reader.labels lists {len(names)}, 0 to "
+                f"{len(names) - 1}."
             )
-        labels.append(names[int(item)])
+        labels.append(names[int(item.lstrip("0") or 0)])
     return list(dict.fromkeys(labels))

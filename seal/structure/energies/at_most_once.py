@@ -12,7 +12,7 @@ class AtMostOnce(CandidateEnergy[CompetingTags]):
     """
     A declared constraint, with nothing to learn: each of some roles occurs at most once in an output,
 
-    `E(y) = W sum_r max(n_r(y) - 1, 0)`, `W = 10,000` nats.
+    `E(y) = W sum_r max(n_r(y) - 1, 0)`, `W` without bound; 10,000 nats are shown.
 
     An output that breaks it is chosen only where all that compete do, and then one that breaks it least. Alone, with
     the decision `likeliest`, this is decoding with unique core roles among the best paths.
@@ -23,6 +23,8 @@ class AtMostOnce(CandidateEnergy[CompetingTags]):
     roles : `list[str]`, optional (default = `None`)
         The roles' names; `None`: the core roles of PropBank and CoNLL-2005.
     """
+
+    rules_out = True
 
     def __init__(self, num_roles: int, roles: list[str] | None = None) -> None:
         super().__init__()

@@ -26,6 +26,7 @@ def test_texts_with_and_without_ids(tmp_path):
         ("a\t1\tb\tc\n", r"a.tsv:1: expected a text, .* found 4 columns"),
         ("a\t1\tx\nb\t1\n", r"a.tsv:2: found 2 columns, and 3 in the first line"),
         ("a\t1\nb\t0,2\n", r"a.tsv:2: there is no label 2; dataset_reader.labels lists 2, 0 to 1"),
+        ("a\t" + "1" * 5000 + "\n", r"a.tsv:1: there is no label 1{40}; dataset_reader.labels lists 2, 0 to 1"),
         ("a\tfear\n", r"a.tsv:1: the labels must be numbers from 0, .* set dataset_reader.format to 'tsv'"),
         ("a\t-1\n", r"a.tsv:1: the labels must be numbers from 0"),
     ],

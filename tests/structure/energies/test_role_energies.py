@@ -64,7 +64,7 @@ def test_at_most_once(roles, constrained):
 
 def test_an_output_that_breaks_a_constraint_is_chosen_only_where_all_do():
     tags = torch.tensor([[[1, 1, 0, 3], [1, 0, 0, 3], [1, 1, 1, 3]], [[1, 1, 1, 0], [3, 3, 0, 3], [1, 1, 0, 0]]])
-    log_prob = torch.tensor([[-0.1, -30.0, -0.2], [-0.1, -9.0, -50.0]])
+    log_prob = torch.tensor([[-0.1, -30_000.0, -0.2], [-0.1, -9.0, -50_000.0]])
     mask = torch.ones(2, 4, dtype=torch.bool)
     part = CompetingTags(tags, log_prob, mask, SCHEME, torch.tensor([1, 2]), ["eat", "sleep"])
     assert JointScore([AtMostOnce(3)]).probabilities(part).argmax(dim=1).tolist() == [1, 2]
