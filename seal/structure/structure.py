@@ -10,6 +10,7 @@ from torch import nn
 
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
+from seal.structure.decisions import ExpectedScore
 from seal.structure.joint_score import COST, CandidateEnergy, Competing, JointScore, has_gold
 
 logger = logging.getLogger(__name__)
@@ -76,6 +77,16 @@ class Structure(nn.Module, Registrable):
             broken = [self.declared(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
             score = score - COST * torch.cat([part.expand(len(score), -1) for part in broken], dim=1).to(score)
         return score.softmax(dim=1)
+
+    def similarity(self, competing: Competing, kept: torch.Tensor) -> torch.Tensor:
+        """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def expected_scores(self, competing: Competing) -> torch.Tensor:
+        """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
+        q = self.probabilities(competing)
+        return ExpectedScore().scores(q, lambda kept: self.similarity(competing, kept))
 
     # Constraints.
 
