@@ -82,7 +82,7 @@ lint: env
 	$(BIN)/mypy
 
 docs: env
-	$(BIN)/python scripts/docs_site.py
+	$(BIN)/python scripts/upkeep/docs_site.py
 
 clean:
 	rm -rf $(RUN) site .pytest_cache .mypy_cache .hypothesis build

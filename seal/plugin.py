@@ -1,5 +1,5 @@
 """
-AllenNLP's room is put in order once it is entered, be that before `seal` is imported or after it.
+AllenNLP is patched when it is first used, whether `seal` is imported before or after it.
 
 The `allennlp` command imports AllenNLP before the plugin `seal`; a program may import `seal` first, and a model or a
 predictor later. In both cases AllenNLP is patched (`seal.patches`), and every module of the package is imported, so
@@ -49,9 +49,9 @@ def runs_the_command() -> bool:
 
 class _Door:
     """
-    Among Python's finders of modules. It finds those of AllenNLP and of this package by the other finders, and when the
-    outermost import of one of them ends that has led into the room, it puts the room in order and leaves. Not earlier:
-    modules that are still being imported could not be imported from.
+    An import finder. It hands modules of AllenNLP and of this package to the other finders. When the outermost import
+    that loads AllenNLP's room has ended, it sets the room up and removes itself; not earlier, because nothing can be
+    imported from modules that are still being imported.
     """
 
     def __init__(self) -> None:

@@ -5,7 +5,10 @@ starts evaluates stays as it is.
 """
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Optional
 
 import _jsonnet
 
@@ -13,8 +16,11 @@ import _jsonnet
 _IMPORT = re.compile(r"//[^\n]*|\bimport (['\"])(.+?)\1")
 
 
-def one_text(source: str, folder: Path, *others: str) -> str:
-    """The text of a file in the folder, in which a variable stands for each file that it or another one imports."""
+def one_text(source: str, folder: Path, *others: str, find: Optional[Callable] = None) -> str:
+    """
+    The text of a file in the folder, in which a variable stands for each file that it or another one imports, from
+    beside it, from other folders, or as an `import_callback` finds it.
+    """
     names: dict[Path, str] = {}
     files = []
 
@@ -24,6 +30,9 @@ def one_text(source: str, folder: Path, *others: str) -> str:
                 return found[0]
             paths = [(base / found[2]).resolve() for base in (folder, *map(Path, others))]
             path = next((path for path in paths if path.is_file()), None)
+            if path is None and find is not None:
+                with suppress(RuntimeError):
+                    path = Path(find(f"{folder}/", found[2])[0]).resolve()
             if path is None:
                 return found[0]
             if path not in names:
@@ -43,7 +52,8 @@ def install() -> None:
     file, snippet = _jsonnet.evaluate_file, _jsonnet.evaluate_snippet
 
     def evaluate_snippet(name, source, jpathdir=(), **more):
-        return snippet(name, one_text(source, Path(name).parent, *jpathdir), **more)
+        find = more.get("import_callback")
+        return snippet(name, one_text(source, Path(name).parent, *jpathdir, find=find), **more)
 
     def evaluate_file(path, **more):
         try:

@@ -5,6 +5,7 @@ in `training_configs/lib/methods.libsonnet`.
 
 
 DRAWS = ("num_samples", "energy_weight", "share_encoder")
+_IMPLICIT = ("energy_weight", "solver_steps", "damping", "last_layer", "share_encoder")
 SHARED: dict[str, tuple[str, ...]] = {
     "margin": ("energy_weight", "cost", "share_encoder"),
     "nce": (*DRAWS, "straight_through"),
@@ -14,5 +15,6 @@ SHARED: dict[str, tuple[str, ...]] = {
         "num_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
     ),
     "seal": ("structure", "folds"),
-    "implicit_cd": ("num_samples", "energy_weight", "solver_steps", "damping", "last_layer"),
+    "implicit_cd": ("num_samples", *_IMPLICIT),
+    "implicit_ssvm": (*_IMPLICIT, "cost"),
 }

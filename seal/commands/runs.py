@@ -86,8 +86,8 @@ def read_run(path: str, name: str) -> Run:
     files = sorted(glob.glob(os.path.join(glob.escape(folder), "metrics_epoch_*.json")), key=_epoch_of)
     if not files:
         raise ConfigurationError(
-            f"{path}: there is no metrics_epoch_0.json; name the folder of a run (allennlp train -s FOLDER) of which "
-            "an epoch has ended."
+            f"{path}: there is no metrics_epoch_0.json; name the folder of a run (allennlp train -s FOLDER) that has "
+            "finished an epoch."
         )
     epochs = [{**_read(file), "epoch": _epoch_of(file)} for file in files]
     final = os.path.join(folder, "metrics.json")

@@ -65,9 +65,10 @@ def paired_bootstrap(
     seed: int = SEED,
 ) -> Comparison:
     """
-    Draws the examples anew, with replacement, the same draw for both. Two-sided: the share of draws in which
-    the difference is at least as far from the observed one as that is from 0 (Berg-Kirkpatrick et al., EMNLP
-    2012, there one-sided); the observed difference counts as one draw more, so that p is never 0.
+    The paired bootstrap: examples are drawn again with replacement, the same ones for both systems. The two-sided p is
+    the share of draws whose difference is at least as far from the observed one as the observed one is from 0
+    (Berg-Kirkpatrick et al., EMNLP 2012, there one-sided). The observed difference counts as one more draw, so that p
+    is never 0.
 
     # Parameters
 

@@ -43,7 +43,8 @@ def trained_weights(
     path = user_path(path)
     try:
         with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
-            weights = _read(folder)
+            # An older model has copies of its output space in its nets.
+            weights = {name: value for name, value in _read(folder).items() if ".output_space." not in name}
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
     except (ConfigurationError, FileNotFoundError) as error:
         raise ConfigurationError(f"{key}: '{path}' is not a trained model: {error}") from None

@@ -37,13 +37,16 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> tuple[str, Optional[
     return file, part
 
 
-def of_part(items: Iterable[T], part: Optional[str], valid_every: int) -> Iterator[T]:
-    """The items of a file that belong to the part; all items where the part is `None`."""
+def of_part(items: Iterable[T], part: Optional[str], valid_every: float) -> Iterator[T]:
+    """
+    The items of a file that belong to the part; all items where the part is `None`. The share of `valid` is
+    `1 / valid_every`, rounded up to a whole item: of seven, `2.5` gives it the first, fourth and sixth.
+    """
     for number, item in enumerate(items):
-        if part is None or (number % valid_every == 0) == (part == "valid"):
+        if part is None or (number % valid_every < 1) == (part == "valid"):
             yield item
 
 
-def check_valid_every(valid_every: int) -> None:
+def check_valid_every(valid_every: float) -> None:
     """Raises a `ConfigurationError` where `valid_every` is too small to leave items for `train`."""
     check_range("dataset_reader.valid_every", valid_every, least=2)

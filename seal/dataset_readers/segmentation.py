@@ -61,7 +61,7 @@ class SegmentationReader(DatasetReader):
         if self._crop is not None or self._mirror:
             raise ConfigurationError(
                 "dataset_reader: crop and mirror need data_loader.type 'tensors', which draws them anew in each pass; "
-                "a reader of other than training data has none."
+                "only the reader of training data may have them."
             )
         data = read_masked_images(str(path), self.resize)
         for row in range(len(data.source)):

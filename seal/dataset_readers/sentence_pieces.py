@@ -130,9 +130,9 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
         if old and model_name not in told and in_sentence.differs():
             told.add(model_name)
             logger.warning(
-                "this model was trained on the pieces of words alone, which in the vocabulary of '%s' are others than "
-                "those in a sentence; it reads them as it was trained to (token_indexers.pieces: '%s'), and one that "
-                "is trained anew reads those of pretraining",
+                "this model was trained on the pieces of single words, and '%s' splits words differently inside a "
+                "sentence; the model keeps its pieces (token_indexers.pieces: '%s'), and one that is trained again "
+                "uses those of pretraining",
                 model_name, ALONE,
             )
         if pieces != ALONE and not old:

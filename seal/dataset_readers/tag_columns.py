@@ -150,7 +150,7 @@ class TagColumns:
 
         `ConfigurationError`
             With `file:line`, at the first row with too few or too many columns, with an empty token or tag, with a tag
-            that a vocabulary cannot hold, or with an id that is none; at a byte that is not UTF-8; for a file that
+            that a vocabulary cannot hold, or with an id that is not valid; at a byte that is not UTF-8; for a file that
             cannot be read or holds no sentence.
         """
         path = user_path(os.fspath(path))

@@ -33,8 +33,8 @@ class TensorLoader(DataLoader):
     drop_last : `bool`, optional (default = `False`)
         Whether to leave out a last batch that is smaller than the others.
     batches_per_epoch : `int`, optional (default = `None`)
-        An epoch has so many batches: of as many passes over the rows as they take, of which the last may be a part.
-        `None`: all of one pass.
+        The number of batches in an epoch. It may take several passes over the rows; the last may be cut short. `None`:
+        one pass.
     cuda_device : `int` or `torch.device`, optional
 
     # Raises

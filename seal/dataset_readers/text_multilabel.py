@@ -68,8 +68,8 @@ class TextMultilabelReader(SentenceReader):
         For JSON: the keys whose texts are joined, such as `["title", "text"]`.
     topics : `Optional[str]`, optional (default = `None`)
         For RCV1: the file of topics, where it does not lie beside the texts.
-    valid_every : `int`, optional (default = `10`)
-        For `FILE#train` and `FILE#valid`: one in this many texts belongs to the latter.
+    valid_every : `float`, optional (default = `10`)
+        For `FILE#train` and `FILE#valid`: one in this many texts belongs to the latter; `2.5` is two in five.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
         A transformer's tokenizer needs `add_special_tokens: false` and no `max_length`: the reader itself adds special
         tokens and cuts texts.
@@ -100,7 +100,7 @@ class TextMultilabelReader(SentenceReader):
         ancestors: bool = False,
         text_keys: Optional[list[str]] = None,
         topics: Optional[str] = None,
-        valid_every: int = 10,
+        valid_every: float = 10,
         tokenizer: Optional[Tokenizer] = None,
         token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_tokens: Optional[int] = None,

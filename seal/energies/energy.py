@@ -2,13 +2,13 @@ from typing import Any, Optional, TypeVar
 
 import torch
 
-from seal.output_spaces import OutputSpace
+from seal.output_spaces import OutputSpace, OverOutputs
 from seal.registry import ConfigurationError, Registrable
 
 Space = TypeVar("Space", bound=OutputSpace)
 
 
-class Energy(torch.nn.Module, Registrable):
+class Energy(OverOutputs, Registrable):
     """
     One term of the loss-net's energy `E_Theta(x, y)`. Low is good. The energy of a loss-net is the sum of its terms.
 

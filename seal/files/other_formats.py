@@ -57,7 +57,7 @@ def binary_format(head: bytes) -> Optional[str]:
 
 def json_of_several_records(lines: Sequence[str]) -> Optional[str]:
     """
-    What JSON a file is that has other than an object a line, and what to do.
+    What to say of a JSON file that does not have one object a line: what it is, and what to do.
 
     # Parameters
 

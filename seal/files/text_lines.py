@@ -158,7 +158,7 @@ def _refusing_other_formats(
 
 
 def undecodable(error: UnicodeDecodeError) -> str:
-    """What is told of a file that is not UTF-8, without the place."""
+    """The message for a file that is not UTF-8, without its place."""
     return f"byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file"
 
 

@@ -16,10 +16,10 @@ class PartitionLoss(EnergyLoss):
         L = E(x, y) + mean_k exp(u_k) - 1,   u_k = -E(x, y_k) - log P_N(y_k | x)
 
     Its expectation over draws `y_k` of `P_N` is `E(x, y) + sum_y' exp(-E(x, y')) - 1`. Because `log Z` is the minimum
-    of `t + Z exp(-t) - 1`, at `t = log Z`, its minimum by the term `tau(x)` is the negative log-likelihood
-    `-log P(y | x)`, with the same gradient by the other terms, and `tau(x)` is there their `log Z(x)`. So both are
-    learned by one minimisation, and without the bias that a ratio of means over few draws has: the ranking form of NCE
-    (`nce_ranking`) has the mean over the present draws in the place of `Z`.
+    of `t + Z exp(-t) - 1`, at `t = log Z`, the minimum over the term `tau(x)` is at `tau(x) = log Z(x)`. There the loss
+    is `-log P(y | x)`, and so is its gradient by the other terms. One minimisation learns both, without the bias of a
+    ratio of means over few draws: the ranking form of NCE (`nce_ranking`) has the mean over the present draws in the
+    place of `Z`.
 
     The candidates must be draws from `P_N` with their log-probability. A candidate drawn `n` times counts `n` times.
 

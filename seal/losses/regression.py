@@ -27,9 +27,9 @@ class RegressionLoss(EnergyLoss):
 
     Gold enters the loss only as a candidate: for that, stack the sampler `gold` with another.
 
-    The score is the target of a regression, so that it is a constant in an implicit gradient, too. As a function of the
-    task-net it would have the slope `dL/ds = E`: an energy that rightly calls the task-net's output bad would learn
-    what makes the task-net worse, since the loss at the best energy is the entropy of `s`, which is 0 at `s = 0`.
+    The score is the target of a regression, so it is a constant in an implicit gradient, too. If it were a function of
+    the task-net, its slope would be `dL/ds = E`, and an energy that rightly rejects an output would make the task-net
+    worse: the loss at the best energy is the entropy of `s`, which is 0 at `s = 0`.
 
     # Parameters
 

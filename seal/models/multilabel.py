@@ -168,13 +168,13 @@ class MultilabelModel(SealModel):
             output["probabilities"] = self.infer(state)
         if not self.training:
             decided = {}
-            if self.structure is not None and self.structure.is_fitted:
+            if self.has_learned_structure:
                 scores = [self.score] if labels is None else list(self._structured)
                 decided = self.structure.decide_all(state.logits, scores)
             output["predicted"] = (
                 decided[self.score] if decided else output["probabilities"] >= self.threshold
             )
-            if self.with_energy and self.loss_net is not None:
+            if self.gives_energy:
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)
                 output["energy"] = self.energy(state, outputs).squeeze(1)
             if labels is not None:
@@ -242,7 +242,7 @@ class MultilabelModel(SealModel):
         metrics = super().get_metrics(reset)
         if not self.training:
             metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
-            if self.structure is not None and self.structure.is_fitted:
+            if self.has_learned_structure:
                 metrics.update(self.structure.violations(reset))
                 for suffix, scores in (("own", self._own), ("structured", self._structured)):
                     metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())

@@ -41,6 +41,7 @@ class ParsingModel(SealModel):
     takes_inference = False
     structure_kind = TreeStructure
     gold_key = "symbols"
+    own_scores = ("exact_match", "f1")
 
     def __init__(
         self,
@@ -138,21 +139,20 @@ class ParsingModel(SealModel):
             losses = space.cross_entropy(state.logits, symbols, state.mask)
             output["loss"] = mean_of(losses, known_rows(unknown, losses))
         if not self.training:
-            competes = self.structure is not None and self.structure.uses_candidates()
-            beam = self._search(tokens, competes)
+            beam = self._search(tokens, self.chooses)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
-            if competes:
+            if self.chooses:
                 chosen = self.structure.decide(self._without_fillers(beam, metadata)).to(chosen.device)
             rows = torch.arange(len(chosen), device=chosen.device)
             predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
             output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
-            if self.with_energy and self.loss_net is not None:
+            if self.gives_energy:
                 of_predicted = self._state(tokens, predicted, mask)
                 output["energy"] = self.energy(of_predicted, predicted.unsqueeze(1)).squeeze(1)
             if state is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 self._count(output, state, metadata)
-                if self.structure is not None and self.structure.is_fitted:
+                if self.has_learned_structure:
                     own = self._strings(beam.symbols[:, 0], beam.mask[:, 0].sum(dim=1))
                     self._own_score(own, [item["symbols"] for item in metadata], _tags(metadata))
         return output
@@ -242,10 +242,7 @@ class ParsingModel(SealModel):
         """
         metrics = super().get_metrics(reset)
         if not self.training:
-            metrics.update(self._score.get_metric(reset))
-            if self.structure is not None and self.structure.is_fitted:
-                own = self._own_score.get_metric(reset)
-                metrics.update({f"{name}_own": own[name] for name in ("exact_match", "f1")})
+            metrics.update(self._scores(reset))
             metrics["step_accuracy"] = self._step_score.get_metric(reset)["accuracy"]
             if self.cost_augmented_net is not None:
                 metrics["cost_augmented_accuracy"] = self._cost_augmented_score.get_metric(reset)["accuracy"]

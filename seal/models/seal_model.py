@@ -80,6 +80,8 @@ class SealModel(Model, Objectives):
     can_teach = False
     #: The key of gold in the metadata of an instance: a list of names.
     gold_key = "tags"
+    #: The scores that, with a structure that has been learned, are also reported of the task-net's own output.
+    own_scores: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -191,6 +193,28 @@ class SealModel(Model, Objectives):
         if self.task_net is None:
             return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs, mask)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the structure chooses among candidates."""
+        return self.structure is not None and self.structure.uses_candidates()
+
+    @property
+    def has_learned_structure(self) -> bool:
+        return self.structure is not None and self.structure.is_fitted
+
+    @property
+    def gives_energy(self) -> bool:
+        return self.with_energy and self.loss_net is not None
+
+    def _scores(self, reset: bool) -> dict[str, float]:
+        """What `self._score` measured; with a structure that has been learned also its violations and `own_scores`."""
+        scores = self._score.get_metric(reset)
+        if self.has_learned_structure:
+            own = self._own_score.get_metric(reset)
+            scores = {**scores, **self.structure.violations(reset)}
+            scores.update((f"{name}_own", own[name]) for name in self.own_scores if name in own)
+        return scores
 
     def prediction_parameters(self) -> list[torch.nn.Parameter]:
         """

@@ -128,7 +128,7 @@ class SegmentationModel(SealModel):
             output["loss"] = torch.cat(losses).mean()
         if not self.training:
             output["predicted"] = output["probabilities"] >= 0.5
-            if self.with_energy and self.loss_net is not None:
+            if self.gives_energy:
                 outputs = self._chunks(grid.cut(output["predicted"].to(probabilities[0])).unsqueeze(1))
                 # With several chunks each state is computed again: all of them together may not fit into memory.
                 states = [state] if len(images) == 1 else map(self.task_state, images)

@@ -1,4 +1,5 @@
-from functools import partial
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Optional
 
 import torch
@@ -11,7 +12,6 @@ from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
-from seal.common.nested_values import select_rows
 from seal.common.precision import at_least_float, in_full_precision
 from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import SrlScore
@@ -47,6 +47,7 @@ class SrlModel(SealModel):
     takes_inference = False
     structure_kind = TagStructure
     can_teach = True
+    own_scores = ("f1", "ucr", "exact_match")
 
     def __init__(
         self,
@@ -94,30 +95,38 @@ class SrlModel(SealModel):
         """
         The state of the rows with a predicate. The other rows enter only its `auxiliary_loss`.
         """
+        state = self._pass(tokens, predicate, tags, metadata)
+        frames = predicate.any(dim=1)
+        number = int(frames.sum())
+        if number == len(frames):
+            return state
+        # Places, and not booleans: each use of those asks a GPU for their number anew.
+        rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
+        finder_loss = None
+        if is_predicate is not None:
+            found = self.predicate_logits(state.hidden[rest])
+            finder_loss = _finder_loss(found, is_predicate[rest], state.mask[rest]).mean()
+        return replace(
+            state.of_rows(rows),
+            gold=None if tags is None else tags[rows],
+            auxiliary_loss=finder_loss,
+            earlier=None if state.earlier is None else state.earlier[rows],
+        )
+
+    def _pass(
+        self,
+        tokens: TextFieldTensors,
+        predicate: torch.Tensor,
+        tags: Optional[torch.Tensor],
+        metadata: Optional[list[dict[str, Any]]],
+    ) -> TaskState:
+        """The state of all rows, those without a predicate included."""
         if self.training:
             self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
         logits, hidden, earlier = self.task_net(inputs, mask)
-        frames = predicate.any(dim=1)
-        number = int(frames.sum())
-        if number == len(frames):
-            return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
-        # Places, and not booleans: each use of those asks a GPU for their number anew.
-        rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
-        finder_loss = None
-        if is_predicate is not None:
-            found = self.predicate_logits(hidden[rest])
-            finder_loss = _finder_loss(found, is_predicate[rest], mask[rest]).mean()
-        return TaskState(
-            inputs=select_rows(inputs, rows),
-            logits=logits[rows],
-            hidden=hidden[rows],
-            mask=mask[rows],
-            gold=None if tags is None else tags[rows],
-            auxiliary_loss=finder_loss,
-            earlier=None if earlier is None else earlier[rows],
-        )
+        return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """`(rows, words)`: the log-odds that a word is a predicate, from vectors of rows without one."""
@@ -158,26 +167,19 @@ class SrlModel(SealModel):
             predicate, plus that of the predicate finder, summed over words and averaged over the other rows. Rows
             with a tag that the vocabulary lacks do not count.
         """
-        unknown: list[list[str]] = []
-        if self.training:
-            self.unknown_gold.refuse(metadata)
-        elif tags is not None:
-            unknown = self.unknown_gold.note(metadata)
-        mask = get_text_field_mask(tokens)
-        inputs = {"tokens": tokens, "predicate": predicate}
-        logits, hidden, _ = self.task_net(inputs, mask)
-        predicate_logits = self.predicate_logits(hidden)
+        state = self._pass(tokens, predicate, tags, metadata)
+        unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
+        mask, predicate_logits = state.mask, self.predicate_logits(state.hidden)
         output = {"predicate_prob": predicate_logits.sigmoid() * mask}
         frames = predicate.any(dim=1)
         if tags is not None:
-            cross_entropy = self.output_space.cross_entropy(logits, tags, mask)
+            cross_entropy = self.output_space.cross_entropy(state.logits, tags, mask)
             finder_loss = _finder_loss(predicate_logits, is_predicate, mask)
             scored = frames & known_rows(unknown, cross_entropy)
             output["loss"] = mean_of(cross_entropy, scored) + mean_of(finder_loss, ~frames)
         if not self.training:
-            own = self._predict(output, logits, mask, frames, predicate, metadata)
-            if self.with_energy and self.loss_net is not None:
-                state = TaskState(inputs, logits, hidden, mask)
+            own = self._predict(output, state, frames, metadata)
+            if self.gives_energy:
                 output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:
                 finder = (predicate_logits * mask).sum(dim=1)
@@ -185,9 +187,10 @@ class SrlModel(SealModel):
                 self._update_metrics(output, own, frames, is_predicate, mask, metadata)
         return output
 
-    def _predict(self, output, logits, mask, frames, predicate, metadata) -> torch.Tensor:
+    def _predict(self, output, state: TaskState, frames, metadata) -> torch.Tensor:
         """Adds `tags` and `log_prob`; returns the task-net's own tags."""
-        if self.structure is None or not self.structure.uses_candidates():
+        logits, mask = state.logits, state.mask
+        if not self.chooses:
             output["tags"] = self.output_space.decode(logits, mask)
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
             return output["tags"]
@@ -196,38 +199,34 @@ class SrlModel(SealModel):
         own = torch.zeros_like(mask, dtype=torch.long)
         output["tags"], output["log_prob"] = own, at_least_float(logits).new_zeros(len(logits))
         if len(rows):
-            paths = self._paths(logits, mask, rows, predicate, metadata)
+            paths = self._paths(state.of_rows(rows), (metadata[row] for row in rows.tolist()))
             tags, log_prob = self.structure.decide(paths)
             output["tags"] = own.index_put((rows,), tags)
             output["log_prob"] = output["log_prob"].index_put((rows,), log_prob)
             own = own.index_put((rows,), paths.tags[:, 0])
         return own
 
-    def _paths(self, logits, mask, rows, predicate, metadata) -> TagPaths:
-        tags, log_prob = self.output_space.k_best(logits[rows], self.structure.num_candidates, mask[rows])
-        places = predicate[rows].argmax(dim=1).tolist()
-        keys = [metadata[row]["words"][place].lower() for row, place in zip(rows.tolist(), places)]
-        return TagPaths(tags, log_prob, mask[rows], keys=keys)
+    def _paths(self, state: TaskState, metadata: Iterable[dict[str, Any]]) -> TagPaths:
+        """The sequences that compete, of rows with a predicate."""
+        tags, log_prob = self.output_space.k_best(state.logits, self.structure.num_candidates, state.mask)
+        places = state.inputs["predicate"].argmax(dim=1).tolist()
+        keys = [row["words"][place].lower() for row, place in zip(metadata, places)]
+        return TagPaths(tags, log_prob, state.mask, keys=keys)
 
     def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
-        frames = batch["predicate"].any(dim=1).nonzero().squeeze(1)
-        kept = {"predicate": batch["predicate"][frames], "metadata": [batch["metadata"][i] for i in frames.tolist()]}
-        rows = torch.arange(len(frames), device=frames.device)
-        paths = self._paths(state.logits, state.mask, rows, **kept)
-        return paths.record(state.gold)
+        frames = batch["predicate"].any(dim=1).nonzero().squeeze(1).tolist()
+        return self._paths(state, (batch["metadata"][row] for row in frames)).record(state.gold)
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
     def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
         state = self.task_state(**without_gold(batch))
-        rows = torch.arange(len(state.logits), device=state.logits.device)
-        paths = partial(self._paths, state.logits, state.mask, rows, batch["predicate"], batch["metadata"])
-        return drawn_tags(self, state, paths, draws)
+        return drawn_tags(self, state, lambda: self._paths(state, batch["metadata"]), draws)
 
     def can_be_taught(self, instance: Instance) -> bool:
         # In files with frames, a sentence's own instance is for the predicate finder.
@@ -255,7 +254,7 @@ class SrlModel(SealModel):
         rows = frames.nonzero().squeeze(1).tolist()
         gold = [metadata[i]["tags"] for i in rows]
         self._score(self._names(output["tags"], rows, metadata), gold)
-        if self.structure is not None and self.structure.is_fitted:
+        if self.has_learned_structure:
             self._own_score(self._names(own, rows, metadata), gold)
             self.structure.count_broken(output["tags"][frames], own[frames], mask[frames])
         # Called for every batch: the metric exchanges counts, and workers that do not all call it equally often hang.
@@ -280,11 +279,7 @@ class SrlModel(SealModel):
         """
         metrics = super().get_metrics(reset)
         if not self.training:
-            metrics.update(self._score.get_metric(reset))
-            if self.structure is not None and self.structure.is_fitted:
-                own = self._own_score.get_metric(reset)
-                metrics.update(self.structure.violations(reset))
-                metrics.update({f"{name}_own": own[name] for name in ("f1", "ucr", "exact_match")})
+            metrics.update(self._scores(reset))
             found = self._predicate_score
             if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]

@@ -38,6 +38,7 @@ class TaggingModel(SealModel):
     default_predictor = "seal_tagging"
     structure_kind = TagStructure
     can_teach = True
+    own_scores = ("accuracy", "exact_match", "f1")
 
     def __init__(
         self,
@@ -147,21 +148,21 @@ class TaggingModel(SealModel):
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
-            if self.structure is not None and self.structure.uses_candidates():
+            if self.chooses:
                 paths = self._paths(logits, mask)
                 output["tags"], output["log_prob"] = self.structure.decide(paths)
                 own = paths.tags[:, 0]
             else:
                 output["tags"] = own = self._decode(state, logits)
                 output["log_prob"] = space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
-            if self.with_energy and self.loss_net is not None:
+            if self.gives_energy:
                 output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 # Gold as strings, which have no padding: tags predicted there do not count.
                 gold = [sentence["tags"] for sentence in metadata]
                 self._score(self._strings(output), gold)
-                if self.structure is not None and self.structure.is_fitted:
+                if self.has_learned_structure:
                     self._own_score(self._strings({**output, "tags": own}), gold)
                     self.structure.count_broken(output["tags"], own, mask)
                 if state.cost_augmented is not None:
@@ -232,11 +233,7 @@ class TaggingModel(SealModel):
         """
         metrics = super().get_metrics(reset)
         if not self.training:
-            metrics.update(self._score.get_metric(reset))
-            if self.structure is not None and self.structure.is_fitted:
-                own = self._own_score.get_metric(reset)
-                metrics.update(self.structure.violations(reset))
-                metrics.update({f"{name}_own": own[name] for name in ("accuracy", "exact_match", "f1") if name in own})
+            metrics.update(self._scores(reset))
             if self.cost_augmented_net is not None:
                 theirs = self._cost_augmented_score.get_metric(reset)
                 metrics.update({f"cost_augmented_{name}": value for name, value in theirs.items()})

@@ -33,7 +33,7 @@ def drawn_tags(
     structure.
     """
     structure, space = model.structure, model.output_space
-    if structure is None or not structure.uses_candidates():
+    if not model.chooses:
         if draws is None:
             return space.decode(state.logits, state.mask).unsqueeze(1)
         return space.sample(state.logits, draws, state.mask)

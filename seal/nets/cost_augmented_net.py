@@ -9,11 +9,11 @@ import torch
 from seal.common.precision import in_full_precision
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet, TaskNetOutput
-from seal.output_spaces import OutputSpace
+from seal.output_spaces import OutputSpace, OverOutputs
 from seal.registry import Registrable
 
 
-class CostAugmentedNet(torch.nn.Module, Registrable):
+class CostAugmentedNet(OverOutputs, Registrable):
     """
     `F^c_Phi(x)`, which looks for the output that the margin loss must push up, `argmin_y E(x, y) - Delta(y, gold)`
     (Tu, Pang & Gimpel 2020, Eq. 3). The task-net beside it is the test-time network `A_Psi` and looks for

@@ -8,11 +8,11 @@ from seal.common.setting_checks import check_range, needed
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
 from seal.nets.task_net import TaskNet
-from seal.output_spaces import OutputSpace
+from seal.output_spaces import OutputSpace, OverOutputs
 from seal.registry import ConfigurationError, Lazy, Registrable, construct
 
 
-class LossNet(torch.nn.Module, Registrable):
+class LossNet(OverOutputs, Registrable):
     """
     The loss-net `E_Theta(x, y)`: an encoder `T_E` and the sum of energy terms (SEAL, NeurIPS 2022, Eq. 2). Low is
     good. `encode` computes the features of the input, once per batch; calling the net evaluates any number of

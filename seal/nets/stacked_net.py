@@ -40,7 +40,7 @@ class StackedNet(CostAugmentedNet):
         pretrained_file: Optional[str] = None,
     ) -> None:
         super().__init__(pretrained_file)
-        self._output_space = [output_space]  # In a list, as it is a submodule of the model, not of this net.
+        self.output_space = output_space
         size = 2 * output_space.num_labels
         if encoder is not None and encoder.get_input_dim() != size:
             raise ConfigurationError(
@@ -53,7 +53,7 @@ class StackedNet(CostAugmentedNet):
         )
 
     def forward(self, inputs, task_net, gold, mask=None):
-        space = self._output_space[0]
+        space = self.output_space
         output = space.relax(task_net.logits.detach(), mask)
         # `stack` relaxes gold, too, whatever its form. shape: (batch, 2, *structure)
         both = space.stack(output, gold.unsqueeze(1))

@@ -4,7 +4,7 @@ import torch
 
 from seal.common.precision import in_full_precision
 from seal.nets.encoders import Encoder
-from seal.output_spaces import OutputSpace
+from seal.output_spaces import OutputSpace, OverOutputs
 from seal.registry import Registrable
 
 
@@ -24,7 +24,7 @@ class TaskNetOutput(NamedTuple):
     earlier: Optional[torch.Tensor] = None
 
 
-class TaskNet(torch.nn.Module, Registrable):
+class TaskNet(OverOutputs, Registrable):
     """
     The task-net `F_Phi(x) = G T_F(x)`: an encoder and a linear layer to logits (SEAL, NeurIPS 2022, section 4). The
     relaxation is the output space's. At prediction time nothing else runs.

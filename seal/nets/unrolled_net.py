@@ -86,7 +86,7 @@ class UnrolledNet(TaskNet):
         check_range(f"{key}.momentum", momentum, least=0, below=1)
         check_range(f"{key}.entropy_weight", entropy_weight, least=0)
         check_range(f"{key}.truncation", truncation, least=1)
-        self._output_space = [output_space]  # In a list, as it is a submodule of the model, not of this net.
+        self.output_space = output_space
         self.energy_encoder = energy_encoder
         input_dim = (energy_encoder or encoder).get_output_dim()
         self.energies = torch.nn.ModuleList(
@@ -106,7 +106,7 @@ class UnrolledNet(TaskNet):
         local, hidden, _ = super().forward(inputs, mask)
         read = needed(hidden, "the encoder's vectors") if self.energy_encoder is None else self.energy_encoder(inputs)
         features = [energy.condition(read, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
-        masks = isinstance(self._output_space[0], BinaryMask)
+        masks = isinstance(self.output_space, BinaryMask)
         if masks:
             local = local.squeeze(-1)  # One logit a pixel.
         iterates = torch.stack(self._descent(local, features, mask), dim=1)
@@ -152,7 +152,7 @@ class UnrolledNet(TaskNet):
         learns = torch.is_grad_enabled()
         cudnn = torch.backends.cudnn.flags(enabled=False) if self._without_cudnn else nullcontext()
         with torch.enable_grad(), cudnn:
-            outputs = self._output_space[0].relax(logits, mask)
+            outputs = self.output_space.relax(logits, mask)
             if not (learns and outputs.requires_grad):
                 outputs = outputs.detach().requires_grad_()
             energy = sum(term(condition, outputs, mask) for term, condition in zip(self.energies, features))

@@ -10,5 +10,6 @@ from seal.output_spaces.label_set import LabelSet
 from seal.output_spaces.legal_tag_sequence import LegalTagSequence
 from seal.output_spaces.linear_tree import LinearTree, TreePrefixes
 from seal.output_spaces.output_space import OutputSpace
+from seal.output_spaces.over_outputs import OverOutputs
 from seal.output_spaces.rewarded_candidates import RewardedCandidates
 from seal.output_spaces.tag_sequence import TagSequence

@@ -3,6 +3,7 @@ What this package changes in AllenNLP, which is archived: a module a subject, al
 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
 - The sub-commands `predict` and `evaluate`: `predicting`, `evaluating`, and `input_lines`, which the former reads.
+- The library of configs under a name: `config_imports`.
 - A user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files` and `command_files` find mistakes,
   as others do in their subject; `user_errors` prints the sentence, which `error_sentences` takes from the error.
 - Archives that are safe to open, also from a hub, and training that goes on from them: `safe_archives`, `hub_models`,
@@ -20,6 +21,7 @@ module, and `replacing` is how they are made.
 IN_ORDER = (
     "compat",
     "config_keys",
+    "config_imports",
     "lost_workers",
     "whole_configs",
     "run_folder",

@@ -100,7 +100,7 @@ def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]
 
 def _told_format(lines: Iterator[NumberedLine], path: str) -> Iterator[NumberedLine]:
     """
-    Passes the lines on. What is not lines of text or of JSON is refused, and what looks like columns is told of.
+    Passes the lines on. Refuses input that is neither lines of text nor of JSON, and warns of what looks like columns.
     """
     name = "standard input" if path == "-" else path
     begin = list(itertools.islice(lines, 1))

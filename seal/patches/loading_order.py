@@ -44,7 +44,7 @@ class WorkerQueues:
         return item
 
     def task_done(self) -> None:
-        """Counts the item that was taken last or, after them, the end of each process, all of which wait for that."""
+        """Reports the last item as done or, after the last item, the end to each process that waits for it."""
         queue, self._taken = self._taken, None
         if queue is not None:
             return queue.task_done()

@@ -24,7 +24,7 @@ class IndexedSentence:
         A `seal_srl` reader: words become indices as in training.
     vocab : `Vocabulary`
     words : `list[str]`, optional (default = `None`)
-        The words as the model reads them, where these are others than the sequence has.
+        The words as the model reads them, if they differ from those of the sequence.
     """
 
     def __init__(

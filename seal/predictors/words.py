@@ -123,8 +123,8 @@ class TweetSplitter(WordSplitter):
     typographic apostrophe. Of the words of these tweets, set apart by blanks, it finds 99 % again in development data
     (`scripts/tweet_words.py`).
 
-    Other than NLTK's, the words are parts of the text, and long repetitions stay as they are. Only entities are
-    decoded: of `&lt;3` the word is `<3`, and its offsets are those of `&lt;3`.
+    Unlike NLTK's tokenizer, this one gives words that are parts of the text, and leaves long repetitions as they are.
+    It decodes entities and nothing else: the word of `&lt;3` is `<3`, and its offsets are those of `&lt;3`.
     """
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:

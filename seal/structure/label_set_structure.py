@@ -47,7 +47,7 @@ class LabelSetStructure(Structure):
     most_sets : `int`, optional (default = `20000`)
         Only so many label sets of the training data compete, the most frequent ones.
     num_likely : `int`, optional (default = `0`)
-        Of each instance also the so many likeliest sets under independent labels compete, of which some may never have
+        For each instance, this many of the likeliest sets under independent labels compete, too, even if they never
         occurred: for data with hundreds of labels, most of whose sets are new.
     constraints : `list[Constraint]`, optional
         Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Marginals know of them, and

@@ -58,7 +58,7 @@ class Structure(nn.Module, Registrable):
         return self.is_fitted and self._follows(self.chosen[score])
 
     def _follows(self, chosen) -> bool:
-        """Whether an entry of `chosen` is another than the task-net's own output."""
+        """Whether an entry of `chosen` says to predict other outputs than the task-net's own."""
         raise NotImplementedError
 
     def get_extra_state(self) -> torch.Tensor:

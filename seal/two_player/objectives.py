@@ -53,10 +53,7 @@ class Objectives(torch.nn.Module):
 
     def loss_net_parameters(self) -> list[torch.nn.Parameter]:
         """`Theta`; empty without a loss-net. An output space's parameters count as the task-net's."""
-        if self.loss_net is None:
-            return []
-        shared = {id(parameter) for parameter in self.output_space.parameters()}
-        return [parameter for parameter in self.loss_net.parameters() if id(parameter) not in shared]
+        return [] if self.loss_net is None else list(self.loss_net.parameters())
 
     def draw(self, state: TaskState) -> Candidates:
         """The loss-net's candidates, drawn with the present task-net; constants."""

@@ -6,7 +6,7 @@ import threading
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from scripts.screenshots import open_browser
+from scripts.upkeep.screenshots import open_browser
 from seal.commands.demo import DemoServer
 
 pytest.importorskip("selenium.webdriver", reason="requirements-dev.txt is not installed")

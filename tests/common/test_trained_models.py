@@ -54,3 +54,9 @@ def test_what_is_no_model(run, tmp_path):
     for path in (tmp_path / "nowhere", tmp_path / "text.tar.gz", damaged, run):
         with pytest.raises(ConfigurationError, match="^model.x: '.*' is not a trained model: "):
             trained_weights(str(path), "model.x", "my_tags", LABELS)
+
+
+def test_copies_of_the_output_space_in_nets_of_older_models_are_left_out(run):
+    names = ("output_space.a", "loss_net.energies.0.output_space.a", "loss_net.energies.0.b")
+    torch.save({name: torch.ones(1) for name in names}, run / "best.th")
+    assert list(trained_weights(str(run), "key", "my_tags", LABELS)) == [names[0], names[2]]

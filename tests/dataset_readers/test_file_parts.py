@@ -27,3 +27,10 @@ def test_both_parts_have_items():
     check_valid_every(2)
     with pytest.raises(ConfigurationError, match="dataset_reader.valid_every must be at least 2, found 1"):
         check_valid_every(1)
+
+
+def test_two_in_five():
+    assert list(of_part("abcdefghij", "valid", 2.5)) == ["a", "d", "f", "i"]
+    assert list(of_part("abcdefghij", "train", 2.5)) == ["b", "c", "e", "g", "h", "j"]
+    # RCV1's training documents; SEAL's table has as many for validation.
+    assert sum(1 for _ in of_part(range(23149), "valid", 2.5)) == 9260

@@ -102,5 +102,5 @@ def test_an_old_model_reads_what_it_was_trained_on_and_says_so(folder, caplog, f
         finally:
             OF_TRAINED_MODEL.reset(token)
     assert indexed(old, SENTENCES[0]) == indexed(SentencePiecesIndexer(model, pieces=ALONE), SENTENCES[0])
-    warnings = [record.getMessage() for record in caplog.records if "pieces of words alone" in record.getMessage()]
+    warnings = [record.getMessage() for record in caplog.records if "pieces of single words" in record.getMessage()]
     assert len(warnings) == told

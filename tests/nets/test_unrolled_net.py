@@ -90,7 +90,7 @@ def test_each_step_is_the_formula(make):
     squeezed = local.squeeze(-1) if make is of_masks else local
     logits, velocity, iterates = squeezed, 0, []
     for step in range(STEPS):
-        outputs = net._output_space[0].relax(logits, mask).detach().requires_grad_()
+        outputs = net.output_space.relax(logits, mask).detach().requires_grad_()
         energy = sum(term(each, outputs, mask) for term, each in zip(net.energies, features))
         slope = torch.autograd.grad(energy.sum(), outputs)[0].squeeze(1)
         velocity = net.momentum_logit.sigmoid() * velocity + slope - squeezed + 0.7 * logits

@@ -1,8 +1,8 @@
-"""scripts/docs_site.py: the pages of docs/ link each other in the site, too."""
+"""scripts/upkeep/docs_site.py: the pages of docs/ link each other in the site, too."""
 
 import pytest
 
-from scripts.docs_site import PAGES, with_links_of_the_site, write
+from scripts.upkeep.docs_site import PAGES, with_links_of_the_site, write
 
 
 @pytest.mark.parametrize(

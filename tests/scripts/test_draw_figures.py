@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scripts import draw_figures
+from scripts.upkeep import draw_figures
 
 FIGURES = draw_figures.ROOT / "docs" / "figures"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -21,7 +21,8 @@ def test_the_figures_of_the_docs_are_what_the_script_draws(drawn):
     names = sorted(path.name for path in drawn.iterdir())
     assert names == sorted(path.name for path in FIGURES.glob("*.svg")) == ["example.svg", "results.svg", "step.svg"]
     for name in names:
-        assert (FIGURES / name).read_bytes() == (drawn / name).read_bytes(), f"python scripts/draw_figures.py: {name}"
+        again = f"python scripts/upkeep/draw_figures.py: {name}"
+        assert (FIGURES / name).read_bytes() == (drawn / name).read_bytes(), again
 
 
 @pytest.mark.parametrize("name", ["example", "results", "step"])

@@ -1,4 +1,4 @@
-"""The harness that reads mutated files: `scripts/fuzz_readers.py`."""
+"""The harness that reads mutated files: `scripts/upkeep/fuzz_readers.py`."""
 
 import random
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 from allennlp.data import DatasetReader
 
-from scripts.fuzz_readers import DATA, READERS, fuzz, mutated, read_apart
+from scripts.upkeep.fuzz_readers import DATA, READERS, fuzz, mutated, read_apart
 
 
 @DatasetReader.register("unsafe")

@@ -1,4 +1,4 @@
-"""scripts/kill_runs.py: how a process is ended, and that the comparison finds what differs."""
+"""scripts/upkeep/kill_runs.py: how a process is ended, and that the comparison finds what differs."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from scripts.kill_runs import difference, ended
+from scripts.upkeep.kill_runs import difference, ended
 
 ZEROS = torch.zeros(2)
 NAN = float("nan")

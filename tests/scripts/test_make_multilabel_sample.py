@@ -13,7 +13,7 @@ import pytest
 from seal.dataset_readers.multilabel_files import read_multilabel
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "make_multilabel_sample.py"
+SCRIPT = ROOT / "scripts" / "samples" / "make_multilabel_sample.py"
 DATA = ROOT / "data" / "multilabel_sample"
 SPLITS = ("train", "valid", "test")
 FILES = [f"{split}.arff" for split in SPLITS] + ["labels.xml"]

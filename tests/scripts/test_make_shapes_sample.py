@@ -14,7 +14,7 @@ from seal.dataset_readers.images import read_masked_images
 from seal.metrics.mask_score import image_iou, overlap_of
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "make_shapes_sample.py"
+SCRIPT = ROOT / "scripts" / "samples" / "make_shapes_sample.py"
 DATA = ROOT / "data" / "shapes_sample"
 SPLITS = ("train", "valid", "test")
 SMALL = ["--train", "4", "--valid", "2", "--test", "3"]

@@ -13,7 +13,8 @@ SPLITS = ("train", "dev", "test")
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("make_srl_sample", ROOT / "scripts" / "make_srl_sample.py")
+    path = ROOT / "scripts" / "samples" / "make_srl_sample.py"
+    spec = importlib.util.spec_from_file_location("make_srl_sample", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -14,7 +14,7 @@ import pytest
 from seal.dataset_readers.tagging import TaggingReader
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "make_tagging_sample.py"
+SCRIPT = ROOT / "scripts" / "samples" / "make_tagging_sample.py"
 DATA = ROOT / "data" / "tagging_sample"
 SPLITS = ("train", "dev", "test")
 SMALL = ["--train", "60", "--dev", "10", "--test", "15"]

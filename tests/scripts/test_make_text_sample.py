@@ -13,7 +13,7 @@ from seal.dataset_readers.taxonomy_files import read_taxonomy_file
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "make_text_sample.py"
+SCRIPT = ROOT / "scripts" / "samples" / "make_text_sample.py"
 DATA = ROOT / "data" / "text_sample"
 SPLITS = ("train", "valid", "test")
 FILES = [f"{split}.jsonl" for split in SPLITS] + ["taxonomy.tsv"]

@@ -18,7 +18,8 @@ LABELS = set("S NP VP PP SBAR ADVP ADJP SQ SBARQ SINV WHNP WHPP WHADVP INTJ".spl
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("make_tree_sample", ROOT / "scripts" / "make_tree_sample.py")
+    path = ROOT / "scripts" / "samples" / "make_tree_sample.py"
+    spec = importlib.util.spec_from_file_location("make_tree_sample", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

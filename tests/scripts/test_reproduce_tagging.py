@@ -33,7 +33,7 @@ def test_configs_are_those_of_training_configs():
     kept = evaluated_together((path.read_text("utf-8") for path in paths), paths[0].parent)
     for path, ours, theirs in zip(paths, written, kept):
         assert ours == theirs, path.name
-    assert len(written) == 17
+    assert len(written) == 18
 
 
 def test_an_encoder_of_choice_has_its_own_rates():

@@ -1,4 +1,4 @@
-"""scripts/run_notebook.py, and the notebooks of docs/, which run from top to bottom and say what they print."""
+"""scripts/upkeep/run_notebook.py, and the notebooks of docs/, which run from top to bottom and say what they print."""
 
 import copy
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.run_notebook import run
+from scripts.upkeep.run_notebook import run
 
 ROOT = Path(__file__).resolve().parents[2]
 

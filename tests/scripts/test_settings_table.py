@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from scripts.settings_table import MEANING, PAGE, entries, functions, page
+from scripts.upkeep.settings_table import MEANING, PAGE, entries, functions, page
 
-AGAIN = "python scripts/settings_table.py"
+AGAIN = "python scripts/upkeep/settings_table.py"
 
 
 def test_the_page_is_up_to_date():

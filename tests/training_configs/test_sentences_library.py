@@ -192,3 +192,42 @@ def test_the_settings_for_few_data(library, frozen, bert, tmp_path):
     top = rates.index(max(rates))
     assert len(rates) >= 20 and abs(top - len(rates) / 10) <= 1
     assert rates == sorted(rates[: top + 1]) + sorted(rates[top + 1 :], reverse=True) and rates[-1] < max(rates) / 10
+
+
+def value(expression):
+    names = ("srl", "tagging", "text", "parsing")
+    imports = "".join(f"local {name} = import '{(LIBRARIES / name).as_posix()}.libsonnet'; " for name in names)
+    return json.loads(_jsonnet.evaluate_snippet("test", imports + expression))
+
+
+@pytest.mark.parametrize("library, shared", [("srl", False), ("tagging", False), ("text", False), ("parsing", True)])
+def test_what_the_loss_net_of_implicit_gradients_reads(library, shared):
+    """A parser's loss-net reads the task-net's features `f` (Tu, Pang & Gimpel 2020, appendix A.1)."""
+    parts = f"{library}.data.sample, {library}.encoder.bilstm(), {library}.method.implicit_cd({{}})"
+    call = f"{library}.experiment({parts})"
+    plain, own, of_task_net = value(
+        "[" + ", ".join(call.format(given) for given in ("", "share_encoder=false", "share_encoder=true")) + "]"
+    )
+    assert plain == (of_task_net if shared else own)
+    assert own["model"]["loss_net"]["encoder"] == own["model"]["task_net"]["encoder"]
+    assert "encoder" not in of_task_net["model"]["loss_net"] and of_task_net["trainer"] == own["trainer"]
+
+
+@pytest.mark.parametrize("library", ["srl", "tagging", "text"])
+def test_a_structured_svm_by_implicit_gradients(library):
+    call = f"{library}.experiment({library}.data.sample, {library}.encoder.bilstm(), {library}.method.{{}})"
+    arguments = "energy_weight=2, cost='hamming', share_encoder=true"
+    margin, svm, cd = value(
+        "["
+        + ", ".join(
+            call.format(method)
+            for method in (
+                f"margin({arguments})",
+                f"implicit_ssvm({arguments}, solver_steps=3, last_layer=true)",
+                "implicit_cd(solver_steps=3, last_layer=true)",
+            )
+        )
+        + "]"
+    )
+    assert svm["model"] == margin["model"] and svm["model"]["energy_loss"]["cost"] == {"type": "hamming"}
+    assert svm["trainer"] == cd["trainer"] and svm["trainer"]["type"] == "implicit_gradient"

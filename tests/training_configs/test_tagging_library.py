@@ -334,3 +334,22 @@ def test_the_optimizer_of_the_networks_is_a_setting(data):
     assert trainer["task_net"]["optimizer"] == {"type": "sgd", "momentum": 0.9, "lr": 0.05}
     assert trainer["loss_net"]["optimizer"]["type"] == "adam"
     assert trainer["task_net"]["steps"] == 3 and trainer["first"] == "task_net"
+
+
+@pytest.mark.parametrize(
+    "inputs, names, characters, trainable",
+    [
+        ("NER", [], False, False),
+        ("NER+", ["case", "chunk", "pos"], False, None),
+        ("NER++", ["case", "chunk", "pos"], True, None),
+    ],
+)
+def test_the_three_inputs_of_the_papers_entities(inputs, names, characters, trainable):
+    source = f"""
+    local tagging = import '{LIBRARY.as_posix()}';
+    tagging.encoder.ner(inputs='{inputs}', vectors='glove.6B.100d')"""
+    made = json.loads(_jsonnet.evaluate_snippet("test", source))
+    embedders = made["settings"]["embedder"]["token_embedders"]
+    assert sorted(made["settings"].get("features", {})) == names and ("characters" in embedders) == characters
+    assert embedders["tokens"]["pretrained_file"] == "data/vectors/glove.6B.100d.txt"
+    assert embedders["tokens"].get("trainable") is trainable

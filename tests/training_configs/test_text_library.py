@@ -116,3 +116,8 @@ def test_published_files_are_read_by_the_librarys_entry(name, ancestors, tmp_pat
             labels = instance["labels"].labels
             assert len(labels) == len(set(labels))
             assert set(labels) == published | (above if ancestors else set())
+
+
+def test_a_vocabulary_of_so_many_words():
+    source = f"(import '{LIBRARY.as_posix()}').encoder.bilstm(vocabulary_size=50000).vocabulary"
+    assert json.loads(_jsonnet.evaluate_snippet("test", source))["max_vocab_size"] == {"tokens": 50000}

@@ -30,6 +30,47 @@
       [if std.objectHas(model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
     },
 
+  // A run that continues from the finished run of `config` in the folder `run`: it trains the task-net for the least
+  // energy on the inputs of a file (Tu, Pang & Gimpel 2020, section 2). The file's labels are not used, but the run has
+  // to know them.
+  fine_tuned(config, run, inputs, epochs):
+    assert std.objectHas(config.model, 'task_net') && std.objectHas(config.model, 'loss_net') :
+           'fine_tuned: this tunes a task-net by the energy of a loss-net; the config lacks one of them';
+    assert !std.objectHas(config.model, 'structure') :
+           'fine_tuned: a structure is learned on labels, and here none are used; take the config without it';
+    config {
+      train_data_path: inputs,
+      vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
+      model+: {
+        [net]+: { pretrained_file: run }
+        for net in ['task_net', 'loss_net', 'cost_augmented_net']
+        if std.objectHas(config.model, net)
+      },
+      // Without the settings of implicit gradients, which train both nets, and of self-training.
+      local dropped = [
+        'solver',
+        'implicit',
+        'through',
+        'inner_parameters',
+        'products',
+        'unroll',
+        'warm_start',
+        'geometry',
+        'outer_data_loader',
+        'self_training',
+      ],
+      trainer: {
+        [key]: config.trainer[key]
+        for key in std.objectFields(config.trainer)
+        if !std.member(dropped, key)
+      } + { type: 'alternating', num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
+    },
+  // The same for data that the loader `tensors` takes whole: all of the file's, in the batches of the run.
+  fine_tuned_tensors(config, run, inputs, epochs):
+    $.fine_tuned(config, run, inputs, epochs) {
+      data_loader: { type: 'tensors', batch_size: config.data_loader.batch_size, shuffle: true },
+    },
+
   // The trainer of bi-level training.
   implicit_gradient(solver_steps, damping): {
     type: 'implicit_gradient',

@@ -13,6 +13,13 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
     task_loss: { energy_weight: energy_weight, straight_through: straight_through },
   };
 
+// Hidden, as it is not part of the model: `experiment` adds it to the trainer.
+local bi_level(solver_steps, damping, last_layer) = {
+  trainer:: components.implicit_gradient(solver_steps, damping) {
+    [if last_layer then 'inner_parameters']: 'last_layer',
+  },
+};
+
 {
   cross_entropy(): function(encoder, energies) {},
 
@@ -128,14 +135,28 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   // Bi-level training: contrastive divergence whose gradient includes the loss-net's effect on the task-net. With
   // `last_layer=true`, it includes the effect on the last layer alone, which takes a small part of the time if the
   // encoder is a transformer.
-  implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1, last_layer=false):
+  implicit_cd(
+    num_samples=20,
+    energy_weight=0.1,
+    solver_steps=5,
+    damping=0.1,
+    last_layer=false,
+    share_encoder=false,
+  ):
     function(encoder, energies)
-      $.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)
-      {
-        energy_loss: { type: 'contrastive_divergence' },
-        // Hidden, as it is not part of the model: `experiment` adds it to the trainer.
-        trainer:: components.implicit_gradient(solver_steps, damping) {
-          [if last_layer then 'inner_parameters']: 'last_layer',
-        },
-      },
+      $.nce(num_samples, energy_weight, share_encoder)(encoder, energies)
+      { energy_loss: { type: 'contrastive_divergence' } }
+      + bi_level(solver_steps, damping, last_layer),
+
+  // The same with the margin loss, a structured SVM, at the task-net's output.
+  implicit_ssvm(
+    energy_weight=0.1,
+    cost='l1',
+    solver_steps=5,
+    damping=0.1,
+    last_layer=false,
+    share_encoder=false,
+  ):
+    function(encoder, energies)
+      $.margin(energy_weight, cost, share_encoder)(encoder, energies) + bi_level(solver_steps, damping, last_layer),
 }

@@ -31,6 +31,11 @@ local sentences = import 'sentences.libsonnet';
     transformer: { task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
+  // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of dev. The
+  // labels of the file are not used. `config` is that of the run.
+  //   parsing.fine_tuned(import '../parsing_stacked.jsonnet', 'runs/it', 'data/trees_sample/dev.mrg')
+  fine_tuned: sentences.fine_tuned,
+
   experiment(
     data=error 'set data: parsing.data.sample or { train, dev, test }',
     encoder=error "set encoder: parsing.encoder.bilstm() or parsing.encoder.transformer('NAME')",

@@ -12,4 +12,16 @@
     dev: 'data/wsj/dev',
     test: 'data/wsj/test',
   },
+  // The 199 files of it, 3,914 sentences, that circulate with teaching toolkits, divided into three folders.
+  wsj_sample: {
+    train: 'data/wsj_sample/train',
+    dev: 'data/wsj_sample/dev',
+    test: 'data/wsj_sample/test',
+  },
+  // The Switchboard treebank (Marcus et al. 1999) in brackets, the LDC's; the papers parse NXT's edition of it.
+  switchboard: {
+    train: 'data/switchboard/train',
+    dev: 'data/switchboard/dev',
+    test: 'data/switchboard/test',
+  },
 }

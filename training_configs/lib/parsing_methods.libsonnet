@@ -41,6 +41,13 @@ local tagging = import 'tagging_methods.libsonnet';
     tagging.ranking(num_samples, energy_weight, share_encoder, straight_through),
 
   // Bi-level training, with implicit gradients.
-  implicit_cd(num_samples=20, energy_weight=0.1, solver_steps=5, damping=0.1, last_layer=false):
-    tagging.implicit_cd(num_samples, energy_weight, solver_steps, damping, last_layer),
+  implicit_cd(
+    num_samples=20,
+    energy_weight=0.1,
+    solver_steps=5,
+    damping=0.1,
+    last_layer=false,
+    share_encoder=true,
+  ):
+    tagging.implicit_cd(num_samples, energy_weight, solver_steps, damping, last_layer, share_encoder),
 }

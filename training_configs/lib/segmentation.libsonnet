@@ -102,6 +102,11 @@ local callable(name, method=methods[name], like=name) =
     local build = config(data_sets[dataset], $.encoder.convolution(), methods[method], null);
     check.used(settings, $.settings(dataset, method), build),
 
+  // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of valid. The
+  // labels of the file are not used. `config` is that of the run.
+  //   segmentation.fine_tuned(import '../shapes_nce.jsonnet', 'runs/it', 'data/shapes_sample/valid.npz')
+  fine_tuned(config, run, inputs, epochs=3): components.fine_tuned_tensors(config, run, inputs, epochs),
+
   experiment(
     data=error 'set data: segmentation.data.shapes or { train, valid, test, size, crop }',
     encoder=$.encoder.convolution(),

@@ -1,5 +1,6 @@
 // What experiments on sentences share: settings of training, loaders, and a player's optimizer.
 local check = import 'check.libsonnet';
+local components = import 'components.libsonnet';
 
 {
   training: {
@@ -39,6 +40,23 @@ local check = import 'check.libsonnet';
     scheduler: { type: 'slanted_triangular', cut_frac: 0.1 },
   },
   small_data_frozen: self.small_data { task_net_lr: 2e-3, loss_net_lr: 2e-3, head_lr: null },
+
+  // See `components.fine_tuned`. All sentences of the file count alike, also where the run chose some of its own.
+  fine_tuned(config, run, inputs, epochs=3): components.fine_tuned(config, run, inputs, epochs) {
+    dataset_reader: {
+      [key]: config.dataset_reader[key]
+      for key in std.objectFields(config.dataset_reader)
+      if !std.member(['max_instances', 'labelled', 'fraction'], key)
+    },
+    data_loader: {
+      local sampler = std.get(config.data_loader, 'batch_sampler', {}),
+      batch_sampler: {
+        type: 'bucket',
+        batch_size: std.get(sampler, 'batch_size', std.get(config.data_loader, 'batch_size', 16)),
+        sorting_keys: ['tokens'],
+      },
+    },
+  },
 
   // An experiment without its reader, which the task adds. The model's hidden field `trainer` has what a method sets in
   // the trainer.

@@ -46,6 +46,11 @@ local sentences = import 'sentences.libsonnet';
     },
   },
 
+  // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of dev. The
+  // labels of the file are not used. `config` is that of the run.
+  //   srl.fine_tuned(import '../srl_margin.jsonnet', 'runs/it', 'data/srl_sample/dev.gold_conll')
+  fine_tuned: sentences.fine_tuned,
+
   experiment(
     data=error 'set data: srl.data.sample, srl.data.ewt or { train, dev, test }',
     encoder=error "set encoder: srl.encoder.bilstm() or srl.encoder.transformer('NAME')",

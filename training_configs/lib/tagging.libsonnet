@@ -51,41 +51,16 @@ local sentences = import 'sentences.libsonnet';
     transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
-  // Tunes the task-net of a finished run for the least energy on the words of a file; with those of test this is
-  // transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run has to know them;
-  // with `tagged=false` the file has none. `config` is that of the run.
+  // Tunes the task-net of a finished run for the least energy on the words of a file, such as those of dev; with those
+  // of test this is transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run has
+  // to know them; with `tagged=false` the file has none. `config` is that of the run.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
-  fine_tuned(config, run, inputs, epochs=3, tagged=true): config {
-    // All sentences of the file count alike, also where the run chose some of its own.
-    dataset_reader: {
-      [key]: config.dataset_reader[key]
-      for key in std.objectFields(config.dataset_reader)
-      if !std.member(['max_instances', 'labelled'], key)
-    } + if tagged then {} else { tag_column: null },
-    [if !tagged then 'validation_dataset_reader']:
-      std.get(config, 'validation_dataset_reader', config.dataset_reader),
-    data_loader: {
-      local sampler = std.get(config.data_loader, 'batch_sampler', {}),
-      batch_sampler: {
-        type: 'bucket',
-        batch_size: std.get(sampler, 'batch_size', std.get(config.data_loader, 'batch_size', 16)),
-        sorting_keys: ['tokens'],
-      },
+  fine_tuned(config, run, inputs, epochs=3, tagged=true):
+    sentences.fine_tuned(config, run, inputs, epochs)
+    + if tagged then {} else {
+      dataset_reader+: { tag_column: null },
+      validation_dataset_reader: std.get(config, 'validation_dataset_reader', config.dataset_reader),
     },
-    train_data_path: inputs,
-    vocabulary: { type: 'from_files', directory: run + '/vocabulary' },
-    model+: {
-      [net]+: { pretrained_file: run }
-      for net in ['task_net', 'loss_net', 'cost_augmented_net']
-      if std.objectHas(config.model, net)
-    },
-    // The task-net alone is trained, so the settings of implicit gradients, which train both nets, are removed.
-    trainer: {
-      [key]: config.trainer[key]
-      for key in std.objectFields(config.trainer)
-      if !std.member(['solver', 'implicit', 'through', 'inner_parameters', 'products'], key)
-    } + { type: 'alternating', num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
-  },
 
   experiment(
     data=error 'set data: tagging.data.sample or { train, dev, test, reader, encoding }',

@@ -23,9 +23,9 @@ local encoders = import 'encoders.libsonnet';
     word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features, word_dropout=word_dropout
   ),
 
-  // The paper's BiLSTM for entities with its inputs "NER+", whose embeddings are trained. The inputs "NER" are
-  // `ner(vectors='glove.6B.100d.txt', trainable=false, features={})`; for "NER++", set `characters=25` or another
-  // number.
+  // The paper's BiLSTM for entities. `inputs` are 'NER' (words, whose pretrained vectors stay as they are), 'NER+'
+  // (also capitals, parts of speech and chunks) or 'NER++' (also a character CNN); what is null is as they have it.
+  // The paper's vectors are `vectors='glove.6B.100d'`, data/vectors/glove.6B.100d.txt.
   ner(
     word_dim=100,
     hidden=128,
@@ -33,20 +33,24 @@ local encoders = import 'encoders.libsonnet';
     dropout=0.3,
     vectors=null,
     vector_words=100000,
-    trainable=true,
-    features={ pos: 16, chunk: 8, case: 4 },
-    characters=0,
-  ): self.bilstm(
-    word_dim=word_dim,
-    hidden=hidden,
-    layers=layers,
-    dropout=dropout,
-    vectors=vectors,
-    vector_words=vector_words,
-    trainable=trainable,
-    features=features,
-    characters=characters,
-  ),
+    trainable=null,
+    features=null,
+    characters=null,
+    inputs='NER+',
+  ):
+    assert std.member(['NER', 'NER+', 'NER++'], inputs) : "inputs: choose from 'NER', 'NER+' and 'NER++'";
+    local words_alone = inputs == 'NER';
+    self.bilstm(
+      word_dim=word_dim,
+      hidden=hidden,
+      layers=layers,
+      dropout=dropout,
+      vectors=vectors,
+      vector_words=vector_words,
+      trainable=if trainable != null then trainable else vectors == null || !words_alone,
+      features=if features != null then features else if words_alone then {} else { pos: 16, chunk: 8, case: 4 },
+      characters=if characters != null then characters else if inputs == 'NER++' then 25 else 0,
+    ),
 
   // Any transformer, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512, frozen=false):

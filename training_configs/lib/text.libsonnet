@@ -16,6 +16,7 @@ local encoders = import 'text_encoders.libsonnet';
     ranking: methods.ranking,
     regression_discrete: methods.regression_discrete,
     implicit_cd: methods.implicit_cd,
+    implicit_ssvm: methods.implicit_ssvm,
     own: methods.own,
     // A small energy chooses among the label sets of the training data.
     seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3):
@@ -57,6 +58,11 @@ local encoders = import 'text_encoders.libsonnet';
     bgc: self.default { epochs: 8, patience: 3 },
     nyt: self.default { epochs: 4 },
   },
+
+  // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of dev. The
+  // labels of the file are not used. `config` is that of the run.
+  //   text.fine_tuned(import '../text_margin.jsonnet', 'runs/it', 'data/text_sample/valid.jsonl')
+  fine_tuned: sentences.fine_tuned,
 
   experiment(
     data=error 'set data: text.data.sample or { train, dev, test, reader }',

@@ -17,9 +17,18 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
 
 {
   // Word embeddings (`words.libsonnet`) and the last states of a BiLSTM; nothing is downloaded.
-  bilstm(word_dim=64, hidden=64, layers=1, dropout=0.3, max_length=200, vectors=null, vector_words=100000):
+  bilstm(
+    word_dim=64,
+    hidden=64,
+    layers=1,
+    dropout=0.3,
+    max_length=200,
+    vectors=null,
+    vector_words=100000,
+    vocabulary_size=null,
+  ):
     of_words(
-      words(word_dim, vectors, vector_words),
+      words(word_dim, vectors, vector_words, vocabulary_size=vocabulary_size),
       dropout,
       max_length,
       { type: 'lstm', bidirectional: true, input_size: word_dim, hidden_size: hidden, num_layers: layers },
@@ -27,9 +36,9 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
 
   // The same word embeddings, and the maximum of each filter over windows of one to three words (Kim 2014): cheap, and
   // better on little data.
-  cnn(word_dim=64, filters=48, dropout=0.3, max_length=200, vectors=null, vector_words=100000):
+  cnn(word_dim=64, filters=48, dropout=0.3, max_length=200, vectors=null, vector_words=100000, vocabulary_size=null):
     of_words(
-      words(word_dim, vectors, vector_words),
+      words(word_dim, vectors, vector_words, vocabulary_size=vocabulary_size),
       dropout,
       max_length,
       { type: 'cnn', embedding_dim: word_dim, num_filters: filters, ngram_filter_sizes: [1, 2, 3] },

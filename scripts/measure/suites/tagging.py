@@ -26,7 +26,7 @@ METHODS = {
         "ge_c": "stacked, GE(c)",
     },
     "SEAL-dynamic": {"margin": "margin", "nce": "NCE", "ranking": "ranking"},
-    "Implicit gradients": {"implicit_cd": "implicit CD"},
+    "Implicit gradients": {"implicit_cd": "implicit CD", "implicit_ssvm": "implicit SSVM"},
 }
 # Rows of the tables that are a method with another energy.
 WITH_ENERGY = {

@@ -22,7 +22,7 @@ METHODS = {
 }
 ENCODERS = EncoderChoice(
     words="an encoder of words",
-    of_words=("max_length", "vectors", "vector_words", "word_dim", "filters", "dropout"),
+    of_words=("max_length", "vocabulary_size", "vectors", "vector_words", "word_dim", "filters", "dropout"),
     of_transformer=("max_length", "pooling", "adapters", "frozen"),
 )
 ARGUMENTS = {**SHARED, "nce_shared": tuple(name for name in SHARED["nce"] if name != "share_encoder")}

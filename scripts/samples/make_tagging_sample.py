@@ -1,6 +1,6 @@
 """Write the embedded tagging sample: a market's notes, their words with the kind of each and an entity tag.
 
-    python scripts/make_tagging_sample.py --out data/tagging_sample --seed 41
+    python scripts/samples/make_tagging_sample.py --out data/tagging_sample --seed 41
 
 A note names a seller, goods, a place, a day and a price, in the order that its clerk is used to. Most names fit
 several entities (Rose sells roses in Rose Lane), commas are often left out, and each entity occurs once at most.

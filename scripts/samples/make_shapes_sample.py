@@ -1,6 +1,6 @@
 """Write the embedded segmentation sample: small images of one shape before a patchwork, and the shape's mask.
 
-    python scripts/make_shapes_sample.py --out data/shapes_sample --seed 43
+    python scripts/samples/make_shapes_sample.py --out data/shapes_sample --seed 43
 
 A shape (an ellipse, a bar or a triangle) has a colour of its own, the background two. Some squares of the
 shape have the background's colours, some squares of the background have the shape's, and everything is noisy. So

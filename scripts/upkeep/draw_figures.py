@@ -1,8 +1,9 @@
 """
 Draws the figures of README and docs/ as SVG: two frames that compete, a training step, and a measurement.
 
-    python scripts/draw_figures.py --out docs/figures
-    python scripts/draw_figures.py --out docs/figures --run runs/seal   # also asks the model for the example's numbers
+    python scripts/upkeep/draw_figures.py --out docs/figures
+    # also asks the model for the example's numbers:
+    python scripts/upkeep/draw_figures.py --out docs/figures --run runs/seal
 
 What the first one shows is in `docs/figures/example.json`.
 """
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Optional
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
 LABEL_SETS = tuple(ROOT / "docs" / "results" / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.

@@ -3,7 +3,7 @@ Reads mutated files with every dataset reader, each in a process of its own, and
 long or take much memory. The files are the samples in data/, in which bytes, lines and tokens are changed, repeated,
 moved and cut, also behind gzip.
 
-    python scripts/fuzz_readers.py --inputs 100 --seed 1
+    python scripts/upkeep/fuzz_readers.py --inputs 100 --seed 1
 """
 
 import argparse
@@ -26,7 +26,7 @@ from allennlp.data import DatasetReader
 
 import seal  # noqa: F401  (registers the readers)
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 
 _BLURBS = b"""<book date="2018-08-18" xml:lang="en">
 <title>Honey & Salt</title>

@@ -1,6 +1,6 @@
 """Write the embedded sample of trees: English sentences with constituents, in the Penn Treebank's brackets.
 
-    python scripts/make_tree_sample.py --out data/trees_sample --seed 13 --train 2000 --dev 300 --test 300
+    python scripts/samples/make_tree_sample.py --out data/trees_sample --seed 13 --train 2000 --dev 300 --test 300
 
 A small grammar (`tree_sample_grammar.py`) makes the trees, from the words and frames of the SRL sample
 (`srl_sample_lexicon.py`); both were written for this project. The same seed and sizes always give the same bytes. Some

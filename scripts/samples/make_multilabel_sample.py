@@ -1,6 +1,6 @@
 """Write the embedded multi-label sample: made-up recipes, their words as features, their traits as labels.
 
-    python scripts/make_multilabel_sample.py --out data/multilabel_sample --seed 29
+    python scripts/samples/make_multilabel_sample.py --out data/multilabel_sample --seed 29
 
 Every recipe starts from a hidden dish that decides most of its labels together. Only noisy words of the dish are
 seen, and most words fit several labels. So one label is evidence about the others that the words do not give.

@@ -1,6 +1,6 @@
 """Write the embedded semantic-role sample: English sentences with frames, in CoNLL-2012 columns.
 
-    python scripts/make_srl_sample.py --out data/srl_sample --seed 13 --train 2400 --dev 400 --test 600
+    python scripts/samples/make_srl_sample.py --out data/srl_sample --seed 13 --train 2400 --dev 400 --test 600
 
 A small grammar (`srl_sample_grammar.py`) makes the sentences from word lists (`srl_sample_lexicon.py`);
 both were written for this sample. The same seed and sizes always give the same bytes. Some nouns, names,

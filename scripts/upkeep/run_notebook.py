@@ -2,7 +2,7 @@
 Runs a notebook's cells from top to bottom, in this process, and writes what they print into it. A line that begins with
 `!` is a command of the shell, in which `{name}` stands for a variable, as in Jupyter.
 
-    python scripts/run_notebook.py docs/tour.ipynb
+    python scripts/upkeep/run_notebook.py docs/tour.ipynb
 """
 
 import argparse

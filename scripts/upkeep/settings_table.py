@@ -2,7 +2,7 @@
 Writes `docs/settings.md`: every setting of the configs' libraries, by the argument of `experiment` that it belongs to,
 with its defaults in each task.
 
-    python scripts/settings_table.py
+    python scripts/upkeep/settings_table.py
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
@@ -68,6 +68,7 @@ MEANING = {
     "hidden_dim": "the size of a hidden layer",
     "inference_optimizer": "the optimizer of gradient-based inference",
     "inference_steps": "steps of gradient-based inference",
+    "inputs": "what the net of the papers' entities reads: `'NER'`, `'NER+'` or `'NER++'`",
     "labelled_share": "the share of instances with gold in an epoch of the student",
     "lambda": "the weight of the perceptron loss",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
@@ -132,6 +133,7 @@ MEANING = {
     "back through, `null`: all",
     "vector_words": "words of the file of vectors that are read",
     "vectors": "a text file of word vectors; `null`: random ones",
+    "vocabulary_size": "the most frequent words that are known; `null`: all that occur twice",
     "warmup_epochs": "first epochs, in which cross-entropy alone trains the task-net; `null`, of a parser with a "
     "loss-net: half of all",
     "weight": "nats for each violation that is expected",
@@ -157,7 +159,7 @@ where `energies` is a whole (`energies=srl.energies(hidden_dim=100)`). Of featur
 `multilabel.method_for.<data set>` has others in place of the defaults: those of the papers. `seal components` lists
 what the keys of a finished config can name, which `--overrides` and [a search](running.md#searching-settings) change.
 
-This page is made by `python scripts/settings_table.py`."""
+This page is made by `python scripts/upkeep/settings_table.py`."""
 
 
 def split_arguments(text: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Write the embedded text sample: notes from a town's letter box as JSON lines, and the taxonomy of their labels.
 
-    python scripts/make_text_sample.py --out data/text_sample --seed 53
+    python scripts/samples/make_text_sample.py --out data/text_sample --seed 53
 
 A note is about one affair, such as a burst pipe or a market day, which decides what matters occur together. Most
 sentences about a matter fit a few others as well, so the other matters of a note help to identify it. A note

@@ -3,7 +3,7 @@ Kills runs at random moments, continues them with --recover, and compares each w
 metrics and what a structure or a student has learned, bit for bit. Every run is a process of its own, whose whole group
 is killed (SIGKILL), and which is killed again with a chance of one in three when it goes on.
 
-    python scripts/kill_runs.py --kills 8 --seed 1
+    python scripts/upkeep/kill_runs.py --kills 8 --seed 1
 """
 
 import argparse
@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy
 import torch
@@ -27,7 +27,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.util import import_module_and_submodules
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 AGAIN = 1 / 3
 
 #: How many instances of a sample's file are kept, by its ending.

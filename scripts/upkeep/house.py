@@ -1,0 +1,147 @@
+"""
+What the package is made of, in checkouts side by side: lines by room, patches of AllenNLP, what an import of the core
+loads, and the files, depth and cost of a training step.
+
+    python scripts/upkeep/house.py before=../seal-before now=. --rounds 3
+
+A room is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose docstring
+has "Patches:". A training step is a batch of `training_configs/srl_nce.jsonnet`; its files and depth are those of
+`seal/` that are entered, and the most of their calls inside each other. Its cost is CPU time, the median over rounds, in
+which the checkouts take turns. Prints Markdown.
+"""
+
+import argparse
+import ast
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+WARM, STEPS = 20, 100
+"""Updates before the measurement, and those that are timed; a batch has two, one for each player."""
+
+IMPORT = """
+import json, sys, time
+import torch
+loaded, began = len(sys.modules), time.process_time()
+import seal.hypergradients
+print(json.dumps([len(sys.modules) - loaded, time.process_time() - began]))
+"""
+
+STEP = f"""
+import json, os, sys, time
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+updates, files, deepest, began = 0, set(), 0, 0.0
+here = os.path.join(os.getcwd(), "seal", "")
+
+def watch(frame, event, argument):
+    global deepest
+    if event == "call" and frame.f_code.co_filename.startswith(here):
+        files.add(frame.f_code.co_filename)
+        depth = 0
+        while frame is not None:
+            depth += frame.f_code.co_filename.startswith(here)
+            frame = frame.f_back
+        deepest = max(deepest, depth)
+
+def count(*_):
+    global updates, began
+    updates += 1
+    if updates == {WARM}:
+        sys.setprofile(watch)
+    elif updates == {WARM} + 2:
+        sys.setprofile(None)
+        began = time.process_time()
+    elif updates == {WARM} + 2 + {STEPS}:
+        seconds = (time.process_time() - began) / ({STEPS} / 2)
+        print(json.dumps([len(files), deepest, seconds]), flush=True)
+        os._exit(0)
+
+torch.set_num_threads(1)
+register_optimizer_step_post_hook(count)
+sys.argv = ["allennlp", "train", "training_configs/srl_nce.jsonnet", "--include-package", "seal", "-s", sys.argv[1]]
+from allennlp.__main__ import run
+run()
+"""
+
+
+def rooms(checkout: Path) -> tuple[Counter, int]:
+    """Lines of Python by room, and the number of patches."""
+    lines, patches = Counter(), 0
+    for path in sorted((checkout / "seal").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        inside = path.relative_to(checkout / "seal").parts
+        lines[inside[0] if len(inside) > 1 else "(root)"] += text.count("\n")
+        kinds = (ast.Module, ast.FunctionDef, ast.ClassDef)
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+        patches += sum("Patches:" in (ast.get_docstring(node) or "") for node in nodes)
+    return lines, patches
+
+
+def answer(checkout: Path, program: str, *arguments: str) -> list[float]:
+    """The last line that a program prints in a process of its own, inside the checkout, as JSON."""
+    env = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, check=False)
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise SystemExit(f"{checkout}: {done.stderr[-2000:]}") from None
+
+
+def measured(checkouts: dict[str, Path], rounds: int) -> dict[str, dict[str, Any]]:
+    """Rows of the second table, by the names of the checkouts."""
+    found: dict[str, dict[str, list]] = {name: {"import": [], "step": []} for name in checkouts}
+    for _ in range(rounds):
+        for name, checkout in checkouts.items():
+            found[name]["import"].append(answer(checkout, IMPORT))
+            with tempfile.TemporaryDirectory() as folder:
+                found[name]["step"].append(answer(checkout, STEP, os.path.join(folder, "run")))
+    return {
+        name: {
+            "modules that `import seal.hypergradients` loads beyond torch": rows["import"][0][0],
+            "its CPU seconds beyond torch": f"{statistics.median(row[1] for row in rows['import']):.2f}",
+            "files of a training step": rows["step"][0][0],
+            "depth of a training step": rows["step"][0][1],
+            "CPU milliseconds of a training step": f"{1e3 * statistics.median(row[2] for row in rows['step']):.1f}",
+        }
+        for name, rows in found.items()
+    }
+
+
+def table(head: str, columns: dict[str, dict[str, Any]]) -> str:
+    keys = sorted({key: None for column in columns.values() for key in column}, key=str) if head == "room" else list(
+        next(iter(columns.values()))
+    )
+    rows = [[head, *columns], ["---"] * (1 + len(columns))]
+    rows += [[key, *(str(column.get(key, "–")) for column in columns.values())] for key in keys]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("--rounds", type=int, default=3, help="of imports and steps (default: 3)")
+    options = parser.parse_args(arguments)
+    checkouts = {}
+    for text in options.checkouts:
+        name, _, folder = text.partition("=")
+        if not (Path(folder) / "seal").is_dir():
+            parser.error(f"{text}: name a checkout of the repository as NAME=FOLDER")
+        checkouts[name] = Path(folder).resolve()
+    lines = {name: rooms(checkout) for name, checkout in checkouts.items()}
+    by_room = {name: {**counted, "total": counted.total()} for name, (counted, _) in lines.items()}
+    print(table("room", by_room), "\n")
+    numbers = measured(checkouts, options.rounds) if options.rounds else {name: {} for name in checkouts}
+    print(table("", {name: {"patches of AllenNLP": lines[name][1], **numbers[name]} for name in checkouts}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

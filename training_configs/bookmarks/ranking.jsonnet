@@ -1,0 +1,6 @@
+local multilabel = import '../lib/multilabel.libsonnet';
+
+multilabel.experiment(
+  data=multilabel.data.bookmarks,
+  method=multilabel.method_for.bookmarks.ranking(),
+)

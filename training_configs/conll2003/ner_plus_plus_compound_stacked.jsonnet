@@ -1,0 +1,8 @@
+local tagging = import '../lib/tagging.libsonnet';
+
+tagging.experiment(
+  data=tagging.data.conll2003,
+  encoder=tagging.encoder.ner(inputs='NER++'),
+  method=tagging.method.compound_stacked(),
+  training=tagging.training.conll2003,
+)

@@ -1,0 +1,8 @@
+local tagging = import 'lib/tagging.libsonnet';
+
+tagging.experiment(
+  data=tagging.data.sample,
+  encoder=tagging.encoder.bilstm(word_dim=64, hidden=64),
+  method=tagging.method.implicit_ssvm(energy_weight=0.1),
+  training=tagging.training.sample,
+)

@@ -1,0 +1,8 @@
+local tagging = import '../lib/tagging.libsonnet';
+
+tagging.experiment(
+  data=tagging.data.twitter_pos,
+  encoder=tagging.encoder.bilstm(),
+  method=tagging.method.implicit_ssvm(),
+  training=tagging.training.twitter_pos,
+)

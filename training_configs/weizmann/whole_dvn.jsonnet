@@ -1,0 +1,7 @@
+local segmentation = import '../lib/segmentation.libsonnet';
+
+segmentation.experiment(
+  data=segmentation.data.weizmann,
+  method=segmentation.method.dvn(),
+  training={ crops: false },
+)
