@@ -6,8 +6,8 @@ loads, and the files, depth and cost of a training step.
 
 A room is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose docstring
 has "Patches:". A training step is a batch of `training_configs/srl_nce.jsonnet`; its files and depth are those of
-`seal/` that are entered, and the most of their calls inside each other. Its cost is CPU time, the median over rounds, in
-which the checkouts take turns. Prints Markdown.
+`seal/` that are entered, and the most of their calls inside each other. Its cost is CPU time, the median over rounds,
+in which the checkouts take turns. Prints Markdown.
 """
 
 import argparse
@@ -116,11 +116,9 @@ def measured(checkouts: dict[str, Path], rounds: int) -> dict[str, dict[str, Any
 
 
 def table(head: str, columns: dict[str, dict[str, Any]]) -> str:
-    keys = sorted({key: None for column in columns.values() for key in column}, key=str) if head == "room" else list(
-        next(iter(columns.values()))
-    )
+    keys = dict.fromkeys(key for column in columns.values() for key in column)
     rows = [[head, *columns], ["---"] * (1 + len(columns))]
-    rows += [[key, *(str(column.get(key, "–")) for column in columns.values())] for key in keys]
+    rows += [[key, *(str(column[key]) for column in columns.values())] for key in keys]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
@@ -136,7 +134,11 @@ def main(arguments: list[str]) -> int:
             parser.error(f"{text}: name a checkout of the repository as NAME=FOLDER")
         checkouts[name] = Path(folder).resolve()
     lines = {name: rooms(checkout) for name, checkout in checkouts.items()}
-    by_room = {name: {**counted, "total": counted.total()} for name, (counted, _) in lines.items()}
+    names = sorted(set().union(*(counted for counted, _ in lines.values())))
+    by_room = {
+        name: {**{room: counted[room] or "–" for room in names}, "total": counted.total()}
+        for name, (counted, _) in lines.items()
+    }
     print(table("room", by_room), "\n")
     numbers = measured(checkouts, options.rounds) if options.rounds else {name: {} for name in checkouts}
     print(table("", {name: {"patches of AllenNLP": lines[name][1], **numbers[name]} for name in checkouts}))

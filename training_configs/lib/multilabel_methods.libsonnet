@@ -179,6 +179,10 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   implicit_dvn: implicit('dvn', output),
   implicit_cd: implicit('cd', draws),
   implicit_compound: implicit('compound', output),
+  // A few steps of gradient descent on the task loss in the place of its minimum, differentiated as they are.
+  unrolled_cd: after_task_net(
+    'cd', draws, function(s) { type: 'implicit_gradient', unroll: { num_steps: 5, step_size: 0.1 } }
+  ),
   alternating_ssvm: alternating('ssvm', output),
   alternating_dvn: alternating('dvn', output),
   alternating_cd: alternating('cd', draws),

@@ -38,6 +38,7 @@ METHODS = {
         "implicit_dvn": "implicit DVN",
         "alternating_cd": "CD, no implicit term",
         "implicit_cd": "implicit CD",
+        "unrolled_cd": "implicit CD, unrolled steps",
         "implicit_compound": "implicit compound",
         "implicit_cd_margin": "implicit CD, margin in the task loss",
     },

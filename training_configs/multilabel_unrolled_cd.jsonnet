@@ -1,0 +1,6 @@
+local multilabel = import 'lib/multilabel.libsonnet';
+
+multilabel.experiment(
+  data=multilabel.data.sample,
+  method=multilabel.method_for.sample.unrolled_cd(),
+)
