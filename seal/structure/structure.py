@@ -3,7 +3,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -78,7 +78,7 @@ class Structure(nn.Module, Registrable):
             score = score - COST * torch.cat([part.expand(len(score), -1) for part in broken], dim=1).to(score)
         return score.softmax(dim=1)
 
-    def similarity(self, competing: Competing, kept: torch.Tensor) -> torch.Tensor:
+    def similarity(self, competing: Any, kept: torch.Tensor) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError
 
