@@ -38,6 +38,9 @@ ALLENNLP = [
 # A baseline of scripts/measure imports allennlp-models, which needs `pkg_resources`.
 MEASURE = ["allennlp-models==2.10.1", "setuptools<81"]
 
+# What shows the logs that the callback `tensorboard` writes.
+VIEWER = ["tensorboard>=2.15"]
+
 DEV = ["pytest>=8", "pytest-xdist>=3.6", "pyflakes>=3.2", "hypothesis>=6.100", "pandas>=2.2"]
 
 setup(
@@ -54,7 +57,13 @@ setup(
     python_requires=">=3.11,<3.13",
     install_requires=CORE,
     entry_points={"console_scripts": ["seal=seal.__main__:run"]},
-    extras_require={"allennlp": ALLENNLP, "demo": ALLENNLP, "measure": [*ALLENNLP, *MEASURE], "dev": DEV},
+    extras_require={
+        "allennlp": ALLENNLP,
+        "demo": ALLENNLP,
+        "measure": [*ALLENNLP, *MEASURE],
+        "dev": DEV,
+        "viewer": VIEWER,
+    },
     classifiers=[
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",

@@ -57,6 +57,7 @@ def demo(browser, run: str, sentence: str, picture: Path) -> None:
         assert server.stdout is not None
         # Open http://127.0.0.1:PORT/ in a browser; Control-C ends this.
         address = server.stdout.readline().split()[1]
+        browser.set_window_size(1000, 1080)
         browser.get(address)
         given = browser.find_element("id", "given")
         given.clear()

@@ -17,6 +17,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
 
 from seal.commands.demo_answers import Answers, answers_of
+from seal.commands.label_colours import colours_of
 from seal.commands.runs import ARCHIVE, names_of
 from seal.common.setting_checks import check_range
 
@@ -137,7 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, _PAGE.read_bytes(), "text/html; charset=utf-8")
         elif self.path == "/models":
             with self.server.one_at_a_time:
-                self._send_json(HTTPStatus.OK, [answers.about() for answers in self.server.answers])
+                models = [answers.about() for answers in self.server.answers]
+            colours = colours_of(label for model in models for label in model["labels"])
+            self._send_json(HTTPStatus.OK, {"models": models, "colours": colours})
         else:
             self._send_json(HTTPStatus.NOT_FOUND, {"error": f"there is no page {self.path}."})
 

@@ -4,6 +4,7 @@ What a model answers to a person who tries it: what is predicted, what else it t
 
 import base64
 import binascii
+import io
 import itertools
 import json
 import os
@@ -19,15 +20,17 @@ from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from seal.commands.demo_alternatives import ALTERNATIVES, broken, draws_of, rows_of, scores_of, structure_of, why
 from seal.common.linear_trees import as_brackets
 from seal.common.tag_encodings import tags_to_spans
 from seal.common.vocabularies import ATTRIBUTES
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
-from seal.predictors.line_predictor import finite
+from seal.structure.k_best_sets import k_best_sets
+from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.tag_structure import TagPaths
 
-#: How many other outputs are shown, how many labels, and how many lines of text are read.
-ALTERNATIVES, LABELS, LINES = 6, 30, 20
+#: How many labels are shown, and how many lines of text are read.
+LABELS, LINES = 30, 20
 
 
 class Answers:
@@ -51,13 +54,14 @@ class Answers:
         self.reader = archive.validation_dataset_reader
         if self.model.loss_net is not None:
             arguments["energy"] = True
-        model_type = archive.config["model"]["type"]
-        self.predictor = Predictor.by_name(model_type)(self.model, archive.dataset_reader, **arguments)
+        kind = Predictor.by_name(self.model.default_predictor)
+        self.predictor = kind(self.model, archive.dataset_reader, **arguments)
         self._data = archive.config.get("validation_data_path")
 
     def about(self) -> JsonDict:
         """What the page is told of the model."""
-        return {"name": self.name, "asks": self.asks, "examples": self._some_examples() or [self.sample]}
+        examples = self._some_examples() or [self.sample]
+        return {"name": self.name, "asks": self.asks, "examples": examples, "labels": self._labels()}
 
     def answer(self, given: str) -> list[JsonDict]:
         """
@@ -81,6 +85,16 @@ class Answers:
             if "error" in record:
                 raise ConfigurationError(record["error"])
             yield request, record
+
+    def _labels(self) -> list[str]:
+        """The labels of spans, each of which gets a colour."""
+        return []
+
+    def _tensors(self, instance: Instance) -> dict[str, Any]:
+        self.reader.apply_token_indexers(instance)
+        batch = Batch([instance])
+        batch.index_instances(self.model.vocab)
+        return move_to_device(batch.as_tensor_dict(), next(self.model.parameters()).device)
 
     def _some_examples(self) -> list[str]:
         """A few inputs of the validation data, where these are at hand."""
@@ -109,34 +123,15 @@ class _SentenceAnswers(Answers):
         """The blocks of a sentence."""
         raise NotImplementedError
 
-    def _tensors(self, instance: Instance) -> dict[str, Any]:
-        self.reader.apply_token_indexers(instance)
-        batch = Batch([instance])
-        batch.index_instances(self.model.vocab)
-        return move_to_device(batch.as_tensor_dict(), next(self.model.parameters()).device)
-
-    @property
-    def _structure(self) -> Any:
-        """The structure that chooses; `None` without one, or where it has not been learned."""
-        structure = self.model.structure
-        return structure if structure is not None and structure.is_fitted else None
-
-    def _scores(self, log_prob: torch.Tensor, competing: Any) -> dict[str, list[float]]:
-        """What scores the outputs that compete for one sentence: the task-net, and a structure with its terms."""
-        columns: dict[str, list[float]] = {"log-probability": log_prob[0].tolist()}
-        if self._structure is not None:
-            joint = self._structure.joint
-            terms = {_words(energy): energy(competing).expand_as(log_prob)[0] for energy in joint.energies}
-            columns["energy"] = sum(terms.values()).tolist()
-            columns.update((name, values.tolist()) for name, values in terms.items())
-            columns["joint probability"] = joint.probabilities(competing)[0].tolist()
-        return columns
-
-    def _best(self, outputs: list[JsonDict], columns: dict[str, list[float]]) -> list[JsonDict]:
+    def _best(self, outputs: list[JsonDict], columns: dict[str, torch.Tensor]) -> list[JsonDict]:
         """The task-net's best outputs with their numbers, and the chosen one wherever it is."""
-        for place, output in enumerate(outputs):
-            output["numbers"] = {name: finite(values[place]) for name, values in columns.items()}
+        for output, numbers in zip(outputs, rows_of(columns, list(range(len(outputs))))):
+            output["numbers"] = numbers
         return outputs[:ALTERNATIVES] + [output for output in outputs[ALTERNATIVES:] if output["chosen"]]
+
+    def _why(self) -> str:
+        structure = structure_of(self.model)
+        return why(self.model, "f1" if structure is None else structure.main_score)
 
     def _as_input(self, instance: Instance) -> str:
         return " ".join(instance["metadata"].metadata["words"])
@@ -150,6 +145,12 @@ class _TagAnswers(_SentenceAnswers):
         _, instance = self.predictor.prepare(request)
         yield self._block(record, record["words"], instance, "")
 
+    def _labels(self) -> list[str]:
+        tags = self.model.output_space.labels
+        if self.model.output_space.encoding is None:
+            return tags
+        return list(dict.fromkeys(tag[2:] for tag in tags if tag != "O"))
+
     def _block(self, record: JsonDict, words: list[str], instance: Instance, heading: str) -> JsonDict:
         return {
             "kind": "spans",
@@ -158,6 +159,7 @@ class _TagAnswers(_SentenceAnswers):
             "spans": self._spans(record["tags"]),
             "numbers": _numbers(record),
             "alternatives": self._alternatives(instance, record["tags"]),
+            "why": self._why(),
         }
 
     def _spans(self, tags: list[str]) -> list[tuple[str, int, int]]:
@@ -168,7 +170,7 @@ class _TagAnswers(_SentenceAnswers):
     @torch.no_grad()
     def _alternatives(self, instance: Instance, chosen: list[str]) -> list[JsonDict]:
         """The best outputs of the task-net, with what scores them: a structure and its terms, or a loss-net."""
-        model, structure = self.model, self._structure
+        model, structure = self.model, structure_of(self.model)
         if model.task_net is None or model.inference is not None:
             return []
         tensors = self._tensors(instance)
@@ -180,9 +182,10 @@ class _TagAnswers(_SentenceAnswers):
             words = instance["metadata"].metadata["words"]
             key = words[int(tensors["predicate"][0].argmax())].lower() if "predicate" in tensors else ""
             competing = TagPaths(tags, log_prob, state.mask, keys=[key]).competing(structure.scheme)
-        columns = self._scores(log_prob, competing)
+        columns = scores_of(model, log_prob, competing, "f1" if structure is None else structure.main_score)
         if model.loss_net is not None:
-            columns["energy of the loss-net"] = model.energy(state, tags)[0].tolist()
+            columns["energy of the loss-net"] = model.energy(state, tags)[0]
+        columns |= broken(model, tags, state.mask)
         # A short sentence has fewer outputs than were asked for; what is left has no probability, and comes last.
         rows = tags[0, : int(log_prob[0].isfinite().sum()), : len(chosen)].tolist()
         named = [[model.output_space.labels[tag] for tag in row] for row in rows]
@@ -223,14 +226,18 @@ class _TreeAnswers(_SentenceAnswers):
             "image": f"data:image/svg+xml;base64,{picture}",
             "numbers": _numbers(record),
             "alternatives": self._alternatives(instance, record),
+            "why": self._why(),
         }
 
     @torch.no_grad()
     def _alternatives(self, instance: Instance, record: JsonDict) -> list[JsonDict]:
-        tensors = self._tensors(instance)
-        several = self._structure is not None
-        candidates = self.model.candidates(tensors["tokens"], tensors["metadata"], competing=several)
-        columns = self._scores(candidates.log_prob, candidates.competing() if several else None)
+        tensors, model = self._tensors(instance), self.model
+        several = structure_of(model) is not None
+        given = tensors["tokens"], tensors["metadata"], several
+        candidates = model.candidates(*given)
+        columns = scores_of(model, candidates.log_prob, candidates.competing() if several else None, "f1")
+        if model.loss_net is not None:
+            columns["energy of the loss-net"] = model.energies(*given)[0]
         trees = [as_brackets(tree, record["words"]) for tree in candidates.trees[0]]
         return self._best([{"text": text, "chosen": text == record["tree"]} for text in trees], columns)
 
@@ -244,13 +251,13 @@ class _LabelAnswers(Answers):
         super().__init__(name, archive, probabilities=True)
 
     def answer(self, given: str) -> list[JsonDict]:
-        return [self._block(record) for _, record in self._records(given)]
+        return [self._block(request, record) for request, record in self._records(given)]
 
-    def _block(self, record: JsonDict) -> JsonDict:
+    def _block(self, request: JsonDict, record: JsonDict) -> JsonDict:
         probabilities = record["probabilities"]
         thresholds = self.model.threshold.expand(len(probabilities)).tolist()
         # A structure decides on whole sets: no threshold stands for it.
-        by_sets = self.model.structure is not None and self.model.structure.is_fitted
+        by_sets = structure_of(self.model) is not None
         labels = [
             {
                 "name": name,
@@ -261,7 +268,53 @@ class _LabelAnswers(Answers):
             for (name, value), threshold in zip(probabilities.items(), thresholds)
         ]
         labels.sort(key=lambda label: (not label["predicted"], -(label["probability"] or 0)))
-        return {"kind": "labels", "labels": labels[:LABELS], "numbers": _numbers(record)}
+        return {
+            "kind": "labels",
+            "labels": labels[:LABELS],
+            "numbers": _numbers(record),
+            "alternatives": self._alternatives(request, list(record["labels"])),
+            "why": why(self.model, self.model.score),
+        }
+
+    def _inputs(self, request: JsonDict) -> dict[str, Any]:
+        """What the model is given of one request."""
+        return self._tensors(self.predictor.prepare(request))
+
+    @torch.no_grad()
+    def _alternatives(self, request: JsonDict, chosen: list[str]) -> list[JsonDict]:
+        """The best label sets and the chosen one: by the joint probability or, without a structure, the task-net's."""
+        model, structure = self.model, structure_of(self.model)
+        if model.inference is not None:
+            return []
+        state = model.task_state(**self._inputs(request))
+        names = model.output_space.labels
+        predicted = torch.tensor([[name in chosen for name in names]]).to(state.logits)
+        if structure is None:
+            sets = k_best_sets(state.logits, ALTERNATIVES)[0].to(state.logits)
+            columns = scores_of(model, model.output_space.log_prob(state.logits, sets.unsqueeze(0)), None, model.score)
+            places = list(range(len(sets)))
+        else:
+            sets, columns, places = _competing_sets(model, structure, state.logits, predicted)
+        if not any(bool((one == predicted).all()) for one in sets):
+            # Of a set that does not compete, only the task-net and the loss-net say something.
+            own = model.output_space.log_prob(state.logits, predicted.unsqueeze(0))[0]
+            none = own.new_tensor([torch.nan])
+            for name, values in columns.items():
+                columns[name] = torch.cat([values, own if name == "log-probability" else none])
+            places.append(len(columns["log-probability"]) - 1)
+            sets = torch.cat([sets, predicted])
+        columns = {name: values[places] for name, values in columns.items()}
+        if model.loss_net is not None:
+            columns["energy of the loss-net"] = model.energy(state, sets.unsqueeze(0))[0]
+        columns |= broken(model, sets.unsqueeze(0))
+        return [
+            {
+                "text": ", ".join(names[label] for label in one.nonzero().flatten().tolist()) or "no label",
+                "chosen": bool((one == predicted).all()),
+                "numbers": numbers,
+            }
+            for one, numbers in zip(sets, rows_of(columns, list(range(len(sets)))))
+        ]
 
     def _as_input(self, instance: Instance) -> str:
         return " ".join(token.text for token in instance["tokens"])
@@ -276,11 +329,21 @@ class _FeatureAnswers(_LabelAnswers):
         if archive.config["dataset_reader"].get("standardize"):
             self._data = None  # The reader's features are not those of the file, for which the page asks.
 
+    def _inputs(self, request: JsonDict) -> dict[str, Any]:
+        return {"features": self.predictor.features([self.predictor.prepare(request)])}
+
     def _as_input(self, instance: Instance) -> str:
         instance.index_fields(self.model.vocab)
         names = self.model.vocab.get_index_to_token_vocabulary(ATTRIBUTES)
         values = enumerate(instance["features"].tensor.tolist())
         return json.dumps({"features": {names[place]: round(value, 4) for place, value in values if value}})
+
+
+_LIKELIEST = "the likeliest mask"
+_DRAWS = (
+    "Green is the task-net's likeliest mask, which is predicted (of a larger image, in the part in the middle). The "
+    "others are draws from the task-net, among which the loss-net learns to tell gold."
+)
 
 
 class _MaskAnswers(Answers):
@@ -305,6 +368,7 @@ class _MaskAnswers(Answers):
             raise ConfigurationError("choose an image, such as a PNG or a JPEG.") from error
         try:
             record = self.predictor.predict_json({"image": path})
+            image = self.predictor.prepare({"image": path}).image
         except ConfigurationError as error:
             raise ConfigurationError(str(error).replace(f"{path}: ", "").replace(path, "the image")) from error
         if "error" in record:
@@ -314,7 +378,25 @@ class _MaskAnswers(Answers):
         for file in files.values():
             os.unlink(file)
         shown = {"text": record["description"], "image": given, **pictures}
-        return [{"kind": "mask", **shown, "numbers": _numbers(record)}]
+        alternatives = self._alternatives(image)
+        return [{"kind": "mask", **shown, "numbers": _numbers(record), "alternatives": alternatives, "why": _DRAWS}]
+
+    @torch.no_grad()
+    def _alternatives(self, image: torch.Tensor) -> list[JsonDict]:
+        """The task-net's likeliest mask and draws from it, of the part in the middle that the nets read at once."""
+        model = self.model
+        if model.inference is not None:
+            return []
+        state = model.task_state(**model.middle({"image": image.unsqueeze(0).to(next(model.parameters()))}))
+        masks = draws_of(model, state.logits, ALTERNATIVES - 1)
+        columns = {"log-probability": model.output_space.log_prob(state.logits, masks)[0]}
+        if model.loss_net is not None:
+            columns["energy of the loss-net"] = model.energy(state, masks)[0]
+        numbers = rows_of(columns, list(range(masks.shape[1])))
+        return [
+            {"image": _mask_url(mask), "text": text, "chosen": text == _LIKELIEST, "numbers": row}
+            for mask, text, row in zip(masks[0], [_LIKELIEST, *["a draw"] * (ALTERNATIVES - 1)], numbers)
+        ]
 
     def _as_input(self, instance: Instance) -> str:
         from PIL import Image
@@ -357,12 +439,36 @@ def _numbers(record: JsonDict) -> dict[str, Any]:
     return {key: record[key] for key in ("probability", "energy") if key in record}
 
 
-def _words(energy: Any) -> str:
-    """The name of a term of a structure: `RoleCounts` is `role counts`."""
-    name = type(energy).__name__
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+def _competing_sets(
+    model: MultilabelModel, structure: LabelSetStructure, logits: torch.Tensor, predicted: torch.Tensor
+) -> tuple[torch.Tensor, dict[str, torch.Tensor], list[int]]:
+    """
+    The best sets among those that compete, and the predicted one if it does: `(sets, labels)`; what scores all that
+    compete, by column; and the places there of these sets.
+    """
+    competing = structure.competing(logits)
+    log_prob = torch.cat([part.log_prob for part in competing.parts()], dim=1)
+    columns = scores_of(model, log_prob, competing, model.score)
+    joint = columns["joint probability"]
+    places = [place for place in joint.topk(min(ALTERNATIVES, len(joint))).indices.tolist() if joint[place] > 0]
+    known = int(structure.set_index().of(predicted)[0])
+    if known >= 0 and known not in places:
+        places.append(known)
+    return competing.outputs(torch.tensor([places], device=logits.device))[0], columns, places
+
+
+def _mask_url(mask: torch.Tensor) -> str:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray((255 * mask).byte().cpu().numpy()).save(file, "PNG")
+    return _as_data_url(file.getvalue())
 
 
 def _data_url(path: str) -> str:
     with open(path, "rb") as file:
-        return "data:image/png;base64," + base64.b64encode(file.read()).decode()
+        return _as_data_url(file.read())
+
+
+def _as_data_url(content: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(content).decode()

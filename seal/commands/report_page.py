@@ -119,9 +119,9 @@ class Report:
         self.add(
             "## More",
             "Names of metrics: docs/glossary.md. Single batches: `tensorboard --logdir RUN/log`, where "
-            '`trainer.callbacks` has `"tensorboard"`; `"wandb"` sends them to Weights & Biases.',
+            '`trainer.callbacks` has `"tensorboard"`, from the extra `viewer`; `"wandb"` sends them to W&B.',
             f"Written by seal {VERSION}:",
-            _code(f"allennlp report {folders} --out report.html"),
+            _code(f"seal report {folders} --out report.html"),
         )
 
     def _table(self, corner: str, rows: dict[str, list[Any]]) -> str:

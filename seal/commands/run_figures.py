@@ -37,6 +37,8 @@ _PANELS = (
     ),
     Panel("Loss of the loss-net", ("training_loss_net_loss",)),
     Panel("Energy (low is good)", ("training_energy_*",)),
+    Panel("Energy's gradient by gold's: cosine, validation", ("validation_energy_alignment",)),
+    Panel("Gold ranked above candidates, %, validation", ("validation_ranking_accuracy",)),
     Panel("The loss-net on validation data", ("validation_loss_net_*", "validation_energy_*")),
     Panel("Gradient norm", ("training_grad_norm_*",), True),
     Panel("Implicit gradient: norms", ("training_*plicit_norm", "training_inner_gradient_norm"), True),

@@ -171,6 +171,14 @@ class ParsingModel(SealModel):
         """
         return self._without_fillers(self._search(tokens, competing), metadata)
 
+    def energies(
+        self, tokens: TextFieldTensors, metadata: list[dict[str, Any]], competing: bool = True
+    ) -> torch.Tensor:
+        """The loss-net's energy of each tree of `candidates`, which takes the same: `(rows, candidates)`."""
+        beam = self._search(tokens, competing)
+        states = (self._state(tokens, *trees) for trees in zip(beam.symbols.unbind(1), beam.mask.unbind(1)))
+        return torch.cat([self.energy(state, state.gold.unsqueeze(1)) for state in states], dim=1)
+
     def _without_fillers(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> TreeCandidates:
         """The trees of a beam as plain values."""
         lengths = beam.mask.sum(dim=2).tolist()

@@ -143,13 +143,17 @@ class SegmentationModel(SealModel):
 
     def score_loss_net(self, batch: dict[str, Any]) -> None:
         """As in `SealModel`, on the middle of each image, a part of the size that the nets read."""
-        if batch.get("mask") is None:
-            return
+        if batch.get("mask") is not None:
+            super().score_loss_net(self.middle(batch))
+
+    def middle(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """A batch with the middle of each image, and of its mask if there is one, in the size that the nets read."""
         self.check_size(batch["image"])
         height, width = self.output_space.height, self.output_space.width
         top, left = (batch["image"].shape[-2] - height) // 2, (batch["image"].shape[-1] - width) // 2
-        middle = {name: batch[name][..., top : top + height, left : left + width] for name in ("image", "mask")}
-        super().score_loss_net({**batch, **middle})
+        cut = {name: batch[name] for name in ("image", "mask") if batch.get(name) is not None}
+        middle = {name: values[..., top : top + height, left : left + width] for name, values in cut.items()}
+        return {**batch, **middle}
 
     def _chunks(self, parts: torch.Tensor) -> Sequence[torch.Tensor]:
         return [parts] if self.training else parts.split(_AT_ONCE)

@@ -100,9 +100,11 @@ class MultilabelPredictor(LabelSetPredictor):
         return self._rows.row(inputs)
 
     def records(self, prepared: list[numpy.ndarray]) -> list[JsonDict]:
-        if not prepared:
-            return []
-        return self._labelled(torch.from_numpy(self._rows.standardized(numpy.stack(prepared))))
+        return self._labelled(self.features(prepared)) if prepared else []
+
+    def features(self, prepared: list[numpy.ndarray]) -> torch.Tensor:
+        """The features of one or more prepared requests, as the model reads them: `(rows, features)`."""
+        return torch.from_numpy(self._rows.standardized(numpy.stack(prepared))).to(self._model.tuned_threshold)
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """

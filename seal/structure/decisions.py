@@ -53,8 +53,20 @@ class ExpectedScore(Decision):
         self.most = most
 
     def choose(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
+        kept, expected = self._expected(probabilities, similarity)
+        # A filler has no probability, and must not be chosen by a tie.
+        return kept.gather(1, expected.nan_to_num(-1.0).argmax(dim=1, keepdim=True)).squeeze(1)
+
+    def scores(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
+        """
+        The expected score of each candidate, `(batch, candidates)`, 0 to 1; NaN of those that are no prediction. As for
+        `choose`.
+        """
+        kept, expected = self._expected(probabilities, similarity)
+        return torch.full_like(probabilities, torch.nan).scatter(1, kept, expected)
+
+    def _expected(self, probabilities: torch.Tensor, similarity) -> tuple[torch.Tensor, torch.Tensor]:
+        """The likeliest candidates and the expected score of each, NaN of fillers."""
         q, kept = probabilities.topk(min(self.most, probabilities.shape[1]), dim=1)
         expected = torch.einsum("bpg,bg->bp", similarity(kept).to(q), q)
-        # A filler has no probability, and must not be chosen by a tie.
-        expected = expected.masked_fill(q == 0, -1.0)
-        return kept.gather(1, expected.argmax(dim=1, keepdim=True)).squeeze(1)
+        return kept, expected.masked_fill(q == 0, torch.nan)

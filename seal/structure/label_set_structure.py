@@ -230,15 +230,15 @@ class LabelSetStructure(Structure):
     def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
         competing = self.competing(logits)
         q = self.probabilities(competing)
-
-        def f1(kept: torch.Tensor) -> torch.Tensor:
-            some = competing.outputs(kept)
-            sizes = some.sum(dim=2)
-            total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
-            return torch.where(total == 0, 1.0, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
-
-        chosen = torch.stack([Likeliest().choose(q), ExpectedScore().choose(q, f1)], dim=1)
+        expected = ExpectedScore().choose(q, lambda kept: self.similarity(competing, kept))
+        chosen = torch.stack([Likeliest().choose(q), expected], dim=1)
         return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(chosen)], dim=1)
+
+    def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor) -> torch.Tensor:
+        some = competing.outputs(kept)
+        sizes = some.sum(dim=2)
+        total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
+        return torch.where(total == 0, 1.0, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
 
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor) -> torch.Tensor:

@@ -3,13 +3,14 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
+from seal.structure.decisions import ExpectedScore
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
 logger = logging.getLogger(__name__)
@@ -76,6 +77,16 @@ class Structure(nn.Module, Registrable):
             broken = [self.declared(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score.softmax(dim=1)
+
+    def similarity(self, competing: Any, kept: torch.Tensor) -> torch.Tensor:
+        """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def expected_scores(self, competing: Competing) -> torch.Tensor:
+        """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
+        q = self.probabilities(competing)
+        return ExpectedScore().scores(q, lambda kept: self.similarity(competing, kept))
 
     # Constraints.
 

@@ -219,10 +219,10 @@ class TagStructure(CandidateStructure):
     def _choose(self, competing: CompetingTags, decision: Decision) -> tuple[torch.Tensor, torch.Tensor]:
         """The chosen tags `(batch, tokens)` and their index."""
         q = self.probabilities(competing)
-        index = decision.choose(q, lambda kept: self._similarity(competing, kept))
+        index = decision.choose(q, lambda kept: self.similarity(competing, kept))
         return competing.tags[torch.arange(len(index), device=index.device), index], index
 
-    def _similarity(self, competing: CompetingTags, kept: torch.Tensor) -> torch.Tensor:
+    def similarity(self, competing: CompetingTags, kept: torch.Tensor) -> torch.Tensor:
         mask = competing.mask
         if self.encoding is None:
             tags = competing.tags.gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))

@@ -133,7 +133,10 @@ class TreeStructure(CandidateStructure):
     def _choose(self, competing: CompetingTrees, decision: Decision) -> torch.Tensor:
         """The index of the chosen candidate of each sentence."""
         q = self.probabilities(competing)
-        return decision.choose(q, lambda kept: similarity(competing, kept))
+        return decision.choose(q, lambda kept: self.similarity(competing, kept))
+
+    def similarity(self, competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
+        return similarity(competing, kept)
 
     @torch.no_grad()
     def decide(self, candidates: TreeCandidates, score: str = "f1") -> torch.Tensor:

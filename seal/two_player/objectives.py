@@ -104,6 +104,8 @@ class Objectives(torch.nn.Module):
         loss = energy_loss(comparison).mean()
         self.monitor("loss_net_loss", loss)
         self.monitor("energy_gold", gold_energy.mean())
+        draws = candidates.log_counts().to(energy).exp()
+        self.monitor("energy_candidates", energy.masked_fill(draws == 0, 0.0).mul(draws).sum() / draws.sum())
         if not self.training:
             same, all_there_is = self.output_space.overlap(candidates.outputs, gold, state.mask)
             others = all_there_is > same

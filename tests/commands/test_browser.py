@@ -14,6 +14,9 @@ MISSING = shutil.which("chromedriver") is None
 pytestmark = pytest.mark.skipif(MISSING, reason="Chromium with its driver (chromedriver) is not installed")
 
 
+EXAMPLES = ["Ann <b>saw</b> Bo", "wrong"]
+
+
 class Spans:
     """Answers with one frame, and with one that competed."""
 
@@ -23,7 +26,7 @@ class Spans:
         self.name, self.role = name, role
 
     def about(self):
-        return {"name": self.name, "asks": self.asks, "examples": ["Ann <b>saw</b> Bo", "wrong"]}
+        return {"name": self.name, "asks": self.asks, "examples": EXAMPLES, "labels": ["ARGM-MOD", "ARG1", "V"]}
 
     def answer(self, given):
         if given == "wrong":
@@ -31,7 +34,7 @@ class Spans:
         words, spans = given.split(), [[self.role, 0, 0], ["V", 1, 1]]
         competed = {"words": words, "spans": [["V", 1, 1]], "chosen": False, "numbers": {"energy": 2.0}}
         frame = {"kind": "spans", "heading": "saw", "words": words, "spans": spans, "numbers": {"probability": 0.25}}
-        return [{**frame, "alternatives": [{**competed, "spans": spans, "chosen": True}, competed]}]
+        return [{**frame, "alternatives": [{**competed, "spans": spans, "chosen": True}, competed], "why": "So."}]
 
 
 @pytest.fixture
@@ -72,6 +75,9 @@ def test_an_example_is_answered_by_both_models(page):
     page.find_element("tag name", "summary").click()
     assert texts(page, ".column:first-child tr td:last-child") == ["2.000", "2.000"]
     assert len(page.find_elements("css selector", ".column:first-child tr.chosen")) == 1
+    assert texts(page, ".column:first-child details p") == ["So."]
+    colours = [one.value_of_css_property("background-color") for one in page.find_elements("css selector", ".span")]
+    assert "rgba(0, 0, 0, 0)" not in colours and len(set(colours)) == 3
     assert page.get_log("browser") == []
 
 

@@ -24,7 +24,7 @@ class Told:
         self.name = name
 
     def about(self):
-        return {"name": self.name, "asks": self.asks, "examples": ["a <b> c"]}
+        return {"name": self.name, "asks": self.asks, "examples": ["a <b> c"], "labels": ["ARG0", "V"]}
 
     def answer(self, given):
         if given == "wrong":
@@ -71,7 +71,8 @@ def test_the_page_needs_nothing_from_elsewhere(served):
 
 def test_models_are_named_and_answer(served):
     status, _, content = served("GET", "/models")
-    assert status == 200 and [model["name"] for model in json.loads(content)] == ["one", "two"]
+    assert status == 200 and [model["name"] for model in json.loads(content)["models"]] == ["one", "two"]
+    assert set(json.loads(content)["colours"]) == {"ARG0", "V", "C-V"}
     assert ask(served, {"model": 1, "input": "hello"}) == (200, {"blocks": [{"kind": "text", "text": "two: hello"}]})
 
 

@@ -11,7 +11,8 @@ from allennlp.data import Vocabulary
 from allennlp.models.archival import load_archive
 from PIL import Image
 
-from seal.commands.demo_answers import ALTERNATIVES, LINES, answers_of
+from seal.commands.demo_alternatives import ALTERNATIVES
+from seal.commands.demo_answers import LINES, answers_of
 from seal.dataset_readers import MultilabelReader, SegmentationReader, TextMultilabelReader
 from tests import multilabel, segmentation
 from tests.training.runs import config
@@ -162,6 +163,104 @@ def test_a_tagger_of_predicates_is_for_models_of_roles_alone():
 def test_a_model_of_others_is_refused():
     with pytest.raises(ConfigurationError, match="not Linear"):
         answers_of("other", archived(torch.nn.Linear(1, 1), None, "linear"))
+
+
+def test_references_of_a_model_of_few_labels():
+    from tests.models.test_partly_labelled_tagging import READER, model_of
+
+    answers = answers_of("cora", archived(model_of().float(), READER, "seal_partly_labelled_tagging"))
+    (block,) = answers.answer("A . Miller . On bridges . 1991")
+    assert block["kind"] == "spans" and len(block["alternatives"]) == ALTERNATIVES
+    assert set(answers.about()["labels"]) >= {label for label, *_ in block["spans"]}
+
+
+def fitted_labels(constraints=None, score="f1"):
+    """A model of three labels whose structure was learned by hand."""
+    more = {"type": "label_sets", "constraints": constraints} if constraints else {"type": "label_sets"}
+    net = multilabel.model(task_net=multilabel.TASK_NET, structure=more, score=score).float().eval()
+    torch.manual_seed(0)
+    gold = torch.tensor([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 1, 0]]).repeat(5, 1)
+    net.structure.fit(torch.randn(20, 3) + gold, gold)
+    return net
+
+
+def label_block(net, tmp_path):
+    data = multilabel.write_data(tmp_path)
+    reader = MultilabelReader(**data["reader"])
+    answers = answers_of("fruit", archived(net, reader, "seal_multilabel", data["path"]))
+    (block,) = answers.answer(answers.about()["examples"][0])
+    json.dumps(block, allow_nan=False)
+    return block
+
+
+@pytest.mark.parametrize("option", ["likeliest", "expected_score", "blend"])
+def test_label_sets_that_competed_and_why_one_was_chosen(option, tmp_path):
+    rule = {"type": "count", "labels": ["red", "round"], "most": 1, "name": "one"}
+    net = fitted_labels([rule])
+    chosen = {"option": option, "own_threshold": 0.5}
+    more = {"likeliest": {"output": 1}, "expected_score": {"output": 2}, "blend": {"blend": 0.5, "threshold": 0.01}}
+    net.structure.chosen["f1"] = {**chosen, **more[option]}
+    block = label_block(net, tmp_path)
+    alternatives = block["alternatives"]
+    assert sum(one["chosen"] for one in alternatives) == 1
+    joint = [one["numbers"]["joint probability"] for one in alternatives]
+    if option == "blend":
+        # All three labels, which no row has: the set does not compete.
+        assert alternatives[-1]["text"] == "red, round, sweet" and joint[-1] is None
+        assert "at least 0.010: 0.5 times the task-net's own, and 0.5 times" in block["why"]
+        joint, alternatives = joint[:-1], alternatives[:-1]
+    assert sum(joint) == pytest.approx(1) and joint == sorted(joint, reverse=True)
+    for one in alternatives:
+        terms = [one["numbers"][name] for name in ("label scores", "set count", "set size", "label pairs")]
+        assert one["numbers"]["energy"] == pytest.approx(sum(terms), abs=1e-4)
+        assert one["numbers"]["breaks one"] == (1 if one["text"] == "red, round" else 0)
+    column = {"likeliest": "joint probability", "expected_score": "expected F1"}.get(option)
+    if column:
+        best = max(alternatives, key=lambda one: one["numbers"][column] or 0)
+        assert best["chosen"] and column.removeprefix("joint ") in block["why"]
+
+
+def test_label_sets_of_a_loss_net(tmp_path):
+    net = multilabel.model(**multilabel.seal_parts()).float().eval()
+    alternatives = label_block(net, tmp_path)["alternatives"]
+    scores = [one["numbers"]["log-probability"] for one in alternatives]
+    assert len(alternatives) == ALTERNATIVES and scores == sorted(scores, reverse=True)
+    assert len({one["numbers"]["energy of the loss-net"] for one in alternatives}) > 1
+    assert [one["chosen"] for one in alternatives] == [True] + [False] * (ALTERNATIVES - 1)
+
+
+LOSS_NET_PARTS = {
+    "loss_net": segmentation.LOSS_NET,
+    "sampler": {"type": "discrete", "num_samples": 4},
+    "energy_loss": {"type": "ranking"},
+    "task_loss": {"type": "weighted"},
+}
+
+
+@pytest.mark.parametrize("size", [[10, 12], 8])
+def test_masks_that_competed(size, tmp_path):
+    net = segmentation.model(**LOSS_NET_PARTS, task_net=segmentation.TASK_NET, size=size).float()
+    path = segmentation.write_npz(tmp_path)
+    answers = answers_of("shapes", archived(net, SegmentationReader(), "seal_segmentation", path))
+    example = answers.about()["examples"][0]
+    (block,), (again,) = answers.answer(example), answers.answer(example)
+    alternatives = block["alternatives"]
+    assert alternatives == again["alternatives"] and len(alternatives) == ALTERNATIVES
+    scores = [one["numbers"]["log-probability"] for one in alternatives]
+    assert max(scores) == scores[0] and alternatives[0]["chosen"]
+    assert all(one["numbers"]["energy of the loss-net"] is not None for one in alternatives)
+    mask = Image.open(io.BytesIO(base64.b64decode(alternatives[1]["image"].partition(",")[2])))
+    assert mask.size == ((12, 10) if size != 8 else (8, 8)) and set(numpy.unique(mask)) <= {0, 255}
+
+
+def test_trees_of_a_loss_net():
+    from tests import trees
+
+    model = trees.model_of(beam=3, **trees.STACKED).eval()
+    answers = answers_of("parser", archived(model, trees.READER, "seal_parsing"))
+    (block,) = answers.answer("Rose sells ginger")
+    energies = [one["numbers"]["energy of the loss-net"] for one in block["alternatives"]]
+    assert energies[0] == pytest.approx(block["numbers"]["energy"], abs=1e-6) and len(set(energies)) == 3
 
 
 @pytest.mark.parametrize("structure", [False, True])

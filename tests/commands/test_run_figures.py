@@ -29,6 +29,13 @@ def test_a_panel_for_each_kind_of_metric_that_there_is():
     assert figure.axes[3].get_yscale() == "log"
 
 
+def test_shares_and_energies_have_axes_of_their_own():
+    names = ("energy_alignment", "ranking_accuracy", "energy_gold", "loss_net_loss")
+    figure = curves([run("a", {f"validation_{name}": float(place) for place, name in enumerate(names)})])
+    drawn = {axis.get_title(): [line.get_ydata()[0] for line in axis.lines] for axis in figure.axes}
+    assert sorted(drawn.values()) == [[0.0], [1.0], [3.0, 2.0]]
+
+
 def test_one_run_has_a_colour_for_each_metric_and_several_one_for_each_run():
     both = {"training_energy_prediction": -1.5}
     one = curves([run("a", epoch(0, **both), epoch(1, **both))])

@@ -268,10 +268,18 @@ def test_the_energies_that_are_logged():
     model = seal_model().eval()
     state = model.task_state(**srl_batch(FRAMES))
     losses(model, srl_batch(FRAMES))
-    features, metrics = model.frozen_features(state), model.get_metrics()
+    features, metrics = model.frozen_features(state), model.get_metrics(reset=True)
     relaxed = model.output_space.relax(state.logits, state.mask)
     for name, output in (("energy_gold", state.gold.unsqueeze(1)), ("energy_prediction", relaxed)):
         assert metrics[name] == pytest.approx(model.loss_net(features, output, state.mask).mean().item())
+    # Of candidates that stand for several draws: a mean over these; a filler stands for none.
+    outputs = torch.stack([state.gold, state.logits.argmax(dim=-1), state.gold], dim=1)
+    log_count = torch.tensor([3.0, 1.0, 0.0]).log().expand(len(outputs), 3)
+    noise = {"noise_log_prob": torch.zeros(len(outputs), 3), "gold_noise_log_prob": torch.zeros(len(outputs))}
+    model.loss_net_loss(state, Candidates(outputs, log_count=log_count, **noise))
+    energy = model.loss_net(features, outputs, state.mask)
+    wanted = (3 * energy[:, 0] + energy[:, 1]).mean().item() / 4
+    assert model.get_metrics(reset=True)["energy_candidates"] == pytest.approx(wanted)
     assert metrics["energy_gold"] != pytest.approx(metrics["energy_prediction"])
 
 

@@ -30,7 +30,8 @@ LR = "trainer.task_net.optimizer.lr"
 OWN = 0.002
 SPACE = {LR: {"low": 1e-4, "high": 0.1, "log": True}, "data_loader.batch_size": [100, 32]}
 FEW = {"trainer.num_epochs": 2, "data_loader.batch_size": 400}
-SPACES = sorted((ROOT / "training_configs" / "search").glob("*.json"))
+HERE = ROOT / "training_configs" / "search"
+SPACES = sorted(HERE.rglob("*.json"))
 
 
 @pytest.fixture(autouse=True)
@@ -73,13 +74,15 @@ def test_what_is_drawn_is_rounded_within_the_range_and_the_configs_own_value_is_
 
 @pytest.mark.parametrize("path", SPACES, ids=lambda path: path.stem)
 def test_the_spaces_here_hold_the_settings_of_their_configs(path):
-    config = trials.load(str(ROOT / "training_configs" / f"{path.stem}.jsonnet"), {}).as_dict(quiet=True)
+    trained_by = ROOT / "training_configs" / path.relative_to(HERE).with_suffix(".jsonnet")
+    config = trials.load(str(trained_by), {}).as_dict(quiet=True)
     for key, values in read_space(path).items():
         assert values.holds(trials.at(config, key)), key
 
 
 def test_there_is_a_space_of_each_task():
-    assert [path.stem for path in SPACES] == ["multilabel_nce", "srl_nce", "tagging_nce", "text_nce"]
+    tasks = {path.relative_to(HERE).parts[0].partition("_")[0] for path in SPACES}
+    assert tasks == {"cora", "multilabel", "parsing", "shapes", "srl", "tagging", "text"}
 
 
 # A trial.

@@ -1,0 +1,124 @@
+"""
+What competed with a prediction: other outputs, with what scored them, and why the chosen one was chosen.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import torch
+
+from seal.constraints import Declared
+from seal.models.seal_model import SealModel
+from seal.structure.candidate_structure import OWN
+from seal.structure.structure import Structure
+
+#: How many other outputs are shown.
+ALTERNATIVES = 6
+_EXPECTED = "expected_score"
+
+
+def structure_of(model: SealModel) -> Optional[Structure]:
+    """The structure that chooses; `None` without one, or where it has not been learned."""
+    structure = model.structure
+    return structure if structure is not None and structure.is_fitted else None
+
+
+def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: str) -> dict[str, torch.Tensor]:
+    """
+    What scores the outputs that compete for one input.
+
+    # Parameters
+
+    model : `SealModel`
+    log_prob : `torch.Tensor`, `(1, candidates)`
+    competing : `Competing`
+        Not read where the model has no structure.
+    score : `str`
+        That for which the structure decides.
+
+    # Returns
+
+    `dict[str, torch.Tensor]`
+        By the names of columns, `(candidates,)` each: the task-net's log-probability, the structure's energy and each
+        of its terms, the joint probability and, where that decides, the expected score.
+    """
+    columns, structure = {"log-probability": log_prob[0]}, structure_of(model)
+    if structure is None:
+        return columns
+    terms = {
+        _words(energy): torch.cat([energy(part).expand_as(part.log_prob) for part in competing.parts()], dim=1)[0]
+        for energy in structure.joint.energies
+    }
+    columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
+    columns |= terms
+    columns["joint probability"] = structure.probabilities(competing)[0]
+    if _option(structure, score) == _EXPECTED:
+        columns[_expected_name(score)] = structure.expected_scores(competing)[0]
+    return columns
+
+
+def broken(model: SealModel, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> dict[str, torch.Tensor]:
+    """
+    How far outputs of one input, `(1, candidates, ...)`, break each rule that is declared anywhere in the model:
+    `(candidates,)` by the names of columns, 0 where the rule is kept.
+    """
+    return {
+        f"breaks {name}": violations
+        for declared in model.modules()
+        if isinstance(declared, Declared)
+        for name, violations in zip(declared.names, declared(outputs, mask)[0].unbind(dim=1))
+    }
+
+
+def why(model: SealModel, score: str) -> str:
+    """A sentence or two on how the chosen output was chosen."""
+    structure = structure_of(model)
+    if structure is None:
+        return "The task-net predicts alone; what else is here had no say."
+    option, chosen = _option(structure, score), structure.chosen[score]
+    if option == OWN:
+        return f"The task-net predicts alone: on validation data, no choice by the energy was surely better by {score}."
+    if option == "likeliest":
+        return "Chosen is the output of the highest joint probability: its log-probability, scaled, less its energy."
+    if option == _EXPECTED:
+        return (
+            f"Chosen is the output of the highest {_expected_name(score)}: of all that compete, each weighted by its "
+            "joint probability, it has most in common with the others. Another may be likelier as a whole."
+        )
+    return (
+        f"Chosen is no single set, but each label whose probability is at least {chosen['threshold']:.3f}: "
+        f"{1 - chosen['blend']:g} times the task-net's own, and {chosen['blend']:g} times the joint probability of all "
+        "sets that have the label."
+    )
+
+
+def draws_of(model: SealModel, logits: torch.Tensor, number: int) -> torch.Tensor:
+    """Draws from the task-net, the same each time: `(1, number, ...)`, after its best output."""
+    space = model.output_space
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        draws = space.sample(logits, number)
+    return space.stack(space.decode(logits).unsqueeze(1), draws)
+
+
+def rows_of(columns: dict[str, torch.Tensor], places: list[int]) -> Iterator[dict[str, Optional[float]]]:
+    """The numbers of the outputs at these places, by column; `None` for one that is not finite."""
+    finite = {name: values.isfinite().tolist() for name, values in columns.items()}
+    lists = {name: values.tolist() for name, values in columns.items()}
+    for place in places:
+        yield {name: values[place] if finite[name][place] else None for name, values in lists.items()}
+
+
+def _option(structure: Structure, score: str) -> str:
+    chosen = structure.chosen[score]
+    return chosen if isinstance(chosen, str) else chosen["option"]
+
+
+def _expected_name(score: str) -> str:
+    return "expected accuracy" if score == "accuracy" else "expected F1"
+
+
+def _words(energy: Any) -> str:
+    """The name of a term of a structure: `RoleCounts` is `role counts`."""
+    name = type(energy).__name__
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
