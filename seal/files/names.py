@@ -19,7 +19,8 @@ _RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN)
 # Control characters, blanks other than the space, and signs without a look: soft hyphens, joiners, marks of direction,
 # fillers, variations.
 _UNSEEN = re.compile(
-    "[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
+    "[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
+    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
     "\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _JOINS = re.compile("[\u200c\u200d]")

@@ -52,8 +52,8 @@ local sentences = import 'sentences.libsonnet';
   },
 
   // Tunes the task-net of a finished run for the least energy on the words of a file, such as those of dev; with those
-  // of test this is transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run has
-  // to know them; with `tagged=false` the file has none. `config` is that of the run.
+  // of test this is transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run
+  // has to know them; with `tagged=false` the file has none. `config` is that of the run.
   //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
   fine_tuned(config, run, inputs, epochs=3, tagged=true):
     sentences.fine_tuned(config, run, inputs, epochs)
