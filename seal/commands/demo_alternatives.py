@@ -9,6 +9,7 @@ import torch
 
 from seal.constraints import Declared
 from seal.models.seal_model import SealModel
+from seal.predictors.line_predictor import finite
 from seal.structure.candidate_structure import OWN
 from seal.structure.structure import Structure
 
@@ -19,8 +20,7 @@ _EXPECTED = "expected_score"
 
 def structure_of(model: SealModel) -> Optional[Structure]:
     """The structure that chooses; `None` without one, or where it has not been learned."""
-    structure = model.structure
-    return structure if structure is not None and structure.is_fitted else None
+    return model.structure if model.has_learned_structure else None
 
 
 def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: str) -> dict[str, torch.Tensor]:
@@ -101,12 +101,10 @@ def draws_of(model: SealModel, logits: torch.Tensor, number: int) -> torch.Tenso
     return space.stack(space.decode(logits).unsqueeze(1), draws)
 
 
-def rows_of(columns: dict[str, torch.Tensor], places: list[int]) -> Iterator[dict[str, Optional[float]]]:
-    """The numbers of the outputs at these places, by column; `None` for one that is not finite."""
-    finite = {name: values.isfinite().tolist() for name, values in columns.items()}
-    lists = {name: values.tolist() for name, values in columns.items()}
-    for place in places:
-        yield {name: values[place] if finite[name][place] else None for name, values in lists.items()}
+def rows_of(columns: dict[str, torch.Tensor]) -> Iterator[dict[str, Optional[float]]]:
+    """The numbers of each output, by column; `None` for one that is not finite."""
+    for values in zip(*(column.tolist() for column in columns.values())):
+        yield dict(zip(columns, map(finite, values)))
 
 
 def _option(structure: Structure, score: str) -> str:

@@ -125,13 +125,15 @@ class _SentenceAnswers(Answers):
 
     def _best(self, outputs: list[JsonDict], columns: dict[str, torch.Tensor]) -> list[JsonDict]:
         """The task-net's best outputs with their numbers, and the chosen one wherever it is."""
-        for output, numbers in zip(outputs, rows_of(columns, list(range(len(outputs))))):
+        for output, numbers in zip(outputs, rows_of(columns)):
             output["numbers"] = numbers
         return outputs[:ALTERNATIVES] + [output for output in outputs[ALTERNATIVES:] if output["chosen"]]
 
-    def _why(self) -> str:
+    @property
+    def _score(self) -> str:
+        """That for which a structure decides."""
         structure = structure_of(self.model)
-        return why(self.model, "f1" if structure is None else structure.main_score)
+        return "f1" if structure is None else structure.main_score
 
     def _as_input(self, instance: Instance) -> str:
         return " ".join(instance["metadata"].metadata["words"])
@@ -159,7 +161,7 @@ class _TagAnswers(_SentenceAnswers):
             "spans": self._spans(record["tags"]),
             "numbers": _numbers(record),
             "alternatives": self._alternatives(instance, record["tags"]),
-            "why": self._why(),
+            "why": why(self.model, self._score),
         }
 
     def _spans(self, tags: list[str]) -> list[tuple[str, int, int]]:
@@ -182,7 +184,7 @@ class _TagAnswers(_SentenceAnswers):
             words = instance["metadata"].metadata["words"]
             key = words[int(tensors["predicate"][0].argmax())].lower() if "predicate" in tensors else ""
             competing = TagPaths(tags, log_prob, state.mask, keys=[key]).competing(structure.scheme)
-        columns = scores_of(model, log_prob, competing, "f1" if structure is None else structure.main_score)
+        columns = scores_of(model, log_prob, competing, self._score)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energy(state, tags)[0]
         columns |= broken(model, tags, state.mask)
@@ -226,7 +228,7 @@ class _TreeAnswers(_SentenceAnswers):
             "image": f"data:image/svg+xml;base64,{picture}",
             "numbers": _numbers(record),
             "alternatives": self._alternatives(instance, record),
-            "why": self._why(),
+            "why": why(self.model, self._score),
         }
 
     @torch.no_grad()
@@ -235,7 +237,7 @@ class _TreeAnswers(_SentenceAnswers):
         several = structure_of(model) is not None
         given = tensors["tokens"], tensors["metadata"], several
         candidates = model.candidates(*given)
-        columns = scores_of(model, candidates.log_prob, candidates.competing() if several else None, "f1")
+        columns = scores_of(model, candidates.log_prob, candidates.competing() if several else None, self._score)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energies(*given)[0]
         trees = [as_brackets(tree, record["words"]) for tree in candidates.trees[0]]
@@ -313,7 +315,7 @@ class _LabelAnswers(Answers):
                 "chosen": bool((one == predicted).all()),
                 "numbers": numbers,
             }
-            for one, numbers in zip(sets, rows_of(columns, list(range(len(sets)))))
+            for one, numbers in zip(sets, rows_of(columns))
         ]
 
     def _as_input(self, instance: Instance) -> str:
@@ -392,10 +394,9 @@ class _MaskAnswers(Answers):
         columns = {"log-probability": model.output_space.log_prob(state.logits, masks)[0]}
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energy(state, masks)[0]
-        numbers = rows_of(columns, list(range(masks.shape[1])))
         return [
             {"image": _mask_url(mask), "text": text, "chosen": text == _LIKELIEST, "numbers": row}
-            for mask, text, row in zip(masks[0], [_LIKELIEST, *["a draw"] * (ALTERNATIVES - 1)], numbers)
+            for mask, text, row in zip(masks[0], [_LIKELIEST, *["a draw"] * (ALTERNATIVES - 1)], rows_of(columns))
         ]
 
     def _as_input(self, instance: Instance) -> str:

@@ -61,8 +61,8 @@ def check_settings_read_before() -> None:
     one. `distributed` that is not an object ends in a traceback of AllenNLP. The error for `distributed` without
     `cuda_devices` does not name that key, one for a GPU that is not there names another, and a misspelt key in it is
     ignored. `evaluate_on_test` without a `test_data_path` is ignored. With a `validation_dataset_reader` of `null` the
-    trained model has no reader for evaluation. For a wrong split in
-    `datasets_for_vocab_creation` the error names a key that does not exist, and not the split.
+    trained model has no reader for evaluation. For a wrong split in `datasets_for_vocab_creation` the error names a key
+    that does not exist, and not the split.
 
     Can go: when AllenNLP checks what it takes out of the config before anything is built.
     """

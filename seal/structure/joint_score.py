@@ -7,9 +7,6 @@ from torch import nn
 from seal.common.setting_checks import needed
 from seal.registry import Registrable
 
-#: Nats that are shown for what is ruled out. What is chosen does not depend on them (`only_least_broken`).
-COST = 1e4
-
 
 class Part(Protocol):
     """

@@ -16,6 +16,18 @@ from seal.common import length_groups
 from tests.stock_tagger import TAGGED, experiment
 
 
+def batch_sizes(monkeypatch):
+    """A list that gets the size of each batch that the tagger reads."""
+    original, sizes = SimpleTagger.forward, []
+
+    def forward(self, tokens, **rest):
+        sizes.append(len(tokens["tokens"]["tokens"]))
+        return original(self, tokens=tokens, **rest)
+
+    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    return sizes
+
+
 def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
     tmp_path, monkeypatch, allennlp_logging
 ):
@@ -25,13 +37,7 @@ def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
     sampler = {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
     params["data_loader"] = {"batch_sampler": sampler}
     train_model(params, str(tmp_path / "run"))
-    original, sizes = SimpleTagger.forward, []
-
-    def forward(self, tokens, **rest):
-        sizes.append(len(tokens["tokens"]["tokens"]))
-        return original(self, tokens=tokens, **rest)
-
-    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    sizes = batch_sizes(monkeypatch)
     for batch_size, wanted in ((None, [1, 2]), (1, [1, 1, 1]), (3, [3])):
         sizes.clear()
         evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
@@ -48,13 +54,7 @@ def test_a_long_text_does_not_pad_others(tmp_path, monkeypatch, allennlp_logging
     params = experiment(tagged)
     params["data_loader"] = loader
     train_model(params, str(tmp_path / "run"))
-    original, sizes = SimpleTagger.forward, []
-
-    def forward(self, tokens, **rest):
-        sizes.append(len(tokens["tokens"]["tokens"]))
-        return original(self, tokens=tokens, **rest)
-
-    monkeypatch.setattr(SimpleTagger, "forward", forward)
+    sizes = batch_sizes(monkeypatch)
     monkeypatch.setattr(length_groups, "MOST_WORDS", 1)
     evaluate.evaluate_from_archive(str(tmp_path / "run"), str(tagged), batch_size=batch_size)
     assert sizes == [1, 1, 1]

@@ -66,7 +66,7 @@
       } + { type: 'alternating', num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
     },
   // The same for data that the loader `tensors` takes whole: all of the file's, in the batches of the run.
-  fine_tuned_tensors(config, run, inputs, epochs):
+  fine_tuned_tensors(config, run, inputs, epochs=3):
     $.fine_tuned(config, run, inputs, epochs) {
       data_loader: { type: 'tensors', batch_size: config.data_loader.batch_size, shuffle: true },
     },

@@ -138,7 +138,7 @@ local callable(name, base, method=methods[name]) =
   // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of valid. The
   // labels of the file are not used. `config` is that of the run.
   //   multilabel.fine_tuned(import '../multilabel_margin.jsonnet', 'runs/it', 'data/multilabel_sample/valid.arff')
-  fine_tuned(config, run, inputs, epochs=3): components.fine_tuned_tensors(config, run, inputs, epochs),
+  fine_tuned: components.fine_tuned_tensors,
 
   experiment(
     data=error 'set data: multilabel.data.sample or { train, valid, test, reader }',

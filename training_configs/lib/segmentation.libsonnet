@@ -105,7 +105,7 @@ local callable(name, method=methods[name], like=name) =
   // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of valid. The
   // labels of the file are not used. `config` is that of the run.
   //   segmentation.fine_tuned(import '../shapes_nce.jsonnet', 'runs/it', 'data/shapes_sample/valid.npz')
-  fine_tuned(config, run, inputs, epochs=3): components.fine_tuned_tensors(config, run, inputs, epochs),
+  fine_tuned: components.fine_tuned_tensors,
 
   experiment(
     data=error 'set data: segmentation.data.shapes or { train, valid, test, size, crop }',

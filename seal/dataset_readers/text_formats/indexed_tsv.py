@@ -42,10 +42,11 @@ def _labels(cell: str, names: list[str], where: str) -> list[str]:
                 "names, set dataset_reader.format to 'tsv'."
             )
         # Python reads no number of thousands of digits.
-        if len(item.lstrip("0")) > 18 or int(item.lstrip("0") or 0) >= len(names):
+        digits = item.lstrip("0") or "0"
+        if len(digits) > 18 or int(digits) >= len(names):
             raise ConfigurationError(
                 f"{where}: there is no label {item[:40]}; dataset_reader.labels lists {len(names)}, 0 to "
                 f"{len(names) - 1}."
             )
-        labels.append(names[int(item.lstrip("0") or 0)])
+        labels.append(names[int(digits)])
     return list(dict.fromkeys(labels))

@@ -1,8 +1,10 @@
 import torch
 
-from seal.structure.joint_score import COST, CandidateEnergy
+from seal.structure.joint_score import CandidateEnergy
 from seal.structure.tag_sequences import CompetingTags
 
+#: Nats that are shown for each role too many. What is chosen does not depend on them (`only_least_broken`).
+COST = 1e4
 #: The core roles of PropBank and CoNLL-2005, of which a predicate has each at most once.
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
 
