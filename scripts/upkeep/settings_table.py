@@ -60,6 +60,7 @@ MEANING = {
     "flips": "changed words in a round of the search by rewards",
     "folds": "nets whose scores of what they have not seen the structure is learned on",
     "fraction": "the part of the training sentences that is used, always the same ones",
+    "fresh_batches": "whether each of the `steps` takes the next batch, where otherwise all take the same one",
     "frozen": "whether the transformer's weights are fixed",
     "grad_norm": "gradients are scaled down to this norm; `null`: never",
     "hard": "whether self-training learns from the best output alone, and not from draws",

@@ -19,7 +19,14 @@ from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.held_out import HeldOut, held_out_of_run, learn_structure
-from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
+from seal.training.micro_batches import (
+    GroupedLoader,
+    MicroBatch,
+    Update,
+    micro_batches,
+    most_steps,
+    updates_on_fresh_batches,
+)
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
@@ -66,6 +73,13 @@ class AlternatingTrainer(PhasedTrainer):
         alone is from before the loss-net's last update: the whole of the term `local`, and the features that the other
         terms read; their own parameters are those after it. In both cases these features have the dropout of the
         loss-net's encoder, if there is any.
+    fresh_batches : `bool`, optional (default = `False`)
+        Whether each of a player's several updates takes the next batch, where otherwise all updates are on the same
+        one: with `task_net.steps = 5` (the `k` of Tu, Pang & Gimpel 2020, section 4.3) and `loss_net.steps = 1`, the
+        networks are updated on five batches, and the energy on the last of these or, if it is first, on the first. An
+        epoch is still one pass over the data, and so has fewer updates. Its last batches, if they are too few, are
+        taken again. What counts batches, such as a scheduler, `save_every_num_batches` and the progress bar, counts
+        such groups.
     phases : `list[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
@@ -100,14 +114,19 @@ class AlternatingTrainer(PhasedTrainer):
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         reuse_features: bool = False,
+        fresh_batches: bool = False,
         held_out: Optional[HeldOut] = None,
         self_training: Optional[Callable[..., dict[str, Any]]] = None,
         **settings: Any,
     ) -> None:
-        if num_gradient_accumulation_steps > 1:
-            data_loader = GroupedLoader(data_loader, num_gradient_accumulation_steps)
+        group_size = num_gradient_accumulation_steps * (most_steps(turns) if fresh_batches else 1)
+        if group_size > 1:
+            data_loader = GroupedLoader(data_loader, group_size)
         super().__init__(model, optimizer, data_loader, **settings)
         self._turns = turns
+        self._fresh_batches, self._accumulated = fresh_batches, num_gradient_accumulation_steps
+        #: What is called between the turns of a batch, with the player whose updates are done.
+        self.between_turns: list[Callable[[str], None]] = []
         self._grad_norms = grad_norms
         self._cpu_autocast = cpu_autocast
         self._seed = torch.initial_seed() + 1 + self._rank
@@ -174,14 +193,29 @@ class AlternatingTrainer(PhasedTrainer):
         return outputs
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
-        group = micro_batches(batch)
-        turns = self._phase_turns()
-        for player in turns[:-1]:
+        parts = micro_batches(batch)
+        updates = self._updates(parts)
+        for (player, group), (following, _) in zip(updates, updates[1:]):
             self._backward(player, group, len(group))
-            self._update(player, group)
+            self._update(player, parts)
+            if following != player:
+                self._end_turn(player)
         # AllenNLP's loop backpropagates what is returned, clips and steps.
-        earlier = self._backward(turns[-1], group[:-1], len(group))
-        return self._loss(turns[-1], group[-1]) / len(group) + earlier
+        player, group = updates[-1]
+        earlier = self._backward(player, group[:-1], len(group))
+        return self._loss(player, group[-1]) / len(group) + earlier
+
+    def _updates(self, parts: list[MicroBatch]) -> list[Update]:
+        """The updates of these batches, in order."""
+        turns = self._phase_turns()
+        if self._fresh_batches:
+            return updates_on_fresh_batches(parts, turns, self._accumulated)
+        return [(player, parts) for player in turns]
+
+    def _end_turn(self, player: str) -> None:
+        with torch.autocast(self.cuda_device.type, enabled=False):
+            for function in self.between_turns:
+                function(player)
 
     def _phase_turns(self) -> list[str]:
         """The player of each update of a batch in this phase, in order."""
@@ -202,7 +236,7 @@ class AlternatingTrainer(PhasedTrainer):
                 scaled.backward()
         return total
 
-    def _update(self, player: str, group: list[MicroBatch]) -> None:
+    def _update(self, player: str, parts: list[MicroBatch]) -> None:
         """Does what AllenNLP's loop does after a backward pass, for all updates of a batch but the last."""
         self.rescale_gradients()
         self.clip_gradient()
@@ -216,7 +250,7 @@ class AlternatingTrainer(PhasedTrainer):
         self.optimizer.zero_grad()
         # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
         torch.clear_autocast_cache()
-        self._player_losses.updated(player, group)
+        self._player_losses.updated(player, parts)
 
     def _loss(self, player: str, part: MicroBatch) -> torch.Tensor:
         self.optimizer.turn = player
@@ -323,6 +357,7 @@ class AlternatingTrainer(PhasedTrainer):
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
         reuse_features: bool = False,
+        fresh_batches: bool = False,
         phases: Optional[list[Phase]] = None,
         best_of_all_phases: bool = False,
         validation_metric: Union[str, list[str]] = "-loss",
@@ -345,7 +380,8 @@ class AlternatingTrainer(PhasedTrainer):
 
         `ConfigurationError` if the model is not one of seal's, `first` names no player, no player is to be trained,
         the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, there are no features to
-        reuse, or a reader's `max_tokens` is more than the model's transformer takes.
+        reuse, no player has several updates for fresh batches, or a reader's `max_tokens` is more than the model's
+        transformer takes.
         """
         cpu_autocast = uses_cpu_autocast(model, use_amp, cuda_device)
         check_range("trainer.grad_clipping", grad_clipping, above=0)
@@ -354,6 +390,7 @@ class AlternatingTrainer(PhasedTrainer):
         settings.update(validation_metric=validation_metric, num_epochs=num_epochs, cuda_device=cuda_device)
         settings.update(grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer)
         settings.update(best_of_all_phases=best_of_all_phases, reuse_features=reuse_features)
+        settings.update(fresh_batches=fresh_batches)
         # Trains nets like this one. Not `cls.from_partial_objects`: a subclass has made its own arguments of the
         # settings by now.
         make = partial(AlternatingTrainer.from_partial_objects.__func__, cls)
@@ -363,7 +400,7 @@ class AlternatingTrainer(PhasedTrainer):
         held_out = held_out_of_run(model, folds, make, *loaders, serialization_dir, distributed)
         teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
         phases_of_run = Phases(phases or [Phase()], num_epochs)
-        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
+        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run, fresh_batches)
         if reuse_features:
             check_reused_features(model, players.turns, phases_of_run)
         return super().from_partial_objects(

@@ -10,9 +10,10 @@ from allennlp.training.optimizers import MultiOptimizer
 
 from seal.common.setting_checks import check_choice, check_range
 from seal.models import SealModel
+from seal.training.micro_batches import most_steps
 from seal.training.phases import Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
-from seal.training.trainer_checks import check_frozen_loss_net, check_phases
+from seal.training.trainer_checks import check_fresh_batches, check_frozen_loss_net, check_phases
 from seal.training.two_player import TwoPlayerScheduler, follows_metric
 from seal.two_player.optimizer import TwoPlayerOptimizer
 
@@ -32,15 +33,23 @@ class Players:
         The player that is updated first in a batch.
     phases : `Phases`
         Those of the run.
+    fresh_batches : `bool`, optional (default = `False`)
+        Whether each of a player's several updates takes a batch of its own.
 
     # Raises
 
     `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is
-    out of range, no player is to be trained, or the phases do not fit the players.
+    out of range, no player is to be trained, the phases do not fit the players, or there are no updates for fresh
+    batches.
     """
 
     def __init__(
-        self, model: SealModel, given: dict[str, Optional[Player]], first: str, phases: Phases
+        self,
+        model: SealModel,
+        given: dict[str, Optional[Player]],
+        first: str,
+        phases: Phases,
+        fresh_batches: bool = False,
     ) -> None:
         check_choice("trainer.first", first, (TASK_NET, LOSS_NET))
         nets = {TASK_NET: model.task_net, LOSS_NET: model.loss_net}
@@ -65,6 +74,9 @@ class Players:
         self._model = model
         self._first = first
         self._phases = phases
+        if fresh_batches:
+            check_fresh_batches(self.turns, phases)
+        self._batches_of_updates = most_steps(self.turns) if fresh_batches else 1
 
     @property
     def turns(self) -> list[str]:
@@ -116,6 +128,9 @@ class Players:
                 "data_loader: it gives no batch, so that nothing would be trained; with drop_last, the batch_size may "
                 "not be larger than the number of instances."
             )
+
+        if num_steps_per_epoch is not None:
+            num_steps_per_epoch = -(-num_steps_per_epoch // self._batches_of_updates)
 
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             key = f"trainer.{name}.learning_rate_scheduler"

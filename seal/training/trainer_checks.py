@@ -200,6 +200,23 @@ def check_reused_features(model: SealModel, turns: list[str], phases: Phases) ->
     raise ConfigurationError(f"trainer.reuse_features: {problem}.")
 
 
+def check_fresh_batches(turns: list[str], phases: Phases) -> None:
+    steps = {player: turns.count(player) for player in turns}
+    most = max(steps.values())
+    if most == 1:
+        raise ConfigurationError(
+            "trainer.fresh_batches: each player makes one update a batch; give one more steps, or leave it out."
+        )
+    for index, phase in enumerate(phases):
+        trained = {player: count for player, count in steps.items() if phase.trains(player)}
+        if max(trained.values()) < most:
+            (player,) = trained
+            raise ConfigurationError(
+                f"trainer.fresh_batches: phase {index} trains the {player} alone, with {trained[player]} updates for "
+                f"{most} batches, and would pass over the rest of the data; set trainer.{player}.steps to {most}."
+            )
+
+
 def check_phases(model: SealModel, phases: Phases) -> None:
     without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in phases)
     if without_energy and model.task_loss.cross_entropy_weight == 0:

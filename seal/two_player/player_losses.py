@@ -93,8 +93,11 @@ class PlayerLosses:
             return nets.loss_net_loss(state, part.candidates, features)
 
     def updated(self, player: str, parts: list[MicroBatch]) -> None:
-        """Drops the loss-net's features where the player's update has made them stale."""
+        """Drops what the player's update has made stale: the task-net's output, or the loss-net's features."""
         loss_net = self.nets.loss_net
+        if player == TASK_NET:
+            for part in parts:
+                part.state = None
         if player == LOSS_NET:
             stale = not self._reuse_features
         else:

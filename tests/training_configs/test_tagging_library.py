@@ -295,6 +295,12 @@ def test_no_column_is_read_for_nothing(encoder, columns, case):
         ("bilstm()", "nce()", "tagging.whole.ge_b", "energies: this must be a list; call tagging.energies"),
         ("bilstm()", "nce()", "tagging.energies('ge_b')", 'energies: this must be an object, found "ge_b"'),
         ("bilstm()", "compound_stacked(steps=0)", "tagging.energies()", "'steps' must be a number that is at least 1"),
+        (
+            "bilstm()",
+            "perceptron(fresh_batches=true)",
+            "tagging.energies()",
+            "'fresh_batches' changes nothing with one step",
+        ),
         ("bilstm(characters=-3)", "nce()", "tagging.energies()", "'characters' must be a number that is at least 0"),
     ],
 )
@@ -334,6 +340,23 @@ def test_the_optimizer_of_the_networks_is_a_setting(data):
     assert trainer["task_net"]["optimizer"] == {"type": "sgd", "momentum": 0.9, "lr": 0.05}
     assert trainer["loss_net"]["optimizer"]["type"] == "adam"
     assert trainer["task_net"]["steps"] == 3 and trainer["first"] == "task_net"
+
+
+@pytest.mark.parametrize(
+    "method", ["margin_rescaled", "perceptron", "compound_separated", "compound_shared", "compound_stacked"]
+)
+@pytest.mark.parametrize("task", ["tagging", "parsing"])
+def test_steps_on_fresh_batches(task, method):
+    def trainer(arguments):
+        source = f"""
+        local lib = import '{LIBRARY.with_name(task + ".libsonnet").as_posix()}';
+        lib.experiment(data=lib.data.sample, encoder=lib.encoder.bilstm(),
+          method=lib.method.{method}({arguments}))"""
+        return json.loads(_jsonnet.evaluate_snippet("test", source))["trainer"]
+
+    assert "fresh_batches" not in trainer("steps=5")
+    made = trainer("steps=5, fresh_batches=true")
+    assert made.pop("fresh_batches") is True and made == trainer("steps=5")
 
 
 @pytest.mark.parametrize(

@@ -22,16 +22,43 @@ local tagging = import 'tagging_methods.libsonnet';
     cost='l1',
     q=null,
     cost_augmented_tau=null,
+    fresh_batches=false,
   ):
-    tagging.compound_stacked(lambda, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau),
-  compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
-    tagging.compound_shared(lambda, tau, truncation, steps, share_encoder, cost),
-  compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
-    tagging.compound_separated(lambda, tau, truncation, steps, share_encoder, cost),
-  margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=true, cost='l1'):
-    tagging.margin_rescaled(tau, truncation, steps, fine_tune_epochs, share_encoder, cost),
-  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=true):
-    tagging.perceptron(tau, truncation, steps, share_encoder),
+    tagging.compound_stacked(
+      lambda, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau, fresh_batches
+    ),
+  compound_shared(
+    lambda=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=true,
+    cost='l1',
+    fresh_batches=false,
+  ):
+    tagging.compound_shared(lambda, tau, truncation, steps, share_encoder, cost, fresh_batches),
+  compound_separated(
+    lambda=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=true,
+    cost='l1',
+    fresh_batches=false,
+  ):
+    tagging.compound_separated(lambda, tau, truncation, steps, share_encoder, cost, fresh_batches),
+  margin_rescaled(
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    fine_tune_epochs=null,
+    share_encoder=true,
+    cost='l1',
+    fresh_batches=false,
+  ):
+    tagging.margin_rescaled(tau, truncation, steps, fine_tune_epochs, share_encoder, cost, fresh_batches),
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=true, fresh_batches=false):
+    tagging.perceptron(tau, truncation, steps, share_encoder, fresh_batches),
 
   // SEAL-dynamic.
   margin(energy_weight=0.1, cost='l1', share_encoder=true): tagging.margin(energy_weight, cost, share_encoder),

@@ -6,17 +6,34 @@ local methods = import 'methods.libsonnet';
 methods {
   // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy always has weight 1; `tau` is the
   // weight of the local cross-entropy, and `truncation` says whether the networks' own loss has the hinge. In each
-  // batch, the networks are updated first, `steps` times (the paper's k), then the energy.
-  local inference_network(steps) =
+  // batch, the networks are updated first, `steps` times (the paper's k), then the energy. With `fresh_batches`, each
+  // of these steps takes the next batch, and the energy that of the last.
+  local inference_network(steps, fresh_batches) =
     assert check.from('method', { steps: steps }, 'steps', 1);
-    { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
+    assert check.truth('method', { fresh_batches: fresh_batches }, 'fresh_batches');
+    assert steps > 1 || !fresh_batches : "method: 'fresh_batches' changes nothing with one step; set 'steps' to more";
+    {
+      trainer+:: {
+        first: 'task_net',
+        task_net+: { steps: steps },
+        [if fresh_batches then 'fresh_batches']: true,
+      },
+    },
 
   // One network, which is cost-augmented and then, in the last `fine_tune_epochs`, tuned to be the test-time network
   // (Tu & Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training if that is less.
-  margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=false, cost='l1'):
+  margin_rescaled(
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    fine_tune_epochs=null,
+    share_encoder=false,
+    cost='l1',
+    fresh_batches=false,
+  ):
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps)
+      + inference_network(steps, fresh_batches)
       + {
         task_loss: {
           type: 'inference_network',
@@ -42,10 +59,10 @@ methods {
       },
 
   // The loss without a margin (Eq. 5, second term).
-  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=false):
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=false, fresh_batches=false):
     function(encoder, energies)
       $.margin(share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps)
+      + inference_network(steps, fresh_batches)
       + {
         energy_loss: { type: 'perceptron' },
         task_loss: {
@@ -57,10 +74,10 @@ methods {
       },
 
   // A cost-augmented network beside the test-time network (Eq. 6); `net` is how the two share weights.
-  local compound(net, lambda, tau, truncation, steps, share_encoder, cost) =
+  local compound(net, lambda, tau, truncation, steps, share_encoder, cost, fresh_batches) =
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps)
+      + inference_network(steps, fresh_batches)
       + {
         cost_augmented_net: net(encoder),
         sampler: { type: 'stack', samplers: ['cost_augmented_output', 'task_net_output'] },
@@ -74,7 +91,15 @@ methods {
         },
       },
 
-  compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
+  compound_separated(
+    lambda=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=false,
+    cost='l1',
+    fresh_batches=false,
+  ):
     compound(
       function(encoder) { type: 'separated', encoder: encoder },
       lambda,
@@ -83,10 +108,19 @@ methods {
       steps,
       share_encoder,
       cost,
+      fresh_batches,
     ),
 
-  compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
-    compound(function(encoder) { type: 'shared' }, lambda, tau, truncation, steps, share_encoder, cost),
+  compound_shared(
+    lambda=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=false,
+    cost='l1',
+    fresh_batches=false,
+  ):
+    compound(function(encoder) { type: 'shared' }, lambda, tau, truncation, steps, share_encoder, cost, fresh_batches),
 
   // `q`: a sequence encoder over [A(x)_t ; y_t]; null for the affine map. `cost_augmented_tau`: the weight of its
   // cross-entropy, where that is not `tau`; as it reads gold, cross-entropy teaches it to repeat gold.
@@ -99,6 +133,7 @@ methods {
     cost='l1',
     q=null,
     cost_augmented_tau=null,
+    fresh_batches=false,
   ):
     function(encoder, energies)
       compound(
@@ -109,6 +144,7 @@ methods {
         steps,
         share_encoder,
         cost,
+        fresh_batches,
       )(encoder, energies) + {
         task_loss+: {
           [if cost_augmented_tau != null then 'cost_augmented_cross_entropy_weight']: cost_augmented_tau,
