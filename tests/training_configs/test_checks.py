@@ -199,6 +199,19 @@ def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
     assert evaluated("citation_tagging", called % (method, f"{read}: 7, loss_net_lr: 1"))
 
 
+def test_citations_without_tags():
+    more = "{ unlabelled: 'raw.txt', plain_text: true }"
+    called = f"lib.%s(data=lib.data.cora + {more}, labelled=5, method=lib.method.%s())"
+    rewarded = json.loads(evaluated("citation_tagging", called % ("semi_supervised", "rewarded_cd")))
+    taught = json.loads(evaluated("citation_tagging", called % ("supervised", "self_training")))
+    expected = {"unlabelled": "raw.txt", "plain_text": True}
+    assert expected.items() <= rewarded["dataset_reader"].items()
+    assert expected.items() <= taught["trainer"]["self_training"].items()
+    for config in (rewarded, taught):
+        assert "unlabelled" not in config["validation_dataset_reader"]
+    assert "unlabelled" not in taught["dataset_reader"] and "self_training" not in rewarded["trainer"]
+
+
 @pytest.mark.parametrize("library", DATA)
 def test_misspelt_data(library):
     with pytest.raises(RuntimeError, match="data: there is no 'raeder'; there are dev, "):

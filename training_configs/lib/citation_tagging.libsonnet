@@ -1,6 +1,6 @@
 // Fields of citations from few references with tags and many without (implicit-training paper, "Citation Field
 // Extraction"). `supervised` trains on the first `labelled` references alone, `semi_supervised` on those and, by
-// rewards, on the words of the rest.
+// rewards, on the words of the rest and of those in `data.unlabelled`, if there is such a file.
 
 local check = import 'check.libsonnet';
 
@@ -117,7 +117,7 @@ local tagging = (import 'tagging.libsonnet') {
     training=$.training,
   ):
     experiment(data, method, training, 'semi_supervised') {
-      dataset_reader+: { labelled: labelled },
+      dataset_reader+: { labelled: labelled } + check.given(data, ['unlabelled', 'plain_text']),
       data_loader: {
         batch_sampler: {
           type: 'partly_labelled',
