@@ -64,18 +64,20 @@ local bi_level(solver_steps, damping, last_layer) = {
   // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): the net's output is the end of a descent on the
   // energy, whose local term is the linear layer's, and cross-entropy is taken at every step. `weights` says how the
   // steps count. With `truncation`, gradients pass back through so many steps; `checkpoint` takes time for memory.
+  // `num_steps` is an earlier name of `inference_steps`.
   spen_end_to_end(
-    num_steps=5,
+    inference_steps=5,
     step_size=0.5,
     momentum=0.5,
     entropy_weight=1.0,
     truncation=null,
     checkpoint=false,
     weights='late',
+    num_steps=null,
   ):
     function(encoder, energies) {
       task_net+: components.unrolled(energies) {
-        num_steps: num_steps,
+        num_steps: check.renamed(inference_steps, num_steps),
         step_size: step_size,
         momentum: momentum,
         entropy_weight: entropy_weight,

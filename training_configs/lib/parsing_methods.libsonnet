@@ -12,9 +12,10 @@ local tagging = import 'tagging_methods.libsonnet';
   // the sentence.
   seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3): tagging.seal(over, structure, folds),
 
-  // Inference networks. `lambda` is the weight of the test-time network's energy, `tau` that of local cross-entropy.
+  // Inference networks. `perceptron_weight`, earlier `lambda`, is the weight of the test-time network's energy, `tau`
+  // that of local cross-entropy.
   compound_stacked(
-    lambda=1.0,
+    perceptron_weight=1.0,
     tau=1.0,
     truncation=false,
     steps=1,
@@ -23,30 +24,37 @@ local tagging = import 'tagging_methods.libsonnet';
     q=null,
     cost_augmented_tau=null,
     fresh_batches=false,
+    lambda=null,
   ):
     tagging.compound_stacked(
-      lambda, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau, fresh_batches
+      perceptron_weight, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau, fresh_batches, lambda
     ),
   compound_shared(
-    lambda=1.0,
+    perceptron_weight=1.0,
     tau=1.0,
     truncation=false,
     steps=1,
     share_encoder=true,
     cost='l1',
     fresh_batches=false,
+    lambda=null,
   ):
-    tagging.compound_shared(lambda, tau, truncation, steps, share_encoder, cost, fresh_batches),
+    tagging.compound_shared(
+      perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches, lambda
+    ),
   compound_separated(
-    lambda=1.0,
+    perceptron_weight=1.0,
     tau=1.0,
     truncation=false,
     steps=1,
     share_encoder=true,
     cost='l1',
     fresh_batches=false,
+    lambda=null,
   ):
-    tagging.compound_separated(lambda, tau, truncation, steps, share_encoder, cost, fresh_batches),
+    tagging.compound_separated(
+      perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches, lambda
+    ),
   margin_rescaled(
     tau=1.0,
     truncation=false,
