@@ -8,6 +8,7 @@ import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
+from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import ShouldValidateCallback
@@ -17,9 +18,12 @@ from seal.common.setting_checks import check_range
 from seal.models import SealModel, TaskState
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
+from seal.training.cpu_autocast import uses_cpu_autocast
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.held_out import HeldOut, held_out_of_run, learn_structure
+from seal.training.loaded_data import check_data
 from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
+from seal.training.parameter_names import check_found
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
@@ -27,7 +31,6 @@ from seal.training.players import Players
 from seal.training.replicas import accelerator_of_run, average_gradients
 from seal.training.self_training import SelfTraining
 from seal.training.signatures import with_parameters_of
-from seal.training.trainer_checks import check_data, check_no_grad, check_reused_features, uses_cpu_autocast
 from seal.two_player import PlayerLosses, RandomStream, TwoPlayerOptimizer
 
 
@@ -95,8 +98,7 @@ class AlternatingTrainer(PhasedTrainer):
         optimizer: TwoPlayerOptimizer,
         data_loader: DataLoader,
         *,
-        turns: list[str],
-        grad_norms: dict[str, Optional[float]],
+        players: Players,
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         reuse_features: bool = False,
@@ -107,8 +109,8 @@ class AlternatingTrainer(PhasedTrainer):
         if num_gradient_accumulation_steps > 1:
             data_loader = GroupedLoader(data_loader, num_gradient_accumulation_steps)
         super().__init__(model, optimizer, data_loader, **settings)
-        self._turns = turns
-        self._grad_norms = grad_norms
+        self._turns = players.turns
+        self._grad_norms = players.grad_norms
         self._cpu_autocast = cpu_autocast
         self._seed = torch.initial_seed() + 1 + self._rank
         self._loss_net_stream = RandomStream(self._seed)
@@ -128,12 +130,7 @@ class AlternatingTrainer(PhasedTrainer):
             )
         scheduler = self._learning_rate_scheduler
         if self._validation_data_loader is None and scheduler is not None:
-            # It would end the run after the first epoch.
-            for player in scheduler.following_metric():
-                raise ConfigurationError(
-                    f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
-                    "validation_data_path; give one, or leave the scheduler out."
-                )
+            scheduler.check_follows_no_metric()
         student = None if self._self_training is None else copy.deepcopy(self.model)
         if self._held_out is not None:
             self._held_out.train(self.model)
@@ -347,40 +344,48 @@ class AlternatingTrainer(PhasedTrainer):
         the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, there are no features to
         reuse, or a reader's `max_tokens` is more than the model's transformer takes.
         """
+        _check_kind(model)
         cpu_autocast = uses_cpu_autocast(model, use_amp, cuda_device)
         check_range("trainer.grad_clipping", grad_clipping, above=0)
-        check_no_grad(model, no_grad)
-        check_data(model, data_loader, validation_data_loader, validation_metric, phases or [])
-        settings.update(validation_metric=validation_metric, num_epochs=num_epochs, cuda_device=cuda_device)
-        settings.update(grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer)
-        settings.update(best_of_all_phases=best_of_all_phases, reuse_features=reuse_features)
-        # Trains nets like this one. Not `cls.from_partial_objects`: a subclass has made its own arguments of the
-        # settings by now.
-        make = partial(AlternatingTrainer.from_partial_objects.__func__, cls)
-        make = partial(make, task_net=task_net, loss_net=loss_net, first=first, phases=phases, use_amp=use_amp)
-        make = partial(make, validation_data_loader=validation_data_loader, **settings)
+        check_found(no_grad or (), dict(model.named_parameters()), "trainer.no_grad", "of the model")
+        check_data(model, data_loader, validation_data_loader)
+        schedule = Phases(phases or [Phase()], num_epochs)
+        schedule.check_metrics(model, validation_metric, validation_data_loader is not None)
+        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, schedule, reuse_features)
+        # What the nets of folds and a student share with this one.
+        settings.update(
+            validation_data_loader=validation_data_loader, validation_metric=validation_metric, num_epochs=num_epochs,
+            cuda_device=cuda_device, grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer,
+            best_of_all_phases=best_of_all_phases, reuse_features=reuse_features,
+        )
+        # Not `cls.from_partial_objects`: a subclass has made its own arguments of the settings by now.
+        make = partial(
+            AlternatingTrainer.from_partial_objects.__func__, cls, task_net=task_net, loss_net=loss_net, first=first,
+            phases=phases, use_amp=use_amp, **settings,
+        )
         loaders = (data_loader, validation_data_loader)
         held_out = held_out_of_run(model, folds, make, *loaders, serialization_dir, distributed)
         teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
-        phases_of_run = Phases(phases or [Phase()], num_epochs)
-        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
-        if reuse_features:
-            check_reused_features(model, players.turns, phases_of_run)
         return super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
             data_loader=data_loader,
-            validation_data_loader=validation_data_loader,
             distributed=distributed,
             use_amp=use_amp and not cpu_autocast,
             optimizer=Lazy(players.optimizer),
             learning_rate_scheduler=Lazy(players.scheduler),
             ddp_accelerator=accelerator_of_run(ddp_accelerator, distributed, cuda_device),
-            turns=players.turns,
-            grad_norms=players.grad_norms,
-            phases=phases_of_run,
+            players=players,
+            phases=schedule,
             cpu_autocast=cpu_autocast,
             held_out=held_out,
             self_training=teach,
             **settings,
+        )
+
+
+def _check_kind(model: Model) -> None:
+    if not isinstance(model, SealModel):
+        raise ConfigurationError(
+            f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
         )

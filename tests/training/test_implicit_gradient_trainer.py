@@ -213,10 +213,10 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
     assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
     assert implicit.norm() > 100 * tolerance
     assert list(trainer.inner_parameters) == ["task_net._head.weight"]
-    trainer._inner = ["[.]_head[.]"]
+    trainer._bilevel.inner_parameters = ["[.]_head[.]"]
     del trainer.inner_parameters
     assert list(trainer.inner_parameters) == ["task_net._head.weight"]
-    trainer._inner = None
+    trainer._bilevel.inner_parameters = None
     del trainer.inner_parameters
     assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
 
