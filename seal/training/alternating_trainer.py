@@ -271,7 +271,7 @@ class AlternatingTrainer(PhasedTrainer):
         """A loss-net that diverges may show it in the loss of the task-net, which has the energy in it."""
         if self._follows_energy(player) and torch.isfinite(part.state.logits).all():
             with torch.no_grad():
-                energy = self.model.task_net_loss(part.state, part.features, supervised=False)
+                energy = self.model.task_net_loss(part.state, part.features.frozen(self.model, part.state), False)
             if not torch.isfinite(energy):
                 return self._diverged(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
         return self._diverged(f"{player}'s loss is {float(loss.detach())}", player)

@@ -3,6 +3,7 @@ The step of two players, for a loop of any kind: the two nets with their losses 
 them in turns with optimizers of its own (`TwoPlayerStep`). AllenNLP's trainer is built of the same pieces.
 """
 
+from seal.two_player.features import Features
 from seal.two_player.loss_terms import LossTerms
 from seal.two_player.micro_batch import MicroBatch
 from seal.two_player.objectives import Objectives

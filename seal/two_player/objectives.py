@@ -11,6 +11,7 @@ from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.registry import ConfigurationError
 from seal.samplers import Sampler, SamplingProblem
+from seal.two_player.features import Features
 from seal.two_player.loss_terms import LossTerms
 from seal.two_player.task_state import TaskState, check_gold
 
@@ -64,12 +65,10 @@ class Objectives(torch.nn.Module):
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
-        features: list[Any] = []
+        features = Features()
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
-            if not features:
-                features.append(self.frozen_features(state))
-            return self._energies(features[0], outputs, state.mask)
+            return self._energies(features.frozen(self, state), outputs, state.mask)
 
         logits, cost_augmented = state.logits.detach(), state.cost_augmented
         cost_augmented = None if cost_augmented is None else cost_augmented.detach()

@@ -60,15 +60,13 @@ class PlayerLosses:
         if not part.has_graph or part.state is None:
             part.state, part.has_graph = nets.state_of_all_nets(**part.batch), True
         state = part.state
-        if uses_energy and part.features is None:
-            if self._reuse_features and _is_for_both(part, turns, LOSS_NET):
-                with self._stream.active():
-                    self._compute_features(part, state)
-            else:
-                part.features = nets.frozen_features(state)
+        if uses_energy and self._reuse_features and _is_for_both(part, turns, LOSS_NET):
+            with self._stream.active():
+                part.features.prepare(nets, state)
+        features = part.features.frozen(nets, state) if uses_energy else None
         if nets.task_loss.draws:
             self._check_output(state)
-        return nets.task_net_loss(state, part.features if uses_energy else None, supervised)
+        return nets.task_net_loss(state, features, supervised)
 
     def of_loss_net(self, part: MicroBatch, turns: list[str]) -> torch.Tensor:
         """As `of_task_net`."""
@@ -87,10 +85,7 @@ class PlayerLosses:
             self._check_output(state)
             if part.candidates is None:
                 part.candidates = nets.draw(state)
-            if part.features_with_graph is None:
-                self._compute_features(part, state)
-            features, part.features_with_graph = part.features_with_graph, None
-            return nets.loss_net_loss(state, part.candidates, features)
+            return nets.loss_net_loss(state, part.candidates, part.features.take(nets, state))
 
     def updated(self, player: str, parts: list[MicroBatch]) -> None:
         """Drops the loss-net's features where the player's update has made them stale."""
@@ -101,12 +96,7 @@ class PlayerLosses:
             stale = loss_net is not None and loss_net.shares_encoder
         if stale:
             for part in parts:
-                part.features = None
-
-    def _compute_features(self, part: MicroBatch, state: TaskState) -> None:
-        features = self.nets.features(state)
-        part.features_with_graph = features
-        part.features = [None if feature is None else feature.detach() for feature in features]
+                part.features.drop()
 
 
 def _is_for_both(part: MicroBatch, turns: list[str], second: str) -> bool:
