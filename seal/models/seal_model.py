@@ -275,7 +275,7 @@ class SealModel(Model, Objectives):
         if state.gold is not None and len(state.gold) > 0:
             features = self.frozen_features(state)
             self.loss_net_loss(state, self.draw(state), features)
-            if self.task_net is not None and self.task_loss.energy_weight > 0:
+            if self.task_net is not None and self.uses_energy:
                 self.monitor("energy_alignment", self.energy_alignment(state, features))
 
     def monitor(self, name: str, value: torch.Tensor) -> None:

@@ -15,14 +15,14 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range
-from seal.models import SealModel, TaskState
+from seal.models import SealModel
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.cpu_autocast import uses_cpu_autocast
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.held_out import HeldOut, held_out_of_run, learn_structure
 from seal.training.loaded_data import check_data
-from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
+from seal.training.micro_batches import GroupedLoader, micro_batches
 from seal.training.parameter_names import check_found
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
@@ -31,7 +31,7 @@ from seal.training.players import Players
 from seal.training.replicas import accelerator_of_run, average_gradients
 from seal.training.self_training import SelfTraining
 from seal.training.signatures import with_parameters_of
-from seal.two_player import PlayerLosses, RandomStream, TwoPlayerOptimizer
+from seal.two_player import Plan, RandomStream, Turns, TwoPlayerOptimizer
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
@@ -109,13 +109,16 @@ class AlternatingTrainer(PhasedTrainer):
         if num_gradient_accumulation_steps > 1:
             data_loader = GroupedLoader(data_loader, num_gradient_accumulation_steps)
         super().__init__(model, optimizer, data_loader, **settings)
-        self._turns = players.turns
+        self._order = players.turns
         self._grad_norms = players.grad_norms
         self._cpu_autocast = cpu_autocast
         self._seed = torch.initial_seed() + 1 + self._rank
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
-        self._player_losses = PlayerLosses(model, self._loss_net_stream, self._check_output, reuse_features)
+        self._turns = Turns(
+            model, optimizer, self._loss_net_stream, self._backpropagate, self._step_optimizer, self._diverged,
+            reuse_features,
+        )
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
         self._held_out = held_out
@@ -142,7 +145,7 @@ class AlternatingTrainer(PhasedTrainer):
         return metrics
 
     def _validation_loss(self, epoch: int) -> tuple[float, Optional[float], int]:
-        if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
+        if LOSS_NET in self.optimizer.players and (self._plan().uses_energy or self._phase.trains(LOSS_NET)):
             # The same draws in every epoch, which no other draws depend on.
             self._validation_stream = RandomStream(self._seed)
         try:
@@ -171,35 +174,25 @@ class AlternatingTrainer(PhasedTrainer):
         return outputs
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
-        group = micro_batches(batch)
-        turns = self._phase_turns()
-        for player in turns[:-1]:
-            self._backward(player, group, len(group))
-            self._update(player, group)
+        group, plan = micro_batches(batch), self._plan()
+        *others, last = plan.order
+        for player in others:
+            self._turns.update(player, group, plan)
         # AllenNLP's loop backpropagates what is returned, clips and steps.
-        earlier = self._backward(turns[-1], group[:-1], len(group))
-        return self._loss(turns[-1], group[-1]) / len(group) + earlier
+        earlier = self._turns.accumulate(last, group[:-1], len(group), plan)
+        return self._turns.loss(last, group[-1], plan) / len(group) + earlier
 
-    def _phase_turns(self) -> list[str]:
-        """The player of each update of a batch in this phase, in order."""
-        return [player for player in self._turns if self._phase.trains(player)]
+    def _plan(self) -> Plan:
+        """What is done with a batch in this phase."""
+        order = [player for player in self._order if self._phase.trains(player)]
+        return Plan(order, self.model.uses_energy and self._phase.energy, self._phase.supervised)
 
-    def _uses_energy(self) -> bool:
-        model = self.model
-        return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
+    def _backpropagate(self, loss: torch.Tensor) -> None:
+        scaled = loss if self._scaler is None else self._scaler.scale(loss)
+        with torch.autocast(self.cuda_device.type, enabled=False):
+            scaled.backward()
 
-    def _backward(self, player: str, parts: list[MicroBatch], group_size: int) -> Union[float, torch.Tensor]:
-        """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss, a constant."""
-        total: Union[float, torch.Tensor] = 0.0
-        for part in parts:
-            loss = self._loss(player, part) / group_size
-            total = total + loss.detach()
-            scaled = loss if self._scaler is None else self._scaler.scale(loss)
-            with torch.autocast(self.cuda_device.type, enabled=False):
-                scaled.backward()
-        return total
-
-    def _update(self, player: str, group: list[MicroBatch]) -> None:
+    def _step_optimizer(self) -> None:
         """Does what AllenNLP's loop does after a backward pass, for all updates of a batch but the last."""
         self.rescale_gradients()
         self.clip_gradient()
@@ -210,30 +203,8 @@ class AlternatingTrainer(PhasedTrainer):
             self._scaler.update()
         else:
             self.optimizer.step()
-        self.optimizer.zero_grad()
         # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
         torch.clear_autocast_cache()
-        self._player_losses.updated(player, group)
-
-    def _loss(self, player: str, part: MicroBatch) -> torch.Tensor:
-        self.optimizer.turn = player
-        loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part)
-        if not torch.isfinite(loss):
-            raise self._diverged_in_loss(loss, player, part)
-        if player == TASK_NET:
-            part.state = None  # The backward pass frees its graph, and the update makes it stale.
-        return loss
-
-    def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        return self._player_losses.of_task_net(part, self._phase_turns(), self._uses_energy(), self._phase.supervised)
-
-    def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        return self._player_losses.of_loss_net(part, self._phase_turns())
-
-    def _check_output(self, state: TaskState) -> None:
-        """Ends training where there is nothing to draw from."""
-        if not torch.isfinite(state.logits).all():
-            raise self._diverged("task_net's output is no longer finite", TASK_NET)
 
     def rescale_gradients(self) -> Optional[float]:
         """Averages over workers, clips and logs the gradient of the player whose turn it is."""
@@ -259,26 +230,12 @@ class AlternatingTrainer(PhasedTrainer):
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
-            blamed = [player, LOSS_NET] if self._follows_energy(player) else [player]
-            raise self._diverged(f"{player}'s gradient is {length}", *blamed)
+            raise self._diverged(f"{player}'s gradient is {length}", *self._turns.of[player].blamed(self._plan()))
         return length
 
     def _diverged(self, what: str, *players: str) -> NonFiniteLoss:
         place = f"at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}"
         return player_diverged(what, players, place, self._last_good_checkpoint)
-
-    def _diverged_in_loss(self, loss: torch.Tensor, player: str, part: MicroBatch) -> NonFiniteLoss:
-        """A loss-net that diverges may show it in the loss of the task-net, which has the energy in it."""
-        if self._follows_energy(player) and torch.isfinite(part.state.logits).all():
-            with torch.no_grad():
-                energy = self.model.task_net_loss(part.state, part.features.frozen(self.model, part.state), False)
-            if not torch.isfinite(energy):
-                return self._diverged(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
-        return self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
-
-    def _follows_energy(self, player: str) -> bool:
-        """Whether the player's loss has the energy of a loss-net that is trained as well."""
-        return player == TASK_NET and self._uses_energy() and LOSS_NET in self.optimizer.players
 
     def _diverged_in_validation(self, error: NonFiniteOutput) -> NonFiniteLoss:
         players = list(self.optimizer.players)

@@ -1,6 +1,7 @@
 import contextlib
 import functools
 import logging
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Optional, Union
 
@@ -23,8 +24,30 @@ from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.signatures import with_parameters_of
 from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.unrolling import Unrolling
+from seal.two_player import LossNetTurn, Plan
 
 logger = logging.getLogger(__name__)
+
+
+class ImplicitTurn(LossNetTurn):
+    """
+    The loss-net's turn, with its effect on a task-net that follows it.
+
+    # Parameters
+
+    plain : `LossNetTurn`
+        The same without.
+    implicit_loss : `Callable[[MicroBatch], torch.Tensor]`
+    """
+
+    def __init__(self, plain: LossNetTurn, implicit_loss: Callable[[MicroBatch], torch.Tensor]) -> None:
+        super().__init__(**vars(plain))
+        self._implicit_loss = implicit_loss
+
+    def _loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
+        # A task-net that is not trained in this phase does not follow the loss-net.
+        follows = plan.uses_energy and TASK_NET in plan.order
+        return self._implicit_loss(part) if follows else super()._loss(part, plan)
 
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
@@ -111,6 +134,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             bilevel.warm_start,
             bilevel.unroll,
         )
+        if bilevel.implicit:
+            self._turns.of[LOSS_NET] = ImplicitTurn(self._turns.of[LOSS_NET], self._implicit_loss)
         # All of them, so that a run that is continued has only to count.
         self._outer_batches: list[TensorDict] = []
         if outer_data_loader is not None:
@@ -181,10 +206,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         """As the parameter, or its default."""
         return self._bilevel.solver
 
-    def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        # A task-net that is not trained in this phase does not follow the loss-net.
-        if not self._bilevel.implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
-            return super()._loss_net_loss(part)
+    def _implicit_loss(self, part: MicroBatch) -> torch.Tensor:
+        """The loss-net's loss, with the gradient that has the implicit part."""
         inner = self.inner_parameters
         given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
         generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)

@@ -1,8 +1,11 @@
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+import torch
+
 from seal.output_spaces import Candidates
 from seal.two_player.features import Features
+from seal.two_player.objectives import Objectives
 from seal.two_player.task_state import TaskState
 
 
@@ -31,3 +34,8 @@ class MicroBatch:
     has_graph: bool = False
     candidates: Optional[Candidates] = None
     features: Features = field(default_factory=Features)
+
+    def run(self, nets: Objectives) -> TaskState:
+        """Runs the task-net, with a graph unless gradients are off."""
+        self.state, self.has_graph = nets.state_of_all_nets(**self.batch), torch.is_grad_enabled()
+        return self.state

@@ -39,6 +39,11 @@ class Objectives(torch.nn.Module):
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Is given the value of each loss and energy by its name."""
 
+    @property
+    def uses_energy(self) -> bool:
+        """Whether the task-net is to follow the energy."""
+        return self.loss_net is not None and self.task_loss.energy_weight > 0
+
     def state_of_all_nets(self, **batch: Any) -> TaskState:
         """`task_state`, with the logits of the cost-augmented network if there is one and gold is given."""
         state = self.task_state(**batch)
