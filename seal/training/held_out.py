@@ -2,23 +2,21 @@ import copy
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
-from allennlp.data import DataLoader, Instance, TensorDict
-from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.fields import TextField
+from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.random_states import random_state, set_random_state, set_seed
-from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.files.whole_files import replacing
 from seal.models import SealModel
+from seal.training.loaded_data import inputs_of, restricted
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +187,11 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     `ConfigurationError` if there are fewer different instances than folds, or the data are not in memory.
     """
     groups: dict[Any, list[int]] = {}
-    for place, key in enumerate(_keys(data_loader)):
+    otherwise = (
+        "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
+        "the folds to 0."
+    )
+    for place, key in enumerate(inputs_of(data_loader, otherwise)):
         groups.setdefault(key, []).append(place)
     if len(groups) < folds:
         raise ConfigurationError(
@@ -199,50 +201,3 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed)).tolist()
     keys = list(groups)
     return [sorted(place for i in order[fold::folds] for place in groups[keys[i]]) for fold in range(folds)]
-
-
-def _keys(data_loader: DataLoader) -> list[Any]:
-    if isinstance(data_loader, TensorLoader):
-        return list(range(data_loader.num_rows))
-    instances = instances_of(
-        data_loader,
-        "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
-        "the folds to 0.",
-    )
-    keys = [input_of(instance) for instance in instances]
-    return [place if key is None else key for place, key in enumerate(keys)]
-
-
-def instances_of(data_loader: DataLoader, otherwise: str) -> list[Instance]:
-    """
-    The instances of a loader that has them in memory.
-
-    # Raises
-
-    `ConfigurationError` with the message `otherwise` if it has not.
-    """
-    instances = getattr(data_loader, "_instances", None)
-    if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
-        raise ConfigurationError(otherwise)
-    return instances
-
-
-def with_instances(data_loader: DataLoader, instances: Sequence[Instance]) -> DataLoader:
-    """A data loader of the same settings for other instances."""
-    other = copy.copy(data_loader)
-    other._instances = instances
-    other._batch_generator = None
-    return other
-
-
-def input_of(instance: Instance) -> Optional[tuple[str, ...]]:
-    """The words of an instance, which has `None` if it has no words."""
-    tokens = instance.fields.get("tokens")
-    return tuple(token.text for token in tokens) if isinstance(tokens, TextField) else None
-
-
-def restricted(data_loader: DataLoader, places: list[int]) -> DataLoader:
-    """A data loader of the same settings for some of its instances."""
-    if isinstance(data_loader, TensorLoader):
-        return data_loader.with_rows(torch.tensor(places))
-    return with_instances(data_loader, [data_loader._instances[place] for place in places])

@@ -16,6 +16,7 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.models import SrlModel
 from seal.training import held_out
+from seal.training.loaded_data import restricted
 from tests.training.runs import DATA, ROOT, Killed, build, comparable, config, elsewhere, same, weights
 
 
@@ -62,7 +63,7 @@ def test_rows_of_tables_are_parted():
     parts = held_out.folds_of(data, 4, seed=3)
     assert sorted(row for part in parts for row in part) == list(range(data.num_rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    first = held_out.restricted(data, parts[0])
+    first = restricted(data, parts[0])
     assert first.num_rows == len(parts[0]) and data.num_rows == sum(map(len, parts))
 
 

@@ -244,12 +244,12 @@ def test_schedulers_count_groups(tmp_path):
     [
         ({}, "trainer.fresh_batches: each player makes one update a batch; give one more steps, or leave it out."),
         (
-            {"trainer__task_net__steps": 3, "trainer__phases": [{}, {"epochs": 0, "train": "loss_net"}, {"epochs": 0}]},
-            "trainer.fresh_batches: phase 1 trains the loss_net alone, with 1 updates for 3 batches, .* "
+            {"trainer__task_net__steps": 3, "trainer__phases": [{"epochs": 1, "train": "loss_net"}, {}]},
+            "trainer.fresh_batches: phase 0 trains the loss_net alone, with 1 updates for 3 batches, .* "
             "set trainer.loss_net.steps to 3.",
         ),
     ],
 )
 def test_fresh_batches_that_change_nothing_or_leave_data_out(tmp_path, more, told):
     with pytest.raises(ConfigurationError, match=told):
-        build(config(trainer__fresh_batches=True, **more), tmp_path)
+        build(config(epochs=2, trainer__fresh_batches=True, **more), tmp_path)
