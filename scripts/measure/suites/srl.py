@@ -23,9 +23,11 @@ METHODS = {
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
     "nce_crf": "SEAL NCE over the CRF",
+    "seal_nce": "SEAL NCE over the CRF, and structure",
 }
 # Methods that are not a call of the library's function of the same name, with a place for their arguments.
 CALLS = {
+    "seal_nce": "srl.method.seal(over=srl.method.crf(over=srl.method.nce({})), folds_with_loss_net=false)",
     "nce_crf": "srl.method.crf(over=srl.method.nce({}))",
     "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy(), {})",
 }
@@ -35,6 +37,7 @@ ARGUMENTS = {
     **SHARED,
     "nce": _NCE,
     "nce_crf": _NCE,
+    "seal_nce": _NCE,
     "seal_cross_entropy": SHARED["seal"],
     "structured_tuning": ("weight", "roles"),
 }
