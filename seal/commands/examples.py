@@ -5,7 +5,7 @@ What a trained model says about data with gold: its mistakes, how far its probab
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any
 
 import numpy
 import torch
@@ -14,7 +14,8 @@ from allennlp.data import Batch, Instance
 from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 
-from seal.common.linear_trees import as_brackets, brackets_of
+from seal.commands.findings import NOTHING, Example, Findings, Picture
+from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets
 from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
@@ -29,118 +30,6 @@ from seal.two_player.task_state import TaskState
 _AT_ONCE = 32
 _PICTURES = 6
 _NO_GOLD = "the data have no gold, with which predictions could be compared."
-#: What stands for an argument, a span or a label that the other side lacks.
-NOTHING = "(nothing)"
-
-
-class Example(NamedTuple):
-    """
-    An instance of the data.
-
-    # Parameters
-
-    source : `str`
-        `file:line`.
-    text : `str`
-        Empty where `gold` has all its words.
-    gold, predicted : `str`
-    right : `bool`
-        Whether all of the prediction is.
-    loss : `float`, optional
-        Cross-entropy of the task-net, in nats; `None` where the energy predicts.
-    energy_of_gold, energy_of_predicted : `float`, optional
-        `None` without a loss-net.
-    """
-
-    source: str
-    text: str
-    gold: str
-    predicted: str
-    right: bool
-    loss: Optional[float] = None
-    energy_of_gold: Optional[float] = None
-    energy_of_predicted: Optional[float] = None
-
-
-class Picture(NamedTuple):
-    """
-    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and of the prediction, and their IoU in percent.
-    """
-
-    source: str
-    image: numpy.ndarray
-    gold: numpy.ndarray
-    predicted: numpy.ndarray
-    iou: float
-
-
-class Findings:
-    """
-    # Attributes
-
-    examples : `list[Example]`
-        In the order of the data.
-    confusions : `Counter`
-        How often gold `a` was predicted as `b`, by `(a, b)`, where these differ.
-    confidences, hits : `list[numpy.ndarray]`
-        The probability of each decision, and whether it was right: of a whole tag sequence, or of each label or pixel.
-    f1_at : `dict[float, float]`
-        Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
-    pictures : `list[Picture]`
-        Of masks: the images with the least overlap of gold and prediction, that one first.
-    statistics : `dict[str, Statistic]`
-        The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
-    counts : `list[dict[str, float]]`
-        What each example adds to the scores.
-    keys : `list[str]`
-        What tells whether another run has the same examples: the line and gold of each.
-    """
-
-    def __init__(self) -> None:
-        self.examples: list[Example] = []
-        self.confusions: Counter = Counter()
-        self.confidences: list[numpy.ndarray] = []
-        self.hits: list[numpy.ndarray] = []
-        self.f1_at: dict[float, float] = {}
-        self.pictures: list[Picture] = []
-        self.statistics: dict[str, Statistic] = {}
-        self.counts: list[dict[str, float]] = []
-        self.keys: list[str] = []
-
-    def count(self, source: str, gold: str, /, **counts: float) -> None:
-        """Adds what an example adds to the scores."""
-        self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
-        self.counts.append(counts)
-
-    def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
-        """
-        How far confidences can be trusted.
-
-        # Returns
-
-        For each of `bins` equal parts of [0, 1] that has decisions, their mean confidence, the share that was right and
-        their number; and the expected calibration error (ECE), the mean of the differences over all decisions, 0 to 1.
-        """
-        confidences, hits = (numpy.concatenate([*parts, numpy.zeros(0)]) for parts in (self.confidences, self.hits))
-        places = numpy.minimum((confidences * bins).astype(int), bins - 1)
-        found = [
-            (float(confidences[inside].mean()), float(hits[inside].mean()), int(inside.sum()))
-            for inside in (places == place for place in range(bins))
-            if inside.any()
-        ]
-        error = sum(abs(confidence - share) * count for confidence, share, count in found)
-        return found, error / max(len(confidences), 1)
-
-    def hardest(self, number: int) -> list[Example]:
-        """The examples with the largest loss, that one first."""
-        scored = [example for example in self.examples if example.loss is not None]
-        return sorted(scored, key=lambda example: -example.loss)[:number]
-
-    def misjudged(self, number: int) -> list[Example]:
-        """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
-        there = [one for one in self.examples if not one.right and one.energy_of_gold is not None]
-        below = [one for one in there if one.energy_of_predicted < one.energy_of_gold]
-        return sorted(below, key=lambda one: one.energy_of_predicted - one.energy_of_gold)[:number]
 
 
 def examine(archive: Archive, path: str, most: int) -> Findings:
@@ -177,9 +66,13 @@ def examine(archive: Archive, path: str, most: int) -> Findings:
 
 
 class _Examiner:
+    #: What has scores of its own.
+    unit = ""
+
     def __init__(self, model: SealModel) -> None:
         self._model = model
         self.found = Findings()
+        self.found.unit = self.unit
         self.found.statistics = self.statistics()
 
     def statistics(self) -> dict[str, Statistic]:
@@ -208,6 +101,12 @@ class _Examiner:
 
 class _TagExaminer(_Examiner):
     """Of tag sequences: the whole is a hit or not; spans, or words where there are none, are confused."""
+
+    @property
+    def unit(self) -> str:
+        if isinstance(self._model, SrlModel):
+            return "role"
+        return "entity type" if self._has_spans else "tag"
 
     def statistics(self) -> dict[str, Statistic]:
         if isinstance(self._model, SrlModel):
@@ -242,11 +141,23 @@ class _TagExaminer(_Examiner):
             texts = (self._shown(words, tags) for tags in (gold, ours))
             self.found.examples.append(Example(source, "", *texts, right=hit, **numbers))
             self.found.count(source, " ".join(gold), **self._counts(gold, ours))
+            self._count_labels(gold, ours)
 
     def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> dict[str, float]:
         if isinstance(self._model, SrlModel):
             return {**frame_counts(ours, gold).sums(), "sentence": 1}
         return tagging_sums(ours, gold, self._has_spans)
+
+    def _count_labels(self, gold: Sequence[str], ours: Sequence[str]) -> None:
+        if isinstance(self._model, SrlModel):
+            frame = frame_counts(ours, gold)
+            sides = frame.gold, frame.predicted, frame.correct
+        elif self._has_spans:
+            wanted, found = set(tags_to_spans(gold)), set(tags_to_spans(ours))
+            sides = tuple(Counter(span[0] for span in side) for side in (wanted, found, wanted & found))
+        else:
+            sides = gold, ours, [tag for tag, other in zip(gold, ours) if tag == other]
+        self.found.count_labels(*sides)
 
     @property
     def _has_spans(self) -> bool:
@@ -267,6 +178,8 @@ class _TagExaminer(_Examiner):
 
 class _TreeExaminer(_Examiner):
     """Of trees: the whole is a hit or not; the labels of constituents over the same words are confused."""
+
+    unit = "constituent"
 
     def statistics(self) -> dict[str, Statistic]:
         return {"f1": f1_of_counts(), "exact_match": EXACT}
@@ -295,6 +208,9 @@ class _TreeExaminer(_Examiner):
             texts = (as_brackets(symbols, words) for symbols in (gold, found))
             self.found.examples.append(Example(item["source"], "", *texts, right=counts.exact, **numbers))
             self.found.count(item["source"], " ".join(gold), **counts.sums())
+            wanted, ours_of_row = (counted_brackets(symbols, item["tags"]) for symbols in (gold, found))
+            sides = wanted, ours_of_row, wanted & ours_of_row
+            self.found.count_labels(*([label for label, *_ in side.elements()] for side in sides))
         self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
 
@@ -315,47 +231,57 @@ def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[tupl
 class _LabelExaminer(_Examiner):
     """Of label sets: each label is a decision; labels are missed, or predicted without being gold."""
 
+    unit = "label"
+
     def statistics(self) -> dict[str, Statistic]:
         return {"f1": mean_f1("f1"), "micro_f1": f1_of_counts(), "subset_accuracy": mean_of("exact", "rows")}
 
     def __init__(self, model: SealModel) -> None:
         super().__init__(model)
-        self._rows: list[tuple[numpy.ndarray, numpy.ndarray]] = []
+        self._rows: list[tuple[numpy.ndarray, ...]] = []
 
     def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         state, output = self._model.task_state(**batch), self._model(**batch)
         numbers = self._numbers(state, output["predicted"])
         names = self._model.output_space.labels
         gold, predicted = state.gold.bool().cpu().numpy(), output["predicted"].cpu().numpy()
-        self._rows.append((output["probabilities"].cpu().numpy(), gold))
-        for instance, wanted, found, row in zip(instances, gold, predicted, numbers):
-            self.found.confusions.update((names[label], NOTHING) for label in numpy.flatnonzero(wanted & ~found))
-            self.found.confusions.update((NOTHING, names[label]) for label in numpy.flatnonzero(found & ~wanted))
-            texts = (", ".join(names[label] for label in numpy.flatnonzero(side)) for side in (wanted, found))
+        # Labels of gold that no column stands for, as training never had them.
+        missed = self._model.unknown_gold.names_of(batch.get("metadata")) or [[] for _ in instances]
+        self._rows.append((output["probabilities"].cpu().numpy(), gold, numpy.array(list(map(len, missed)))))
+        for place, (instance, row) in enumerate(zip(instances, numbers)):
+            wanted = [names[label] for label in numpy.flatnonzero(gold[place])] + missed[place]
+            found = [names[label] for label in numpy.flatnonzero(predicted[place])]
+            correct = [label for label in found if label in wanted]
+            self.found.confusions.update((label, NOTHING) for label in wanted if label not in correct)
+            self.found.confusions.update((NOTHING, label) for label in found if label not in correct)
+            self.found.count_labels(wanted, found, correct)
             text = " ".join(token.text for token in instance["tokens"]) if "tokens" in instance.fields else ""
             source = instance["metadata"].metadata["source"]
-            self.found.examples.append(Example(source, text, *texts, right=bool((wanted == found).all()), **row))
-            correct, sizes = int((wanted & found).sum()), (int(wanted.sum()), int(found.sum()))
-            self.found.count(
-                source,
-                ", ".join(sorted(names[label] for label in numpy.flatnonzero(wanted))),
-                f1=2 * correct / sum(sizes) if sum(sizes) else self._model.empty_f1,
-                correct=correct,
-                gold=sizes[0],
-                predicted=sizes[1],
-                exact=bool((wanted == found).all()),
-                rows=1,
-            )
+            right = len(correct) == len(wanted) == len(found)
+            row = {} if missed[place] else row  # No output of the model stands for this gold.
+            self.found.examples.append(Example(source, text, ", ".join(wanted), ", ".join(found), right, **row))
+            self.found.count(source, ", ".join(sorted(wanted)), **self._counts(wanted, found, correct))
+
+    def _counts(self, wanted: list[str], found: list[str], correct: list[str]) -> dict[str, float]:
+        sizes = len(wanted) + len(found)
+        return {
+            "f1": 2 * len(correct) / sizes if sizes else self._model.empty_f1,
+            "correct": len(correct),
+            "gold": len(wanted),
+            "predicted": len(found),
+            "exact": len(correct) == len(wanted) == len(found),
+            "rows": 1,
+        }
 
     def finish(self) -> None:
         if not self._rows:
             return
-        probabilities, gold = (numpy.concatenate(part) for part in zip(*self._rows))
+        probabilities, gold, missed = (numpy.concatenate(part) for part in zip(*self._rows))
         self.found.confidences.append(probabilities.ravel())
         self.found.hits.append(gold.ravel())
         for threshold in numpy.linspace(0.05, 0.95, 19):
             predicted = probabilities >= threshold
-            sizes = predicted.sum(axis=1) + gold.sum(axis=1)
+            sizes = predicted.sum(axis=1) + gold.sum(axis=1) + missed
             correct = (predicted & gold).sum(axis=1)
             f1 = numpy.where(sizes == 0, self._model.empty_f1, 2 * correct / numpy.maximum(sizes, 1))
             self.found.f1_at[round(float(threshold), 2)] = float(100 * f1.mean())

@@ -7,8 +7,8 @@ import io
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seal.commands.examples import Findings, Picture
 from seal.commands.figures import figure, verbatim
+from seal.commands.findings import Findings, Picture
 from seal.commands.runs import Run
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 import numpy
 
-from seal.commands.examples import Findings, Picture
+from seal.commands.findings import Findings, Picture
 from seal.commands.run_figures import as_svg, curves, masks, trust
 from seal.commands.runs import Run
 

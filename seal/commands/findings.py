@@ -1,0 +1,164 @@
+"""
+What is found of a trained model on data with gold, for a report: examples, mistakes, counts by label, and how far
+probabilities can be trusted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple, Optional
+
+import numpy
+
+from seal.common.significance import Statistic
+
+#: What stands for an argument, a span or a label that the other side lacks.
+NOTHING = "(nothing)"
+
+
+class Example(NamedTuple):
+    """
+    An instance of the data.
+
+    # Parameters
+
+    source : `str`
+        `file:line`.
+    text : `str`
+        Empty where `gold` has all its words.
+    gold, predicted : `str`
+    right : `bool`
+        Whether all of the prediction is.
+    loss : `float`, optional
+        Cross-entropy of the task-net, in nats; `None` where the energy predicts.
+    energy_of_gold, energy_of_predicted : `float`, optional
+        `None` without a loss-net.
+    """
+
+    source: str
+    text: str
+    gold: str
+    predicted: str
+    right: bool
+    loss: Optional[float] = None
+    energy_of_gold: Optional[float] = None
+    energy_of_predicted: Optional[float] = None
+
+
+class Picture(NamedTuple):
+    """
+    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and of the prediction, and their IoU in percent.
+    """
+
+    source: str
+    image: numpy.ndarray
+    gold: numpy.ndarray
+    predicted: numpy.ndarray
+    iou: float
+
+
+class LabelCounts(NamedTuple):
+    """
+    How often a label or role is in gold and in predictions, and how often both agree on it.
+    """
+
+    gold: int
+    predicted: int
+    correct: int
+
+    @property
+    def precision(self) -> float:
+        """In percent, as `recall` and `f1`; each is 0 where it would divide by 0."""
+        return 100 * self.correct / max(self.predicted, 1)
+
+    @property
+    def recall(self) -> float:
+        return 100 * self.correct / max(self.gold, 1)
+
+    @property
+    def f1(self) -> float:
+        return 200 * self.correct / max(self.predicted + self.gold, 1)
+
+
+class Findings:
+    """
+    # Attributes
+
+    unit : `str`
+        What `by_label` counts: a role, an entity, a tag, a constituent or a label. Empty of masks.
+
+    examples : `list[Example]`
+        In the order of the data.
+    confusions : `Counter`
+        How often gold `a` was predicted as `b`, by `(a, b)`, where these differ.
+    confidences, hits : `list[numpy.ndarray]`
+        The probability of each decision, and whether it was right: of a whole tag sequence, or of each label or pixel.
+    f1_at : `dict[float, float]`
+        Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
+    pictures : `list[Picture]`
+        Of masks: the images with the least overlap of gold and prediction, that one first.
+    statistics : `dict[str, Statistic]`
+        The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
+    counts : `list[dict[str, float]]`
+        What each example adds to the scores.
+    keys : `list[str]`
+        What tells whether another run has the same examples: the line and gold of each.
+    """
+
+    def __init__(self) -> None:
+        self.unit = ""
+        self._of_label: tuple[Counter, Counter, Counter] = (Counter(), Counter(), Counter())
+        self.examples: list[Example] = []
+        self.confusions: Counter = Counter()
+        self.confidences: list[numpy.ndarray] = []
+        self.hits: list[numpy.ndarray] = []
+        self.f1_at: dict[float, float] = {}
+        self.pictures: list[Picture] = []
+        self.statistics: dict[str, Statistic] = {}
+        self.counts: list[dict[str, float]] = []
+        self.keys: list[str] = []
+
+    def count(self, source: str, gold: str, /, **counts: float) -> None:
+        """Adds what an example adds to the scores."""
+        self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
+        self.counts.append(counts)
+
+    def count_labels(self, gold: Iterable[str], predicted: Iterable[str], correct: Iterable[str]) -> None:
+        """Adds the labels of gold and of a prediction, and those on which both agree, each as often as it is there."""
+        for counter, labels in zip(self._of_label, (gold, predicted, correct)):
+            counter.update(labels)
+
+    def by_label(self) -> dict[str, LabelCounts]:
+        """The counts of each label that is in gold or in a prediction, the most frequent in gold first."""
+        gold, predicted, correct = self._of_label
+        names = sorted(gold.keys() | predicted.keys(), key=lambda name: (-gold[name], -predicted[name], name))
+        return {name: LabelCounts(gold[name], predicted[name], correct[name]) for name in names}
+
+    def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
+        """
+        How far confidences can be trusted.
+
+        # Returns
+
+        For each of `bins` equal parts of [0, 1] that has decisions, their mean confidence, the share that was right and
+        their number; and the expected calibration error (ECE), the mean of the differences over all decisions, 0 to 1.
+        """
+        confidences, hits = (numpy.concatenate([*parts, numpy.zeros(0)]) for parts in (self.confidences, self.hits))
+        places = numpy.minimum((confidences * bins).astype(int), bins - 1)
+        found = [
+            (float(confidences[inside].mean()), float(hits[inside].mean()), int(inside.sum()))
+            for inside in (places == place for place in range(bins))
+            if inside.any()
+        ]
+        error = sum(abs(confidence - share) * count for confidence, share, count in found)
+        return found, error / max(len(confidences), 1)
+
+    def hardest(self, number: int) -> list[Example]:
+        """The examples with the largest loss, that one first."""
+        scored = [example for example in self.examples if example.loss is not None]
+        return sorted(scored, key=lambda example: -example.loss)[:number]
+
+    def misjudged(self, number: int) -> list[Example]:
+        """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
+        there = [one for one in self.examples if not one.right and one.energy_of_gold is not None]
+        below = [one for one in there if one.energy_of_predicted < one.energy_of_gold]
+        return sorted(below, key=lambda one: one.energy_of_predicted - one.energy_of_gold)[:number]
