@@ -46,8 +46,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
     if structure is None:
         return columns
     terms = {
-        _words(energy): torch.cat([energy(part).expand_as(part.log_prob) for part in competing.parts()], dim=1)[0]
-        for energy in structure.joint.energies
+        _words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))
     }
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms

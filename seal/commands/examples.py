@@ -3,6 +3,7 @@ What a trained model says about data with gold: its mistakes, how far its probab
 """
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,7 +15,9 @@ from allennlp.data import Batch, Instance
 from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 
-from seal.commands.findings import NOTHING, Example, Findings, Picture
+from seal.commands.demo_alternatives import structure_of, why
+from seal.commands.findings import NOTHING, Choice, Example, Findings, Picture
+from seal.commands.structure_choices import Weighed, weighed_sets, weighed_tags, weighed_trees
 from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets
 from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
 from seal.common.tag_encodings import tags_to_spans
@@ -74,6 +77,15 @@ class _Examiner:
         self.found = Findings()
         self.found.unit = self.unit
         self.found.statistics = self.statistics()
+        #: Whether a structure has been learned, which may choose.
+        self._structured = structure_of(model) is not None
+        if self._structured:
+            self.found.why = why(model, self._main_score)
+
+    @property
+    def _main_score(self) -> str:
+        """That for which the structure decides."""
+        return self._model.structure.main_score
 
     def statistics(self) -> dict[str, Statistic]:
         raise NotImplementedError
@@ -83,6 +95,24 @@ class _Examiner:
 
     def finish(self) -> None:
         pass
+
+    def _choice(
+        self, own: str, weighed: Weighed, own_counts: dict[str, float], counts: dict[str, float], known: bool
+    ) -> Choice:
+        """
+        # Parameters
+
+        own : `str`
+            The task-net's own output, as text.
+        own_counts, counts : `dict[str, float]`
+            What it and the chosen output add to the scores.
+        known : `bool`
+            Whether some output of the model stands for gold.
+        """
+        self.found.own_counts.append(own_counts)
+        of_gold, *others = weighed.energies
+        energies = of_gold if known else None, *others
+        return Choice(own, _nearness(own_counts), _nearness(counts), weighed.competes and known, *energies)
 
     def _numbers(self, state: TaskState, predicted: torch.Tensor) -> Iterable[dict[str, float]]:
         """The loss and the energies of each row."""
@@ -97,6 +127,16 @@ class _Examiner:
             energies = self._model.energy(state, outputs).tolist()
             columns["energy_of_gold"], columns["energy_of_predicted"] = map(list, zip(*energies))
         return [dict(zip(columns, row)) for row in zip(*columns.values())] or [{} for _ in state.gold]
+
+
+def _nearness(counts: dict[str, float]) -> float:
+    """How near an output is to gold, of its counts: F1, or accuracy where nothing is counted for F1, in percent."""
+    if "f1" in counts:
+        return 100 * counts["f1"]
+    if "correct" not in counts:
+        return 100 * counts["right"] / max(counts["tokens"], 1)
+    sizes = counts["gold"] + counts["predicted"]
+    return 200 * counts["correct"] / sizes if sizes else 100.0
 
 
 class _TagExaminer(_Examiner):
@@ -135,13 +175,27 @@ class _TagExaminer(_Examiner):
         log_prob = output["log_prob"].cpu()[rows]
         self.found.confidences.append(log_prob.double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
-        for (source, words, gold, ours), hit, numbers in zip(named, right, self._numbers(state, tags)):
-            if not set(gold) <= set(labels):
-                numbers = {}  # No output of the model stands for this gold.
+        all_numbers = list(self._numbers(state, tags))
+        weighed = weighed_tags(model, state, tags, self._keys(named, batch)) if self._structured else None
+        for place, ((source, words, gold, ours), hit, numbers) in enumerate(zip(named, right, all_numbers)):
+            counts, choice, known = self._counts(gold, ours), None, set(gold) <= set(labels)
+            if weighed is not None:
+                own = [labels[tag] for tag in weighed[place].own.tolist()[: len(words)]]
+                own_counts = self._counts(gold, own)
+                choice = self._choice(self._shown(words, own), weighed[place], own_counts, counts, known)
             texts = (self._shown(words, tags) for tags in (gold, ours))
-            self.found.examples.append(Example(source, "", *texts, right=hit, **numbers))
-            self.found.count(source, " ".join(gold), **self._counts(gold, ours))
+            # Without an output of the model that stands for gold, its numbers are of another one.
+            numbers = numbers if known else {}
+            self.found.examples.append(Example(source, "", *texts, right=hit, **numbers, choice=choice))
+            self.found.count(source, " ".join(gold), **counts)
             self._count_labels(gold, ours)
+
+    def _keys(self, named: list[tuple], batch: dict[str, Any]) -> list[str]:
+        """The predicate of each frame."""
+        if not isinstance(self._model, SrlModel):
+            return []
+        places = batch["predicate"][batch["predicate"].any(dim=1)].argmax(dim=1).tolist()
+        return [words[place].lower() for (_, words, *_), place in zip(named, places)]
 
     def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> dict[str, float]:
         if isinstance(self._model, SrlModel):
@@ -195,24 +249,35 @@ class _TreeExaminer(_Examiner):
         if model.with_energy:
             columns["energy_of_gold"] = model.energy(state, state.gold.unsqueeze(1)).squeeze(1).tolist()
             columns["energy_of_predicted"] = output["energy"].tolist()
+        weighed = weighed_trees(model, batch, ours) if self._structured else None
         right = []
         for row, instance in enumerate(instances):
             item = instance["metadata"].metadata
             words, gold, found = item["words"], item["symbols"], ours[row]
             numbers = {name: values[row] for name, values in columns.items()}
-            if not set(gold) <= set(model.output_space.labels):
+            known, choice = set(gold) <= set(model.output_space.labels), None
+            if not known:
                 numbers = {}  # No output of the model stands for this gold.
             counts = bracket_counts(found, gold, item["tags"])
+            if weighed is not None:
+                own = weighed[row].own
+                own_counts = bracket_counts(own, gold, item["tags"]).sums()
+                choice = self._choice(_as_text(own, words), weighed[row], own_counts, counts.sums(), known)
             right.append(counts.exact)
             self.found.confusions.update(_confused_labels(gold, found))
-            texts = (as_brackets(symbols, words) for symbols in (gold, found))
-            self.found.examples.append(Example(item["source"], "", *texts, right=counts.exact, **numbers))
+            texts = (_as_text(symbols, words) for symbols in (gold, found))
+            self.found.examples.append(Example(item["source"], "", *texts, counts.exact, **numbers, choice=choice))
             self.found.count(item["source"], " ".join(gold), **counts.sums())
             wanted, ours_of_row = (counted_brackets(symbols, item["tags"]) for symbols in (gold, found))
             sides = wanted, ours_of_row, wanted & ours_of_row
             self.found.count_labels(*([label for label, *_ in side.elements()] for side in sides))
         self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
+
+
+def _as_text(symbols: Sequence[str], words: Sequence[str]) -> str:
+    """A tree in brackets, without any around single words."""
+    return re.sub(r"\(XX (\S+?)\)", r"\1", as_brackets(symbols, words))
 
 
 def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -247,6 +312,9 @@ class _LabelExaminer(_Examiner):
         gold, predicted = state.gold.bool().cpu().numpy(), output["predicted"].cpu().numpy()
         # Labels of gold that no column stands for, as training never had them.
         missed = self._model.unknown_gold.names_of(batch.get("metadata")) or [[] for _ in instances]
+        weighed = None
+        if self._structured:
+            weighed = weighed_sets(self._model, state.logits, state.gold, output["predicted"])
         self._rows.append((output["probabilities"].cpu().numpy(), gold, numpy.array(list(map(len, missed)))))
         for place, (instance, row) in enumerate(zip(instances, numbers)):
             wanted = [names[label] for label in numpy.flatnonzero(gold[place])] + missed[place]
@@ -259,17 +327,27 @@ class _LabelExaminer(_Examiner):
             source = instance["metadata"].metadata["source"]
             right = len(correct) == len(wanted) == len(found)
             row = {} if missed[place] else row  # No output of the model stands for this gold.
-            self.found.examples.append(Example(source, text, ", ".join(wanted), ", ".join(found), right, **row))
-            self.found.count(source, ", ".join(sorted(wanted)), **self._counts(wanted, found, correct))
+            counts, choice = self._counts(wanted, found), None
+            if weighed is not None:
+                own = [names[label] for label in weighed[place].own.nonzero().flatten().tolist()]
+                own_counts = self._counts(wanted, own)
+                choice = self._choice(", ".join(own), weighed[place], own_counts, counts, not missed[place])
+            texts = ", ".join(wanted), ", ".join(found)
+            self.found.examples.append(Example(source, text, *texts, right, **row, choice=choice))
+            self.found.count(source, ", ".join(sorted(wanted)), **counts)
 
-    def _counts(self, wanted: list[str], found: list[str], correct: list[str]) -> dict[str, float]:
-        sizes = len(wanted) + len(found)
+    @property
+    def _main_score(self) -> str:
+        return self._model.score
+
+    def _counts(self, wanted: list[str], found: list[str]) -> dict[str, float]:
+        correct, sizes = len(set(found).intersection(wanted)), len(wanted) + len(found)
         return {
-            "f1": 2 * len(correct) / sizes if sizes else self._model.empty_f1,
-            "correct": len(correct),
+            "f1": 2 * correct / sizes if sizes else self._model.empty_f1,
+            "correct": correct,
             "gold": len(wanted),
             "predicted": len(found),
-            "exact": len(correct) == len(wanted) == len(found),
+            "exact": correct == len(wanted) == len(found),
             "rows": 1,
         }
 
@@ -297,17 +375,29 @@ class _MaskExaminer(_Examiner):
         if "mask" not in batch:
             raise ConfigurationError(_NO_GOLD)
         output, gold = self._model(**batch), batch["mask"].bool().cpu().numpy()
+        energies: list[list[float]] = [[] for _ in instances]
+        if self._model.loss_net is not None:
+            both = torch.stack([batch["mask"].bool(), output["predicted"]], dim=1)
+            energies = self._model.mask_energies(batch["image"], both).tolist()
         probabilities, predicted = output["probabilities"].cpu().numpy(), output["predicted"].cpu().numpy()
         self.found.confidences.append(probabilities.ravel())
         self.found.hits.append(gold.ravel())
-        for instance, wanted, found in zip(instances, gold, predicted):
+        for instance, wanted, found, numbers in zip(instances, gold, predicted, energies):
             union = (wanted | found).sum()
             iou = 100 * float((wanted & found).sum() / union) if union else 100.0
             source = instance["metadata"].metadata["source"] if "metadata" in instance.fields else ""
             image = as_pixels(instance["image"].tensor).numpy() / 255
-            self.found.pictures.append(Picture(source, image, wanted, found, iou))
+            picture, right = Picture(source, image, wanted, found, iou, *numbers), bool((wanted == found).all())
+            self.found.pictures.append(picture)
+            sizes = f"{wanted.sum()} pixels", f"{found.sum()} pixels, IoU {iou:.1f}"
+            self.found.examples.append(Example(source, "", *sizes, right, None, *numbers))
+            if not right and numbers and picture.energy_of_predicted < picture.energy_of_gold:
+                self.found.preferred.append(picture)
             self.found.count(source, str(wanted.sum()), iou=iou / 100, images=1)
+        # Of a large file, images are not all kept.
         self.found.pictures = sorted(self.found.pictures, key=lambda picture: picture.iou)[:_PICTURES]
+        gap = lambda picture: picture.energy_of_predicted - picture.energy_of_gold  # noqa: E731
+        self.found.preferred = sorted(self.found.preferred, key=gap)[:_PICTURES]
 
 
 _EXAMINERS = (

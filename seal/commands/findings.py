@@ -5,7 +5,7 @@ probabilities can be trusted.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Union
 
 import numpy
 
@@ -13,6 +13,31 @@ from seal.common.significance import Statistic
 
 #: What stands for an argument, a span or a label that the other side lacks.
 NOTHING = "(nothing)"
+
+
+class Choice(NamedTuple):
+    """
+    What a structure made of the task-net's own output. Its energies are low where it finds an output good; `None` is
+    that of one that did not compete.
+
+    # Parameters
+
+    own : `str`
+        The task-net's own output.
+    own_score, score : `float`
+        How near to gold it and the chosen output are: F1, or accuracy of tags that are no spans, in percent.
+    competes : `bool`
+        Whether gold was among the outputs that competed.
+    energy_of_gold, energy_of_own, energy_of_predicted : `float`, optional
+    """
+
+    own: str
+    own_score: float
+    score: float
+    competes: bool
+    energy_of_gold: Optional[float] = None
+    energy_of_own: Optional[float] = None
+    energy_of_predicted: Optional[float] = None
 
 
 class Example(NamedTuple):
@@ -31,7 +56,9 @@ class Example(NamedTuple):
     loss : `float`, optional
         Cross-entropy of the task-net, in nats; `None` where the energy predicts.
     energy_of_gold, energy_of_predicted : `float`, optional
-        `None` without a loss-net.
+        Of the loss-net; `None` without one.
+    choice : `Choice`, optional
+        `None` without a structure that has been learned.
     """
 
     source: str
@@ -42,11 +69,13 @@ class Example(NamedTuple):
     loss: Optional[float] = None
     energy_of_gold: Optional[float] = None
     energy_of_predicted: Optional[float] = None
+    choice: Optional[Choice] = None
 
 
 class Picture(NamedTuple):
     """
-    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and of the prediction, and their IoU in percent.
+    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and of the prediction, their IoU in percent, and
+    the energies of both, `None` without a loss-net.
     """
 
     source: str
@@ -54,6 +83,8 @@ class Picture(NamedTuple):
     gold: numpy.ndarray
     predicted: numpy.ndarray
     iou: float
+    energy_of_gold: Optional[float] = None
+    energy_of_predicted: Optional[float] = None
 
 
 class LabelCounts(NamedTuple):
@@ -96,10 +127,16 @@ class Findings:
         Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
     pictures : `list[Picture]`
         Of masks: the images with the least overlap of gold and prediction, that one first.
+    preferred : `list[Picture]`
+        Of masks: the images whose prediction has an energy below gold's, the furthest below first.
+    why : `str`
+        With a structure: how it chooses. Otherwise empty.
     statistics : `dict[str, Statistic]`
         The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
     counts : `list[dict[str, float]]`
         What each example adds to the scores.
+    own_counts : `list[dict[str, float]]`
+        With a structure: the same of the task-net's own outputs. Otherwise empty.
     keys : `list[str]`
         What tells whether another run has the same examples: the line and gold of each.
     """
@@ -113,8 +150,11 @@ class Findings:
         self.hits: list[numpy.ndarray] = []
         self.f1_at: dict[float, float] = {}
         self.pictures: list[Picture] = []
+        self.preferred: list[Picture] = []
+        self.why = ""
         self.statistics: dict[str, Statistic] = {}
         self.counts: list[dict[str, float]] = []
+        self.own_counts: list[dict[str, float]] = []
         self.keys: list[str] = []
 
     def count(self, source: str, gold: str, /, **counts: float) -> None:
@@ -159,6 +199,30 @@ class Findings:
 
     def misjudged(self, number: int) -> list[Example]:
         """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
-        there = [one for one in self.examples if not one.right and one.energy_of_gold is not None]
-        below = [one for one in there if one.energy_of_predicted < one.energy_of_gold]
-        return sorted(below, key=lambda one: one.energy_of_predicted - one.energy_of_gold)[:number]
+        gaps = {place: _gap(one) for place, one in enumerate(self.examples) if not one.right}
+        return self._below(gaps)[:number]
+
+    def misjudged_by_structure(self, number: int) -> list[Example]:
+        """The same of the structure's energy, where gold competed."""
+        gaps = {
+            place: _gap(one.choice)
+            for place, one in enumerate(self.examples)
+            if not one.right and one.choice is not None and one.choice.competes
+        }
+        return self._below(gaps)[:number]
+
+    def _below(self, gaps: dict[int, Optional[float]]) -> list[Example]:
+        places = [place for place, gap in gaps.items() if gap is not None and gap < 0]
+        return [self.examples[place] for place in sorted(places, key=gaps.__getitem__)]
+
+    def changed(self) -> list[Example]:
+        """Where the structure chose another output than the task-net's own, that which it mended most first."""
+        there = [one for one in self.examples if one.choice is not None and one.choice.own != one.predicted]
+        return sorted(there, key=lambda one: one.choice.own_score - one.choice.score)
+
+
+def _gap(one: Union[Example, Choice]) -> Optional[float]:
+    """How far the energy of the prediction is above gold's."""
+    if one.energy_of_gold is None or one.energy_of_predicted is None:
+        return None
+    return one.energy_of_predicted - one.energy_of_gold

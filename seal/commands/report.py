@@ -88,6 +88,10 @@ def report_from_args(args: argparse.Namespace) -> str:
         if findings.pictures:
             drawing = masks(findings.pictures)
             report.add_figure(f"{start}The worst masks", _MASKS, address(drawing, f"masks_{number}"))
+        if findings.preferred:
+            drawing = masks(findings.preferred)
+            heading = f"{start}Masks that the loss-net prefers to gold"
+            report.add_figure(heading, _LIKED, address(drawing, f"liked_{number}"))
         add_examples(report, start, findings, args.examples)
     for name, reason in missing.items():
         report.add("## Examples" if len(runs) == 1 else f"## Examples of {escaped(name)}", f"None: {escaped(reason)}")
@@ -147,9 +151,10 @@ _CHANCE = (
 _NOT_COUNTED = "Not known: they are counted in the examples, of which none were looked at."
 _CALIBRATION = (
     "Of decisions with a probability of 0.8, eight of ten should be right: on the grey line. A decision is a whole tag "
-    "sequence, or one label or pixel; the error is the mean distance from the line (ECE)."
+    "sequence or tree, or one label or pixel; the error is the mean distance from the line (ECE)."
 )
-_MASKS = "Gold is outlined in white, the prediction in orange."
+_MASKS = "Gold is outlined in white, the prediction in orange. The IoU, intersection over union, is in percent."
+_LIKED = f"Those whose energy is the furthest below gold's; low is good. {_MASKS}"
 
 
 def _findings(runs: list[Run], args: argparse.Namespace):

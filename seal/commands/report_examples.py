@@ -2,11 +2,20 @@
 The parts of a report that are about examples: scores by label, mistakes, and where an energy errs.
 """
 
+from typing import Optional
+
+import numpy
+
 from seal.commands.findings import NOTHING, Example, Findings
-from seal.commands.report_page import NONE, Report, escaped, table
+from seal.commands.report_page import NONE, Report, escaped, shown, table
+from seal.common.significance import paired_bootstrap
 
 _LONGEST = 300
 _LABELS = 50
+_P = (
+    "p is of a paired bootstrap over the examples; on the validation data by which the structure was chosen, it is too "
+    "hopeful."
+)
 
 
 def add_scores_by_label(report: Report, found: dict[str, Findings]) -> None:
@@ -63,6 +72,7 @@ def add_examples(report: Report, start: str, findings: Findings, most: int) -> N
     hardest = findings.hardest(most)
     if hardest:
         report.add(f"## {start}Examples with the largest loss", _examples(hardest))
+    _add_structure(report, start, findings, most)
     misjudged = findings.misjudged(most)
     if misjudged:
         wrong = [one for one in findings.examples if not one.right and one.energy_of_gold is not None]
@@ -75,23 +85,119 @@ def add_examples(report: Report, start: str, findings: Findings, most: int) -> N
         )
 
 
+def _add_structure(report: Report, start: str, findings: Findings, most: int) -> None:
+    """Where a structure changed the task-net's own output, whether that helped, and where its energy errs."""
+    if not findings.why:
+        return
+    changed, examples = findings.changed(), findings.examples
+    better, worse = (
+        [one for one in changed if sign * (one.choice.score - one.choice.own_score) > 0] for sign in (1, -1)
+    )
+    competed = sum(one.choice.competes for one in examples)
+    parts = [
+        f"{findings.why} It changed {len(changed)} of {len(examples)} outputs: {len(better)} are nearer to gold than "
+        f"the task-net's own, {len(worse)} further from it. Gold was among the outputs that competed in {competed}."
+    ]
+    if changed:
+        parts[0] += " " + _P
+        rows = [[name, *values] for name, values in _gains(findings).items()]
+        parts.append(table(["score", "the task-net's own", "chosen", "difference", "p"], rows))
+    report.add(f"## {start}What the structure changed", *parts)
+    for heading, some in (("helped", better), ("harmed", worse[::-1])):
+        if some:
+            report.add(f"### Where it {heading} most", _changes(some[:most]))
+    _add_mistakes_of_structure(report, start, findings, most)
+
+
+def _gains(findings: Findings) -> dict[str, list]:
+    """By score: the task-net's own, that with the structure, the difference, and p of a paired bootstrap."""
+    found = {}
+    for name, statistic in findings.statistics.items():
+        tables = [
+            numpy.array([[row[key] for key in statistic.columns] for row in side], float)
+            for side in (findings.own_counts, findings.counts)
+        ]
+        difference, p_value = paired_bootstrap(*tables, statistic)
+        values = [float(statistic.of(side.sum(axis=0))) for side in tables]
+        found[name] = [*values, difference, f"{p_value:.4f}"]
+    return found
+
+
+def _add_mistakes_of_structure(report: Report, start: str, findings: Findings, most: int) -> None:
+    wrong = [one for one in findings.examples if not one.right]
+    agreed = findings.misjudged_by_structure(len(wrong))
+    if not wrong:
+        return
+    lost = sum(not one.choice.competes for one in wrong)
+    text = (
+        f"Of {len(wrong)} wrong predictions, {len(agreed)} have a lower energy than gold: there the structure agrees "
+        f"with the mistake. In {lost} gold did not compete; in the other {len(wrong) - lost - len(agreed)} the energy "
+        "does not prefer the mistake. Low is good."
+    )
+    report.add(f"## {start}Where the structure's energy errs", text)
+    if agreed:
+        header = ["gold", "predicted", "energy of gold", "of prediction", "from"]
+        rows = [
+            [
+                _cut(one.gold),
+                _cut(one.predicted),
+                one.choice.energy_of_gold,
+                one.choice.energy_of_predicted,
+                _short(one.source),
+            ]
+            for one in agreed[:most]
+        ]
+        report.add(_table_with_texts(header, rows, agreed[:most]))
+
+
+def _changes(examples: list[Example]) -> str:
+    header = ["gold", "the task-net's own", "chosen", "F1", "energy", "from"]
+    rows = [
+        [
+            _cut(one.gold),
+            "as gold" if one.choice.own == one.gold else _cut(one.choice.own),
+            "as gold" if one.right else _cut(one.predicted),
+            _change(one.choice.own_score, one.choice.score),
+            _change(one.choice.energy_of_own, one.choice.energy_of_predicted),
+            _short(one.source),
+        ]
+        for one in examples
+    ]
+    return _table_with_texts(header, rows, examples)
+
+
 def _examples(examples: list[Example]) -> str:
-    with_text = any(example.text for example in examples)
     with_energy = any(example.energy_of_gold is not None for example in examples)
-    header = ["gold", "predicted", "loss", *["energy of gold", "of prediction"] * with_energy, "from"]
+    with_loss = any(example.loss is not None for example in examples)
+    header = ["gold", "predicted", *["loss"] * with_loss, *["energy of gold", "of prediction"] * with_energy, "from"]
     rows = [
         [
             _cut(example.gold),
             "as gold" if example.right else _cut(example.predicted),
-            NONE if example.loss is None else example.loss,
+            *[example.loss] * with_loss,
             *[example.energy_of_gold, example.energy_of_predicted] * with_energy,
-            example.source,
+            _short(example.source),
         ]
         for example in examples
     ]
-    if with_text:
+    return _table_with_texts(header, rows, examples)
+
+
+def _table_with_texts(header: list[str], rows: list[list], examples: list[Example]) -> str:
+    """A table with a column for the texts of examples, where they have some, before the others; `–` for `None`."""
+    rows = [[NONE if cell is None else cell for cell in row] for row in rows]
+    if any(example.text for example in examples):
         header, rows = ["text", *header], [[_cut(example.text), *row] for example, row in zip(examples, rows)]
     return table(header, rows)
+
+
+def _change(before: Optional[float], after: Optional[float]) -> str:
+    return " → ".join(NONE if value is None else str(shown(value)) for value in (before, after))
+
+
+def _short(source: str) -> str:
+    """`file:line` without the file's folder, since that is the same for all examples."""
+    return source.rpartition("/")[2]
 
 
 def _cut(text: str) -> str:
