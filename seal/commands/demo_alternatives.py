@@ -84,10 +84,11 @@ def why(model: SealModel, score: str) -> str:
             f"Chosen is the output of the highest {_expected_name(score)}: of all that compete, each weighted by its "
             "joint probability, it has most in common with the others. Another may be likelier as a whole."
         )
+    blend = chosen["blend"]
+    own = f"{1 - blend:g} times the task-net's own, and {blend:g} times " if blend < 1 else ""
     return (
         f"Chosen is no single set, but each label whose probability is at least {chosen['threshold']:.3f}: "
-        f"{1 - chosen['blend']:g} times the task-net's own, and {chosen['blend']:g} times the joint probability of all "
-        "sets that have the label."
+        f"{own}the joint probability of all sets that have the label."
     )
 
 

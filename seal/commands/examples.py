@@ -3,7 +3,6 @@ What a trained model says about data with gold: its mistakes, how far its probab
 """
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from allennlp.nn.util import move_to_device
 from seal.commands.demo_alternatives import structure_of, why
 from seal.commands.findings import NOTHING, Choice, Example, Findings, Picture
 from seal.commands.structure_choices import Weighed, weighed_sets, weighed_tags, weighed_trees
-from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets
+from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets, without_unknown_tags
 from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
@@ -262,10 +261,11 @@ class _TreeExaminer(_Examiner):
             if weighed is not None:
                 own = weighed[row].own
                 own_counts = bracket_counts(own, gold, item["tags"]).sums()
-                choice = self._choice(_as_text(own, words), weighed[row], own_counts, counts.sums(), known)
+                text = without_unknown_tags(as_brackets(own, words))
+                choice = self._choice(text, weighed[row], own_counts, counts.sums(), known)
             right.append(counts.exact)
             self.found.confusions.update(_confused_labels(gold, found))
-            texts = (_as_text(symbols, words) for symbols in (gold, found))
+            texts = (without_unknown_tags(as_brackets(symbols, words)) for symbols in (gold, found))
             self.found.examples.append(Example(item["source"], "", *texts, counts.exact, **numbers, choice=choice))
             self.found.count(item["source"], " ".join(gold), **counts.sums())
             wanted, ours_of_row = (counted_brackets(symbols, item["tags"]) for symbols in (gold, found))
@@ -273,11 +273,6 @@ class _TreeExaminer(_Examiner):
             self.found.count_labels(*([label for label, *_ in side.elements()] for side in sides))
         self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
-
-
-def _as_text(symbols: Sequence[str], words: Sequence[str]) -> str:
-    """A tree in brackets, without any around single words."""
-    return re.sub(r"\(XX (\S+?)\)", r"\1", as_brackets(symbols, words))
 
 
 def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[tuple[str, str]]:
