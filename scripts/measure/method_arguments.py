@@ -14,7 +14,7 @@ SHARED: dict[str, tuple[str, ...]] = {
     "spen_end_to_end": (
         "inference_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
     ),
-    "seal": ("structure", "folds"),
+    "seal": ("structure", "folds", "folds_with_loss_net"),
     "implicit_cd": ("num_samples", *_IMPLICIT),
     "implicit_ssvm": (*_IMPLICIT, "cost"),
 }

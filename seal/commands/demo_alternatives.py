@@ -46,8 +46,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
     if structure is None:
         return columns
     terms = {
-        _words(energy): torch.cat([energy(part).expand_as(part.log_prob) for part in competing.parts()], dim=1)[0]
-        for energy in structure.joint.energies
+        _words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))
     }
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms
@@ -85,10 +84,11 @@ def why(model: SealModel, score: str) -> str:
             f"Chosen is the output of the highest {_expected_name(score)}: of all that compete, each weighted by its "
             "joint probability, it has most in common with the others. Another may be likelier as a whole."
         )
+    blend = chosen["blend"]
+    own = f"{1 - blend:g} times the task-net's own, and {blend:g} times " if blend < 1 else ""
     return (
         f"Chosen is no single set, but each label whose probability is at least {chosen['threshold']:.3f}: "
-        f"{1 - chosen['blend']:g} times the task-net's own, and {chosen['blend']:g} times the joint probability of all "
-        "sets that have the label."
+        f"{own}the joint probability of all sets that have the label."
     )
 
 

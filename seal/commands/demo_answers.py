@@ -21,13 +21,15 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.commands.demo_alternatives import ALTERNATIVES, broken, draws_of, rows_of, scores_of, structure_of, why
-from seal.common.linear_trees import as_brackets
+from seal.common.linear_trees import as_brackets, without_unknown_tags
 from seal.common.tag_encodings import tags_to_spans
 from seal.common.vocabularies import ATTRIBUTES
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
+from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.tag_structure import TagPaths
+from seal.two_player.task_state import TaskState
 
 #: How many labels are shown, and how many lines of text are read.
 LABELS, LINES = 30, 20
@@ -224,7 +226,7 @@ class _TreeAnswers(_SentenceAnswers):
         _, instance = self.predictor.prepare(request)
         yield {
             "kind": "tree",
-            "text": record["tree"],
+            "text": without_unknown_tags(record["tree"]),
             "image": f"data:image/svg+xml;base64,{picture}",
             "numbers": _numbers(record),
             "alternatives": self._alternatives(instance, record),
@@ -241,7 +243,12 @@ class _TreeAnswers(_SentenceAnswers):
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energies(*given)[0]
         trees = [as_brackets(tree, record["words"]) for tree in candidates.trees[0]]
-        return self._best([{"text": text, "chosen": text == record["tree"]} for text in trees], columns)
+        rows = [{"text": without_unknown_tags(tree), "chosen": tree == record["tree"]} for tree in trees]
+        return self._best(rows, columns)
+
+
+_LINE = "A label is predicted where its bar, the probability by which it is chosen, reaches the line."
+_NO_LINE = "Bars are the task-net's own probabilities; a whole set was chosen, in which other things count, too."
 
 
 class _LabelAnswers(Answers):
@@ -255,26 +262,31 @@ class _LabelAnswers(Answers):
     def answer(self, given: str) -> list[JsonDict]:
         return [self._block(request, record) for request, record in self._records(given)]
 
+    @torch.no_grad()
     def _block(self, request: JsonDict, record: JsonDict) -> JsonDict:
-        probabilities = record["probabilities"]
-        thresholds = self.model.threshold.expand(len(probabilities)).tolist()
-        # A structure decides on whole sets: no threshold stands for it.
-        by_sets = structure_of(self.model) is not None
+        model, structure = self.model, structure_of(self.model)
+        state = None if model.inference is not None else model.task_state(**self._inputs(request))
+        probabilities, note = record["probabilities"], _LINE
+        thresholds: list[Optional[float]] = model.threshold.expand(len(probabilities)).tolist()
+        if structure is not None and state is not None:
+            deciding = structure.deciding(state.logits, model.score)
+            if deciding is None:
+                thresholds, note = [None] * len(probabilities), _NO_LINE
+            else:
+                values, threshold = deciding
+                probabilities = dict(zip(model.output_space.labels, map(finite, values[0].tolist())))
+                thresholds = [threshold] * len(probabilities)
         labels = [
-            {
-                "name": name,
-                "probability": value,
-                "threshold": None if by_sets else threshold,
-                "predicted": name in record["labels"],
-            }
+            {"name": name, "probability": value, "threshold": threshold, "predicted": name in record["labels"]}
             for (name, value), threshold in zip(probabilities.items(), thresholds)
         ]
         labels.sort(key=lambda label: (not label["predicted"], -(label["probability"] or 0)))
         return {
             "kind": "labels",
             "labels": labels[:LABELS],
+            "text": note,
             "numbers": _numbers(record),
-            "alternatives": self._alternatives(request, list(record["labels"])),
+            "alternatives": [] if state is None else self._alternatives(state, list(record["labels"])),
             "why": why(self.model, self.model.score),
         }
 
@@ -283,12 +295,9 @@ class _LabelAnswers(Answers):
         return self._tensors(self.predictor.prepare(request))
 
     @torch.no_grad()
-    def _alternatives(self, request: JsonDict, chosen: list[str]) -> list[JsonDict]:
+    def _alternatives(self, state: TaskState, chosen: list[str]) -> list[JsonDict]:
         """The best label sets and the chosen one: by the joint probability or, without a structure, the task-net's."""
         model, structure = self.model, structure_of(self.model)
-        if model.inference is not None:
-            return []
-        state = model.task_state(**self._inputs(request))
         names = model.output_space.labels
         predicted = torch.tensor([[name in chosen for name in names]]).to(state.logits)
         if structure is None:
@@ -343,8 +352,9 @@ class _FeatureAnswers(_LabelAnswers):
 
 _LIKELIEST = "the likeliest mask"
 _DRAWS = (
-    "Green is the task-net's likeliest mask, which is predicted (of a larger image, in the part in the middle). The "
-    "others are draws from the task-net, among which the loss-net learns to tell gold."
+    "Green is the task-net's likeliest mask, which is predicted. The others are draws from the task-net, among which "
+    "the loss-net learns to tell gold. Of an image larger than what the nets read, masks and numbers here are of the "
+    "part in the middle, and the energy above is the mean of all parts."
 )
 
 

@@ -5,7 +5,7 @@ What a trained model says about data with gold: its mistakes, how far its probab
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any
 
 import numpy
 import torch
@@ -14,7 +14,10 @@ from allennlp.data import Batch, Instance
 from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 
-from seal.common.linear_trees import as_brackets, brackets_of
+from seal.commands.demo_alternatives import structure_of, why
+from seal.commands.findings import NOTHING, Choice, Example, Findings, Picture
+from seal.commands.structure_choices import Weighed, weighed_sets, weighed_tags, weighed_trees
+from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets, without_unknown_tags
 from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.segmentation import as_pixels
@@ -29,118 +32,6 @@ from seal.two_player.task_state import TaskState
 _AT_ONCE = 32
 _PICTURES = 6
 _NO_GOLD = "the data have no gold, with which predictions could be compared."
-#: What stands for an argument, a span or a label that the other side lacks.
-NOTHING = "(nothing)"
-
-
-class Example(NamedTuple):
-    """
-    An instance of the data.
-
-    # Parameters
-
-    source : `str`
-        `file:line`.
-    text : `str`
-        Empty where `gold` has all its words.
-    gold, predicted : `str`
-    right : `bool`
-        Whether all of the prediction is.
-    loss : `float`, optional
-        Cross-entropy of the task-net, in nats; `None` where the energy predicts.
-    energy_of_gold, energy_of_predicted : `float`, optional
-        `None` without a loss-net.
-    """
-
-    source: str
-    text: str
-    gold: str
-    predicted: str
-    right: bool
-    loss: Optional[float] = None
-    energy_of_gold: Optional[float] = None
-    energy_of_predicted: Optional[float] = None
-
-
-class Picture(NamedTuple):
-    """
-    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and of the prediction, and their IoU in percent.
-    """
-
-    source: str
-    image: numpy.ndarray
-    gold: numpy.ndarray
-    predicted: numpy.ndarray
-    iou: float
-
-
-class Findings:
-    """
-    # Attributes
-
-    examples : `list[Example]`
-        In the order of the data.
-    confusions : `Counter`
-        How often gold `a` was predicted as `b`, by `(a, b)`, where these differ.
-    confidences, hits : `list[numpy.ndarray]`
-        The probability of each decision, and whether it was right: of a whole tag sequence, or of each label or pixel.
-    f1_at : `dict[float, float]`
-        Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
-    pictures : `list[Picture]`
-        Of masks: the images with the least overlap of gold and prediction, that one first.
-    statistics : `dict[str, Statistic]`
-        The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
-    counts : `list[dict[str, float]]`
-        What each example adds to the scores.
-    keys : `list[str]`
-        What tells whether another run has the same examples: the line and gold of each.
-    """
-
-    def __init__(self) -> None:
-        self.examples: list[Example] = []
-        self.confusions: Counter = Counter()
-        self.confidences: list[numpy.ndarray] = []
-        self.hits: list[numpy.ndarray] = []
-        self.f1_at: dict[float, float] = {}
-        self.pictures: list[Picture] = []
-        self.statistics: dict[str, Statistic] = {}
-        self.counts: list[dict[str, float]] = []
-        self.keys: list[str] = []
-
-    def count(self, source: str, gold: str, /, **counts: float) -> None:
-        """Adds what an example adds to the scores."""
-        self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
-        self.counts.append(counts)
-
-    def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
-        """
-        How far confidences can be trusted.
-
-        # Returns
-
-        For each of `bins` equal parts of [0, 1] that has decisions, their mean confidence, the share that was right and
-        their number; and the expected calibration error (ECE), the mean of the differences over all decisions, 0 to 1.
-        """
-        confidences, hits = (numpy.concatenate([*parts, numpy.zeros(0)]) for parts in (self.confidences, self.hits))
-        places = numpy.minimum((confidences * bins).astype(int), bins - 1)
-        found = [
-            (float(confidences[inside].mean()), float(hits[inside].mean()), int(inside.sum()))
-            for inside in (places == place for place in range(bins))
-            if inside.any()
-        ]
-        error = sum(abs(confidence - share) * count for confidence, share, count in found)
-        return found, error / max(len(confidences), 1)
-
-    def hardest(self, number: int) -> list[Example]:
-        """The examples with the largest loss, that one first."""
-        scored = [example for example in self.examples if example.loss is not None]
-        return sorted(scored, key=lambda example: -example.loss)[:number]
-
-    def misjudged(self, number: int) -> list[Example]:
-        """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
-        there = [one for one in self.examples if not one.right and one.energy_of_gold is not None]
-        below = [one for one in there if one.energy_of_predicted < one.energy_of_gold]
-        return sorted(below, key=lambda one: one.energy_of_predicted - one.energy_of_gold)[:number]
 
 
 def examine(archive: Archive, path: str, most: int) -> Findings:
@@ -177,10 +68,23 @@ def examine(archive: Archive, path: str, most: int) -> Findings:
 
 
 class _Examiner:
+    #: What has scores of its own.
+    unit = ""
+
     def __init__(self, model: SealModel) -> None:
         self._model = model
         self.found = Findings()
+        self.found.unit = self.unit
         self.found.statistics = self.statistics()
+        #: Whether a structure has been learned, which may choose.
+        self._structured = structure_of(model) is not None
+        if self._structured:
+            self.found.why = why(model, self._main_score)
+
+    @property
+    def _main_score(self) -> str:
+        """That for which the structure decides."""
+        return self._model.structure.main_score
 
     def statistics(self) -> dict[str, Statistic]:
         raise NotImplementedError
@@ -190,6 +94,24 @@ class _Examiner:
 
     def finish(self) -> None:
         pass
+
+    def _choice(
+        self, own: str, weighed: Weighed, own_counts: dict[str, float], counts: dict[str, float], known: bool
+    ) -> Choice:
+        """
+        # Parameters
+
+        own : `str`
+            The task-net's own output, as text.
+        own_counts, counts : `dict[str, float]`
+            What it and the chosen output add to the scores.
+        known : `bool`
+            Whether some output of the model stands for gold.
+        """
+        self.found.own_counts.append(own_counts)
+        of_gold, *others = weighed.energies
+        energies = of_gold if known else None, *others
+        return Choice(own, _nearness(own_counts), _nearness(counts), weighed.competes and known, *energies)
 
     def _numbers(self, state: TaskState, predicted: torch.Tensor) -> Iterable[dict[str, float]]:
         """The loss and the energies of each row."""
@@ -206,8 +128,24 @@ class _Examiner:
         return [dict(zip(columns, row)) for row in zip(*columns.values())] or [{} for _ in state.gold]
 
 
+def _nearness(counts: dict[str, float]) -> float:
+    """How near an output is to gold, of its counts: F1, or accuracy where nothing is counted for F1, in percent."""
+    if "f1" in counts:
+        return 100 * counts["f1"]
+    if "correct" not in counts:
+        return 100 * counts["right"] / max(counts["tokens"], 1)
+    sizes = counts["gold"] + counts["predicted"]
+    return 200 * counts["correct"] / sizes if sizes else 100.0
+
+
 class _TagExaminer(_Examiner):
     """Of tag sequences: the whole is a hit or not; spans, or words where there are none, are confused."""
+
+    @property
+    def unit(self) -> str:
+        if isinstance(self._model, SrlModel):
+            return "role"
+        return "entity type" if self._has_spans else "tag"
 
     def statistics(self) -> dict[str, Statistic]:
         if isinstance(self._model, SrlModel):
@@ -236,17 +174,43 @@ class _TagExaminer(_Examiner):
         log_prob = output["log_prob"].cpu()[rows]
         self.found.confidences.append(log_prob.double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
-        for (source, words, gold, ours), hit, numbers in zip(named, right, self._numbers(state, tags)):
-            if not set(gold) <= set(labels):
-                numbers = {}  # No output of the model stands for this gold.
+        all_numbers = list(self._numbers(state, tags))
+        weighed = weighed_tags(model, state, tags, self._keys(named, batch)) if self._structured else None
+        for place, ((source, words, gold, ours), hit, numbers) in enumerate(zip(named, right, all_numbers)):
+            counts, choice, known = self._counts(gold, ours), None, set(gold) <= set(labels)
+            if weighed is not None:
+                own = [labels[tag] for tag in weighed[place].own.tolist()[: len(words)]]
+                own_counts = self._counts(gold, own)
+                choice = self._choice(self._shown(words, own), weighed[place], own_counts, counts, known)
             texts = (self._shown(words, tags) for tags in (gold, ours))
-            self.found.examples.append(Example(source, "", *texts, right=hit, **numbers))
-            self.found.count(source, " ".join(gold), **self._counts(gold, ours))
+            # Without an output of the model that stands for gold, its numbers are of another one.
+            numbers = numbers if known else {}
+            self.found.examples.append(Example(source, "", *texts, right=hit, **numbers, choice=choice))
+            self.found.count(source, " ".join(gold), **counts)
+            self._count_labels(gold, ours)
+
+    def _keys(self, named: list[tuple], batch: dict[str, Any]) -> list[str]:
+        """The predicate of each frame."""
+        if not isinstance(self._model, SrlModel):
+            return []
+        places = batch["predicate"][batch["predicate"].any(dim=1)].argmax(dim=1).tolist()
+        return [words[place].lower() for (_, words, *_), place in zip(named, places)]
 
     def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> dict[str, float]:
         if isinstance(self._model, SrlModel):
             return {**frame_counts(ours, gold).sums(), "sentence": 1}
         return tagging_sums(ours, gold, self._has_spans)
+
+    def _count_labels(self, gold: Sequence[str], ours: Sequence[str]) -> None:
+        if isinstance(self._model, SrlModel):
+            frame = frame_counts(ours, gold)
+            sides = frame.gold, frame.predicted, frame.correct
+        elif self._has_spans:
+            wanted, found = set(tags_to_spans(gold)), set(tags_to_spans(ours))
+            sides = tuple(Counter(span[0] for span in side) for side in (wanted, found, wanted & found))
+        else:
+            sides = gold, ours, [tag for tag, other in zip(gold, ours) if tag == other]
+        self.found.count_labels(*sides)
 
     @property
     def _has_spans(self) -> bool:
@@ -268,6 +232,8 @@ class _TagExaminer(_Examiner):
 class _TreeExaminer(_Examiner):
     """Of trees: the whole is a hit or not; the labels of constituents over the same words are confused."""
 
+    unit = "constituent"
+
     def statistics(self) -> dict[str, Statistic]:
         return {"f1": f1_of_counts(), "exact_match": EXACT}
 
@@ -282,19 +248,29 @@ class _TreeExaminer(_Examiner):
         if model.with_energy:
             columns["energy_of_gold"] = model.energy(state, state.gold.unsqueeze(1)).squeeze(1).tolist()
             columns["energy_of_predicted"] = output["energy"].tolist()
+        weighed = weighed_trees(model, batch, ours) if self._structured else None
         right = []
         for row, instance in enumerate(instances):
             item = instance["metadata"].metadata
             words, gold, found = item["words"], item["symbols"], ours[row]
             numbers = {name: values[row] for name, values in columns.items()}
-            if not set(gold) <= set(model.output_space.labels):
+            known, choice = set(gold) <= set(model.output_space.labels), None
+            if not known:
                 numbers = {}  # No output of the model stands for this gold.
             counts = bracket_counts(found, gold, item["tags"])
+            if weighed is not None:
+                own = weighed[row].own
+                own_counts = bracket_counts(own, gold, item["tags"]).sums()
+                text = without_unknown_tags(as_brackets(own, words))
+                choice = self._choice(text, weighed[row], own_counts, counts.sums(), known)
             right.append(counts.exact)
             self.found.confusions.update(_confused_labels(gold, found))
-            texts = (as_brackets(symbols, words) for symbols in (gold, found))
-            self.found.examples.append(Example(item["source"], "", *texts, right=counts.exact, **numbers))
+            texts = (without_unknown_tags(as_brackets(symbols, words)) for symbols in (gold, found))
+            self.found.examples.append(Example(item["source"], "", *texts, counts.exact, **numbers, choice=choice))
             self.found.count(item["source"], " ".join(gold), **counts.sums())
+            wanted, ours_of_row = (counted_brackets(symbols, item["tags"]) for symbols in (gold, found))
+            sides = wanted, ours_of_row, wanted & ours_of_row
+            self.found.count_labels(*([label for label, *_ in side.elements()] for side in sides))
         self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
 
@@ -315,47 +291,70 @@ def _confused_labels(gold: Sequence[str], found: Sequence[str]) -> Iterable[tupl
 class _LabelExaminer(_Examiner):
     """Of label sets: each label is a decision; labels are missed, or predicted without being gold."""
 
+    unit = "label"
+
     def statistics(self) -> dict[str, Statistic]:
         return {"f1": mean_f1("f1"), "micro_f1": f1_of_counts(), "subset_accuracy": mean_of("exact", "rows")}
 
     def __init__(self, model: SealModel) -> None:
         super().__init__(model)
-        self._rows: list[tuple[numpy.ndarray, numpy.ndarray]] = []
+        self._rows: list[tuple[numpy.ndarray, ...]] = []
 
     def add(self, instances: list[Instance], batch: dict[str, Any]) -> None:
         state, output = self._model.task_state(**batch), self._model(**batch)
         numbers = self._numbers(state, output["predicted"])
         names = self._model.output_space.labels
         gold, predicted = state.gold.bool().cpu().numpy(), output["predicted"].cpu().numpy()
-        self._rows.append((output["probabilities"].cpu().numpy(), gold))
-        for instance, wanted, found, row in zip(instances, gold, predicted, numbers):
-            self.found.confusions.update((names[label], NOTHING) for label in numpy.flatnonzero(wanted & ~found))
-            self.found.confusions.update((NOTHING, names[label]) for label in numpy.flatnonzero(found & ~wanted))
-            texts = (", ".join(names[label] for label in numpy.flatnonzero(side)) for side in (wanted, found))
+        # Labels of gold that no column stands for, as training never had them.
+        missed = self._model.unknown_gold.names_of(batch.get("metadata")) or [[] for _ in instances]
+        weighed = None
+        if self._structured:
+            weighed = weighed_sets(self._model, state.logits, state.gold, output["predicted"])
+        self._rows.append((output["probabilities"].cpu().numpy(), gold, numpy.array(list(map(len, missed)))))
+        for place, (instance, row) in enumerate(zip(instances, numbers)):
+            wanted = [names[label] for label in numpy.flatnonzero(gold[place])] + missed[place]
+            found = [names[label] for label in numpy.flatnonzero(predicted[place])]
+            correct = [label for label in found if label in wanted]
+            self.found.confusions.update((label, NOTHING) for label in wanted if label not in correct)
+            self.found.confusions.update((NOTHING, label) for label in found if label not in correct)
+            self.found.count_labels(wanted, found, correct)
             text = " ".join(token.text for token in instance["tokens"]) if "tokens" in instance.fields else ""
             source = instance["metadata"].metadata["source"]
-            self.found.examples.append(Example(source, text, *texts, right=bool((wanted == found).all()), **row))
-            correct, sizes = int((wanted & found).sum()), (int(wanted.sum()), int(found.sum()))
-            self.found.count(
-                source,
-                ", ".join(sorted(names[label] for label in numpy.flatnonzero(wanted))),
-                f1=2 * correct / sum(sizes) if sum(sizes) else self._model.empty_f1,
-                correct=correct,
-                gold=sizes[0],
-                predicted=sizes[1],
-                exact=bool((wanted == found).all()),
-                rows=1,
-            )
+            right = len(correct) == len(wanted) == len(found)
+            row = {} if missed[place] else row  # No output of the model stands for this gold.
+            counts, choice = self._counts(wanted, found), None
+            if weighed is not None:
+                own = [names[label] for label in weighed[place].own.nonzero().flatten().tolist()]
+                own_counts = self._counts(wanted, own)
+                choice = self._choice(", ".join(own), weighed[place], own_counts, counts, not missed[place])
+            texts = ", ".join(wanted), ", ".join(found)
+            self.found.examples.append(Example(source, text, *texts, right, **row, choice=choice))
+            self.found.count(source, ", ".join(sorted(wanted)), **counts)
+
+    @property
+    def _main_score(self) -> str:
+        return self._model.score
+
+    def _counts(self, wanted: list[str], found: list[str]) -> dict[str, float]:
+        correct, sizes = len(set(found).intersection(wanted)), len(wanted) + len(found)
+        return {
+            "f1": 2 * correct / sizes if sizes else self._model.empty_f1,
+            "correct": correct,
+            "gold": len(wanted),
+            "predicted": len(found),
+            "exact": correct == len(wanted) == len(found),
+            "rows": 1,
+        }
 
     def finish(self) -> None:
         if not self._rows:
             return
-        probabilities, gold = (numpy.concatenate(part) for part in zip(*self._rows))
+        probabilities, gold, missed = (numpy.concatenate(part) for part in zip(*self._rows))
         self.found.confidences.append(probabilities.ravel())
         self.found.hits.append(gold.ravel())
         for threshold in numpy.linspace(0.05, 0.95, 19):
             predicted = probabilities >= threshold
-            sizes = predicted.sum(axis=1) + gold.sum(axis=1)
+            sizes = predicted.sum(axis=1) + gold.sum(axis=1) + missed
             correct = (predicted & gold).sum(axis=1)
             f1 = numpy.where(sizes == 0, self._model.empty_f1, 2 * correct / numpy.maximum(sizes, 1))
             self.found.f1_at[round(float(threshold), 2)] = float(100 * f1.mean())
@@ -371,17 +370,29 @@ class _MaskExaminer(_Examiner):
         if "mask" not in batch:
             raise ConfigurationError(_NO_GOLD)
         output, gold = self._model(**batch), batch["mask"].bool().cpu().numpy()
+        energies: list[list[float]] = [[] for _ in instances]
+        if self._model.loss_net is not None:
+            both = torch.stack([batch["mask"].bool(), output["predicted"]], dim=1)
+            energies = self._model.mask_energies(batch["image"], both).tolist()
         probabilities, predicted = output["probabilities"].cpu().numpy(), output["predicted"].cpu().numpy()
         self.found.confidences.append(probabilities.ravel())
         self.found.hits.append(gold.ravel())
-        for instance, wanted, found in zip(instances, gold, predicted):
+        for instance, wanted, found, numbers in zip(instances, gold, predicted, energies):
             union = (wanted | found).sum()
             iou = 100 * float((wanted & found).sum() / union) if union else 100.0
             source = instance["metadata"].metadata["source"] if "metadata" in instance.fields else ""
             image = as_pixels(instance["image"].tensor).numpy() / 255
-            self.found.pictures.append(Picture(source, image, wanted, found, iou))
+            picture, right = Picture(source, image, wanted, found, iou, *numbers), bool((wanted == found).all())
+            self.found.pictures.append(picture)
+            sizes = f"{wanted.sum()} pixels", f"{found.sum()} pixels, IoU {iou:.1f}"
+            self.found.examples.append(Example(source, "", *sizes, right, None, *numbers))
+            if not right and numbers and picture.energy_of_predicted < picture.energy_of_gold:
+                self.found.preferred.append(picture)
             self.found.count(source, str(wanted.sum()), iou=iou / 100, images=1)
+        # Of a large file, images are not all kept.
         self.found.pictures = sorted(self.found.pictures, key=lambda picture: picture.iou)[:_PICTURES]
+        gap = lambda picture: picture.energy_of_predicted - picture.energy_of_gold  # noqa: E731
+        self.found.preferred = sorted(self.found.preferred, key=gap)[:_PICTURES]
 
 
 _EXAMINERS = (

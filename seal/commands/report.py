@@ -11,15 +11,16 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
 
-from seal.commands.examples import NOTHING, Example, Findings, examine
-from seal.commands.report_page import NONE, Report, as_html, escaped, table, write
+from seal.commands.examples import examine
+from seal.commands.findings import Findings
+from seal.commands.report_examples import add_examples, add_scores_by_label
+from seal.commands.report_page import Report, as_html, escaped, table, write
 from seal.commands.run_figures import as_svg, curves, masks, trust
 from seal.commands.runs import Run, names_of, read_run
 from seal.common.setting_checks import check_range
 from seal.common.significance import paired_bootstrap
 
 _ENDINGS = (".html", ".md")
-_LONGEST = 300
 
 
 @Subcommand.register("report")
@@ -75,8 +76,11 @@ def report_from_args(args: argparse.Namespace) -> str:
     report.add_scores()
     found, missing = _findings(runs, args)
     if found:
+        add_scores_by_label(report, found)
         caption = _CALIBRATION
         report.add_figure("Can the probabilities be trusted?", caption, address(trust(found), "trust"))
+    elif any(run.config["model"]["type"] != "seal_segmentation" for run in runs):
+        report.add("## Scores of each label or role", _NOT_COUNTED)
     if len(runs) > 1 and args.examples:
         _add_significance(report, runs, found)
     for number, (name, findings) in enumerate(found.items()):
@@ -84,7 +88,11 @@ def report_from_args(args: argparse.Namespace) -> str:
         if findings.pictures:
             drawing = masks(findings.pictures)
             report.add_figure(f"{start}The worst masks", _MASKS, address(drawing, f"masks_{number}"))
-        _add_examples(report, start, findings, args.examples)
+        if findings.preferred:
+            drawing = masks(findings.preferred)
+            heading = f"{start}Masks that the loss-net prefers to gold"
+            report.add_figure(heading, _LIKED, address(drawing, f"liked_{number}"))
+        add_examples(report, start, findings, args.examples)
     for name, reason in missing.items():
         report.add("## Examples" if len(runs) == 1 else f"## Examples of {escaped(name)}", f"None: {escaped(reason)}")
     report.add_settings()
@@ -140,11 +148,13 @@ _CHANCE = (
     "A small p (below 0.05, say) tells that other examples would hardly turn the difference round. It says nothing of "
     "other seeds, for which several runs of each are needed (scripts/reproduce.py). Paired bootstrap over"
 )
+_NOT_COUNTED = "Not known: they are counted in the examples, of which none were looked at."
 _CALIBRATION = (
     "Of decisions with a probability of 0.8, eight of ten should be right: on the grey line. A decision is a whole tag "
-    "sequence, or one label or pixel; the error is the mean distance from the line (ECE)."
+    "sequence or tree, or one label or pixel; the error is the mean distance from the line (ECE)."
 )
-_MASKS = "Gold is outlined in white, the prediction in orange."
+_MASKS = "Gold is outlined in white, the prediction in orange. The IoU, intersection over union, is in percent."
+_LIKED = f"Those whose energy is the furthest below gold's; low is good. {_MASKS}"
 
 
 def _findings(runs: list[Run], args: argparse.Namespace):
@@ -163,47 +173,3 @@ def _findings(runs: list[Run], args: argparse.Namespace):
             archive = load_archive(run.archive, cuda_device=args.cuda_device)
             found[run.name] = examine(archive, path, args.instances)
     return found, missing
-
-
-def _add_examples(report: Report, start: str, findings: Findings, most: int) -> None:
-    confusions = findings.confusions.most_common(most)
-    if confusions:
-        rows = [[gold, predicted, count] for (gold, predicted), count in confusions]
-        more = f"'{NOTHING}' stands for what the other side lacks."
-        report.add(f"## {start}What is confused", more, table(["gold", "predicted", "times"], rows))
-    hardest = findings.hardest(most)
-    if hardest:
-        report.add(f"## {start}Examples with the largest loss", _examples(hardest))
-    misjudged = findings.misjudged(most)
-    if misjudged:
-        wrong = [one for one in findings.examples if not one.right and one.energy_of_gold is not None]
-        all_misjudged = len(findings.misjudged(len(wrong)))
-        report.add(
-            f"## {start}Where the energy errs",
-            f"Of {len(wrong)} wrong predictions, {all_misjudged} have a lower energy than gold: there the loss-net "
-            "agrees with the mistake. Low is good.",
-            _examples(misjudged),
-        )
-
-
-def _examples(examples: list[Example]) -> str:
-    with_text = any(example.text for example in examples)
-    with_energy = any(example.energy_of_gold is not None for example in examples)
-    header = ["gold", "predicted", "loss", *["energy of gold", "of prediction"] * with_energy, "from"]
-    rows = [
-        [
-            _cut(example.gold),
-            "as gold" if example.right else _cut(example.predicted),
-            NONE if example.loss is None else example.loss,
-            *[example.energy_of_gold, example.energy_of_predicted] * with_energy,
-            example.source,
-        ]
-        for example in examples
-    ]
-    if with_text:
-        header, rows = ["text", *header], [[_cut(example.text), *row] for example, row in zip(examples, rows)]
-    return table(header, rows)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -92,8 +92,8 @@ class Report:
         if len(self._runs) > 1:
             rows = differences(self._runs)
             self.add("## Settings that differ")
-            shown = {key: [NONE if v is MISSING else json.dumps(v) for v in values] for key, values in rows.items()}
-            self.add(self._table("setting", shown) if rows else "None.")
+            texts = {key: [NONE if v is MISSING else json.dumps(v) for v in values] for key, values in rows.items()}
+            self.add(self._table("setting", texts) if rows else "None.")
         for run in self._runs:
             name = "" if len(self._runs) == 1 else f" of {escaped(run.name)}"
             self.add(f"## Settings{name}", _code(json.dumps(run.config, indent=2), "json"))
@@ -131,7 +131,7 @@ class Report:
 def table(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
     """A table in Markdown. Numbers that are not whole have four digits or two decimals."""
     header = [escaped(cell) for cell in header]
-    lines = [header, ["---"] * len(header), *([escaped(_cell(value)) for value in row] for row in rows)]
+    lines = [header, ["---"] * len(header), *([escaped(shown(value)) for value in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -181,7 +181,8 @@ def write(path: str, text: str) -> None:
         raise ConfigurationError(f"--out: '{path}' cannot be written ({error.strerror}).") from error
 
 
-def _cell(value: Any) -> Any:
+def shown(value: Any) -> Any:
+    """A number of a table: of one that is not whole four digits or two decimals. Other values as they are."""
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
     return int(value) if isinstance(value, float) else value

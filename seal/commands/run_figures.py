@@ -7,8 +7,8 @@ import io
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seal.commands.examples import Findings, Picture
 from seal.commands.figures import figure, verbatim
+from seal.commands.findings import Findings, Picture
 from seal.commands.runs import Run
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def curves(runs: list[Run]) -> "Figure":
     which the first run's best epoch is chosen, a dot marks the best epoch.
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogFormatter, MaxNLocator
 
     drawn = _drawn(runs)
     columns = min(3, len(drawn))
@@ -76,11 +76,14 @@ def curves(runs: list[Run]) -> "Figure":
                     axis.plot(epochs[best], values[best], "o", color=style["color"])
         axis.set_title(verbatim(panel.title), fontsize=10)
         axis.set_xlabel("epoch", fontsize=8)
-        axis.tick_params(labelsize=8)
+        axis.tick_params(labelsize=8, which="both")
         axis.grid(alpha=0.25)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         if panel.logarithmic:
             axis.set_yscale("log")
+            # 20 in the place of 2 x 10^1, which takes the room of the panel to the left.
+            axis.yaxis.set_major_formatter(LogFormatter())
+            axis.yaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(1, 0.4)))
         if len(metrics) > 1:
             kinds = range(len(metrics))
             styles = [_style(0, kind) | {"color": "#555555"} if several else _style(kind, 0) for kind in kinds]
@@ -143,13 +146,20 @@ def trust(found: dict[str, Findings]) -> "Figure":
 
 def masks(pictures: list[Picture]) -> "Figure":
     """Images with the outlines of gold (white) and of the prediction (orange)."""
-    drawing, axes = figure(len(pictures), 2.2, 2.5)
+    from matplotlib.patheffects import withStroke
+
+    drawing, axes = figure(len(pictures), 2.2, 2.9)
+    # Both are seen on a background of any colour.
+    rim = [withStroke(linewidth=3.5, foreground="black")]
     for axis, picture in zip(axes, pictures):
         axis.imshow(picture.image, interpolation="nearest")
-        for mask, colour in ((picture.gold, "white"), (picture.predicted, COLOURS[4])):
+        for mask, colour in ((picture.gold, "white"), (picture.predicted, COLOURS[1])):
             if mask.any() and not mask.all():
-                axis.contour(mask, levels=[0.5], colors=colour, linewidths=1.5)
-        axis.set_title(f"IoU {picture.iou:.0f}", fontsize=9)
+                axis.contour(mask, levels=[0.5], colors=colour, linewidths=1.8).set(path_effects=rim)
+        lines = [verbatim(picture.source.rpartition("/")[2]), f"IoU {picture.iou:.0f}"]
+        if picture.energy_of_gold is not None and picture.energy_of_predicted is not None:
+            lines.append(f"energy {picture.energy_of_predicted:.4g}, gold's {picture.energy_of_gold:.4g}")
+        axis.set_title("\n".join(lines), fontsize=9)
         axis.set_axis_off()
     return drawing
 

@@ -103,6 +103,8 @@ def names_of(paths: list[str]) -> list[str]:
     # Of `.` or `..` the path itself says nothing.
     parts = [os.path.normpath(os.path.abspath(path) if path.startswith(".") else path).split(os.sep) for path in paths]
     parts = [part[:-1] if part[-1] == ARCHIVE else part for part in parts]
+    # That of scripts/reproduce.py is the folder `model` of a folder with the method's name.
+    parts = [part[:-1] if part[-1] == "model" and len(part) > 1 else part for part in parts]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-length:]) for part in parts]
         if len(set(names)) == len(names):

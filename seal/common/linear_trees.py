@@ -145,5 +145,10 @@ def as_brackets(symbols: Sequence[str], words: Sequence[str], tags: Optional[Seq
     return "".join(piece if piece == CLOSE else f" {piece}" for piece in pieces)[1:]
 
 
+def without_unknown_tags(tree: str) -> str:
+    """A tree in brackets on one line, without those around words whose part of speech is not known (`XX`)."""
+    return re.sub(rf"\({WORD} ([^()\s]+)\)", r"\1", tree)
+
+
 def _escaped(word: str) -> str:
     return re.sub(r"\s", "_", word.replace("(", "-LRB-").replace(")", "-RRB-"))

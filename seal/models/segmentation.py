@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import torch
@@ -129,17 +129,47 @@ class SegmentationModel(SealModel):
         if not self.training:
             output["predicted"] = output["probabilities"] >= 0.5
             if self.gives_energy:
-                outputs = self._chunks(grid.cut(output["predicted"].to(probabilities[0])).unsqueeze(1))
                 # With several chunks each state is computed again: all of them together may not fit into memory.
                 states = [state] if len(images) == 1 else map(self.task_state, images)
-                energy = torch.cat([self.energy(*pair) for pair in zip(states, outputs)])
-                output["energy"] = energy.view(len(image), len(grid)).mean(dim=1)
+                output["energy"] = self._mean_energy(grid, states, output["predicted"].unsqueeze(1)).squeeze(1)
             if mask is not None:
                 # The cross-entropy of an infinite logit is infinite or no number; its probability is 0 or 1.
                 scored = torch.cat(losses) if losses else output["probabilities"]
                 check_scored(scored.view(len(image), -1), metadata)
                 self._score(output["probabilities"], mask)
         return output
+
+    def mask_energies(self, image: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        """
+        The energy of whole masks, the mean over the parts of an image.
+
+        # Parameters
+
+        image : `torch.FloatTensor`, `(images, 3, H, W)`
+        masks : `torch.Tensor`, `(images, masks, H, W)`
+            0 or 1, or between.
+
+        # Returns
+
+        `torch.FloatTensor`, `(images, masks)`
+
+        # Raises
+
+        `ConfigurationError` if an image is smaller than what the model reads.
+        """
+        self.check_size(image)
+        size = self.output_space.height, self.output_space.width
+        grid = CropGrid(tuple(image.shape[-2:]), size, self._crops_per_side)
+        return self._mean_energy(grid, map(self.task_state, self._chunks(grid.cut(image))), masks)
+
+    def _mean_energy(self, grid: CropGrid, states: Iterable[TaskState], masks: torch.Tensor) -> torch.Tensor:
+        """The energy of masks `(images, masks, H, W)`, by the states of all parts in chunks: `(images, masks)`."""
+        parts = grid.cut(masks)
+        energies = []
+        for state in states:
+            done = sum(map(len, energies))
+            energies.append(self.energy(state, parts[done : done + len(state.logits)].to(state.logits)))
+        return torch.cat(energies).unflatten(0, (len(masks), len(grid))).mean(dim=1)
 
     def score_loss_net(self, batch: dict[str, Any]) -> None:
         """As in `SealModel`, on the middle of each image, a part of the size that the nets read."""

@@ -1,4 +1,4 @@
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch.nn import functional as F
@@ -6,6 +6,7 @@ from torch.nn import functional as F
 from seal.common.precision import at_least_float
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
+from seal.output_spaces.given_outputs import check_relaxed, check_shape
 from seal.output_spaces.output_space import OutputSpace
 
 # With fewer ones a variable than this, ones are drawn one by one: an event takes about thirty times as long as a
@@ -26,6 +27,11 @@ class BinaryVariables(OutputSpace):
     l1_per_error = 1.0
     #: Why a mask of real positions makes no sense here, for messages.
     no_mask_because = "every instance has all variables"
+
+    def check_outputs(self, outputs: Any, logits: torch.Tensor) -> None:
+        batch, *structure = logits.shape
+        check_shape(outputs, batch, [structure])
+        check_relaxed(outputs)
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         self._ensure_no_mask(mask)

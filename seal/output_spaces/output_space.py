@@ -1,7 +1,8 @@
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 
+from seal.output_spaces.given_outputs import check_shape
 from seal.registry import Registrable
 
 
@@ -30,6 +31,17 @@ class OutputSpace(torch.nn.Module, Registrable):
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The relaxed output, `(batch, 1, *structure)`, in [0, 1], differentiable; 0 at padding."""
         raise NotImplementedError
+
+    def check_outputs(self, outputs: Any, logits: torch.Tensor) -> None:
+        """
+        Checks outputs that a caller gives: here only their shape, in a space their values, too.
+
+        # Raises
+
+        `ConfigurationError` if they are no outputs of inputs with these `logits (batch, *structure)`.
+        """
+        batch, *structure = logits.shape
+        check_shape(outputs, batch, [structure, structure[:-1]])
 
     def relax_candidates(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """`relax` of the logits of several candidates an instance: `(batch, samples, *structure)` to the same shape."""

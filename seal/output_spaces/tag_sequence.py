@@ -1,4 +1,4 @@
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch.nn import functional as F
@@ -9,6 +9,7 @@ from seal.common.tag_transitions import DECODED, tag_transitions
 from seal.common.vocabularies import Vocabulary, labels_of
 from seal.output_spaces.distinct import merge_equal
 from seal.output_spaces.dot import dot
+from seal.output_spaces.given_outputs import check_floating, check_indices, check_relaxed, check_shape
 from seal.output_spaces.k_best_paths import k_best_paths
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.viterbi import viterbi
@@ -102,6 +103,15 @@ class TagSequence(OutputSpace):
         if mask is not None:
             drawn = drawn * mask.unsqueeze(-1)
         return drawn.transpose(1, 2)
+
+    def check_outputs(self, outputs: Any, logits: torch.Tensor) -> None:
+        batch, *structure = logits.shape
+        check_shape(outputs, batch, [structure[:-1], structure])
+        if outputs.dim() == 3:
+            check_indices(outputs, structure[-1])
+        else:
+            check_floating(outputs, logits)
+            check_relaxed(outputs)
 
     def relaxed_sample(
         self,

@@ -272,6 +272,18 @@ class LabelSetStructure(Structure):
         return logits.sigmoid() >= self.chosen[score]["own_threshold"]
 
     @torch.no_grad()
+    def deciding(self, logits: torch.Tensor, score: str = "f1") -> tuple[torch.Tensor, float] | None:
+        """
+        By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
+        label. `None` where whole sets are chosen.
+        """
+        settings = self.chosen[score]
+        if "threshold" not in settings:
+            return None
+        own, blend = logits.sigmoid(), settings["blend"]
+        return torch.lerp(own, self.marginals(logits), blend) if blend else own, settings["threshold"]
+
+    @torch.no_grad()
     def decide_all(self, logits: torch.Tensor, scores: Sequence[str] = tuple(LABEL_SET_SCORES)) -> dict:
         """`decide` for several scores at the cost of one."""
         own, outputs, decided = logits.sigmoid(), None, {}

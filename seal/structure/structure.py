@@ -78,6 +78,14 @@ class Structure(nn.Module, Registrable):
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score.softmax(dim=1)
 
+    @torch.no_grad()
+    def terms(self, competing: Competing) -> list[torch.Tensor]:
+        """What each of `joint.energies` says of the outputs that compete: `(batch, candidates)` each, low is good."""
+        return [
+            torch.cat([energy(part).expand_as(part.log_prob) for part in competing.parts()], dim=1)
+            for energy in cast(Iterable[CandidateEnergy], self.joint.energies)
+        ]
+
     def similarity(self, competing: Any, kept: torch.Tensor) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError

@@ -89,6 +89,9 @@ class AlternatingTrainer(PhasedTrainer):
         The structure is learned on held-out scores: before the task-net, as many nets are trained, each on all folds of
         the data but one, which it then scores (`folds/` in the run's folder). With 0 the structure is learned on the
         task-net's scores of what it has seen.
+    folds_with_loss_net : `bool`, optional (default = `True`)
+        Whether the nets of folds are trained with a loss-net, too. Without it they learn by cross-entropy alone, in a
+        part of the time; the structure learns from them nearly as well.
     use_amp : `bool`, optional (default = `False`)
         Mixed precision. On a GPU it is AllenNLP's; on a CPU, matrix products and convolutions run in bfloat16, which
         is faster if the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses, at least the
@@ -310,6 +313,7 @@ class AlternatingTrainer(PhasedTrainer):
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
         folds: Optional[int] = None,
+        folds_with_loss_net: bool = True,
         self_training: Optional[SelfTraining] = None,
         grad_clipping: float = None,
         distributed: bool = False,
@@ -350,7 +354,9 @@ class AlternatingTrainer(PhasedTrainer):
             phases=phases, use_amp=use_amp, fresh_batches=fresh_batches, **settings,
         )
         loaders = (data_loader, validation_data_loader)
-        held_out = held_out_of_run(model, folds, make, *loaders, serialization_dir, distributed)
+        held_out = held_out_of_run(
+            model, folds, folds_with_loss_net, make, *loaders, serialization_dir, distributed
+        )
         teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
         return super().from_partial_objects(
             model=model,

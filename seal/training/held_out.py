@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 DEFAULT_FOLDS = 3
 
 Record = dict[str, Any]
-#: Constructs a trainer from a model, a folder and the training data.
-MakeTrainer = Callable[[SealModel, str, DataLoader], GradientDescentTrainer]
+#: Constructs a trainer from a model, a folder, the training data and settings in place of the run's.
+MakeTrainer = Callable[..., GradientDescentTrainer]
 
 
 class HeldOut:
@@ -45,13 +45,20 @@ class HeldOut:
         The training data.
     serialization_dir : `str`
         The run's folder.
+    with_loss_net : `bool`, optional (default = `True`)
+        Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
     """
 
     def __init__(
-        self, folds: int, make_trainer: MakeTrainer, data_loader: DataLoader, serialization_dir: str
+        self,
+        folds: int,
+        make_trainer: MakeTrainer,
+        data_loader: DataLoader,
+        serialization_dir: str,
+        with_loss_net: bool = True,
     ) -> None:
         self.folds = folds
-        self._make_trainer = make_trainer
+        self._make_trainer = make_trainer if with_loss_net else _by_gold_alone(make_trainer)
         self._data_loader = data_loader
         self._folder = os.path.join(serialization_dir, "folds")
 
@@ -97,9 +104,20 @@ class HeldOut:
         return os.path.join(self._folder, str(fold), "held_out.pt")
 
 
+def _by_gold_alone(make_trainer: MakeTrainer) -> MakeTrainer:
+    """Makes trainers of the task-net without what its loss-net needs."""
+
+    def make(model: SealModel, folder: str, data_loader: DataLoader) -> GradientDescentTrainer:
+        model.loss_net = model.sampler = model.energy_loss = None
+        return make_trainer(model, folder, data_loader, loss_net=None, phases=None, reuse_features=False)
+
+    return make
+
+
 def held_out_of_run(
     model: SealModel,
     folds: Optional[int],
+    with_loss_net: bool,
     make_trainer: MakeTrainer,
     data_loader: DataLoader,
     validation_data_loader: Optional[DataLoader],
@@ -129,7 +147,13 @@ def held_out_of_run(
         raise ConfigurationError(
             "model.structure: it is not learned in distributed runs; leave 'distributed' out."
         )
-    return HeldOut(DEFAULT_FOLDS if folds is None else folds, make_trainer, data_loader, serialization_dir)
+    loss, with_cost = model.task_loss, model.cost_augmented_net is not None
+    if not with_loss_net and (with_cost or loss.needs_gold_energy or loss.cross_entropy_weight == 0):
+        raise ConfigurationError(
+            "trainer.folds_with_loss_net: without its loss-net this task-net has nothing to learn from; leave it out."
+        )
+    folds = DEFAULT_FOLDS if folds is None else folds
+    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net)
 
 
 def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[str, Any]:

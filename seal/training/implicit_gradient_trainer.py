@@ -175,6 +175,10 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             raise ConfigurationError(
                 "trainer.reuse_features: the implicit gradient computes features of its own; leave it out."
             )
+        if not settings.get("folds_with_loss_net", True):
+            raise ConfigurationError(
+                "trainer.folds_with_loss_net: 'implicit_gradient' always trains both nets; leave it out."
+            )
         trainer = super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,

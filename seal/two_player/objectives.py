@@ -9,7 +9,6 @@ from seal.common.setting_checks import needed
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
-from seal.registry import ConfigurationError
 from seal.samplers import Sampler, SamplingProblem
 from seal.two_player.features import Features
 from seal.two_player.loss_terms import LossTerms
@@ -146,16 +145,10 @@ class Objectives(torch.nn.Module):
 
         # Raises
 
-        `ConfigurationError` if the outputs have another shape.
+        `ConfigurationError` if the outputs have another shape or type, or are out of range: indices of tags that there
+        are not, or numbers outside [0, 1].
         """
-        batch, *output = state.logits.shape
-        discrete = output[:-1] if state.gold is None else list(state.gold.shape[1:])
-        if outputs.dim() < 3 or len(outputs) != batch or list(outputs.shape[2:]) not in (output, discrete):
-            wanted = ", ".join(map(str, discrete or output))
-            raise ConfigurationError(
-                f"outputs: ({batch}, candidates, {wanted}) is needed, not {tuple(outputs.shape)}; a single candidate "
-                "needs its axis, too."
-            )
+        self.output_space.check_outputs(outputs, state.logits)
         if len(outputs) == 0:
             return state.logits.new_zeros(outputs.shape[:2])
         with constant(self.loss_net):

@@ -1,28 +1,22 @@
 import base64
 import io
 import json
-from types import SimpleNamespace
 
 import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.models.archival import load_archive
 from PIL import Image
 
 from seal.commands.demo_alternatives import ALTERNATIVES
 from seal.commands.demo_answers import LINES, answers_of
-from seal.dataset_readers import MultilabelReader, SegmentationReader, TextMultilabelReader
+from seal.dataset_readers import MultilabelReader, SegmentationReader
 from tests import multilabel, segmentation
+from tests.commands.demo_models import MASK_PARTS, archived, fitted_labels, texts
 from tests.training.runs import config
 
 SENTENCE = "The boy broke the vase ."
-
-
-def archived(model, reader, kind, path=None):
-    settings = {"model": {"type": kind}, "dataset_reader": {}, "validation_data_path": path}
-    return SimpleNamespace(model=model, dataset_reader=reader, validation_dataset_reader=reader, config=settings)
 
 
 @pytest.fixture(scope="module")
@@ -108,17 +102,7 @@ def test_a_structure_says_what_each_term_says(small_run):
 
 
 def test_labels_with_their_thresholds():
-    from tests.models.test_text_multilabel import SEPARATE, TEXTS, model
-
-    reader = TextMultilabelReader()
-    instances = [reader.text_to_instance(text, labels) for text, labels in TEXTS.items()]
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-    net = model(Vocabulary.from_instances(instances), **SEPARATE)
-    net.decision = "per_label"
-    net.is_tuned.fill_(True)
-    net.label_thresholds.copy_(torch.tensor([0.0, 1.0]))
-    answers = answers_of("texts", archived(net, reader, "seal_text_multilabel"))
+    answers = texts(thresholds=[0.0, 1.0])
     (block,) = answers.answer("a red kite")
     assert [label["predicted"] for label in block["labels"]] == [True, False]
     assert [label["threshold"] for label in block["labels"]] == [0.0, 1.0]
@@ -174,16 +158,6 @@ def test_references_of_a_model_of_few_labels():
     assert set(answers.about()["labels"]) >= {label for label, *_ in block["spans"]}
 
 
-def fitted_labels(constraints=None, score="f1"):
-    """A model of three labels whose structure was learned by hand."""
-    more = {"type": "label_sets", "constraints": constraints} if constraints else {"type": "label_sets"}
-    net = multilabel.model(task_net=multilabel.TASK_NET, structure=more, score=score).float().eval()
-    torch.manual_seed(0)
-    gold = torch.tensor([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 1, 0]]).repeat(5, 1)
-    net.structure.fit(torch.randn(20, 3) + gold, gold)
-    return net
-
-
 def label_block(net, tmp_path):
     data = multilabel.write_data(tmp_path)
     reader = MultilabelReader(**data["reader"])
@@ -229,17 +203,9 @@ def test_label_sets_of_a_loss_net(tmp_path):
     assert [one["chosen"] for one in alternatives] == [True] + [False] * (ALTERNATIVES - 1)
 
 
-LOSS_NET_PARTS = {
-    "loss_net": segmentation.LOSS_NET,
-    "sampler": {"type": "discrete", "num_samples": 4},
-    "energy_loss": {"type": "ranking"},
-    "task_loss": {"type": "weighted"},
-}
-
-
 @pytest.mark.parametrize("size", [[10, 12], 8])
 def test_masks_that_competed(size, tmp_path):
-    net = segmentation.model(**LOSS_NET_PARTS, task_net=segmentation.TASK_NET, size=size).float()
+    net = segmentation.model(**MASK_PARTS, task_net=segmentation.TASK_NET, size=size).float()
     path = segmentation.write_npz(tmp_path)
     answers = answers_of("shapes", archived(net, SegmentationReader(), "seal_segmentation", path))
     example = answers.about()["examples"][0]

@@ -7,9 +7,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models.archival import load_archive
 
-from seal.commands.examples import NOTHING, Example, Findings, examine
+from seal.commands.examples import examine
+from seal.commands.findings import NOTHING
 from seal.dataset_readers import SegmentationReader, TextMultilabelReader
-from seal.metrics import MultilabelScore
+from seal.metrics import MultilabelScore, SrlScore, TaggingScore
 from tests import segmentation
 from tests.training.runs import DATA
 
@@ -77,6 +78,42 @@ def test_labels_that_are_missed_or_too_many(labelled):
     assert found.f1_at[0.5] == pytest.approx(score.get_metric(reset=True)["f1"])
 
 
+def test_scores_of_roles_without_a_run_that_has_counted_them(small_run):
+    archive = load_archive(small_run("nce") / "model.tar.gz")
+    found = examine(archive, str(DATA), 100)
+    assert found.unit == "role"
+    score = SrlScore(by_role=True)
+    for instance in archive.validation_dataset_reader.read(str(DATA)):
+        if instance["metadata"].metadata["predicate"] is not None:
+            output = archive.model.forward_on_instances([instance])[0]
+            score([output["tags"][: len(instance["tokens"])]], [instance["metadata"].metadata["tags"]])
+    wanted = {key.removeprefix("f1-"): value for key, value in score.get_metric().items() if key.startswith("f1-")}
+    assert wanted and {role: one.f1 for role, one in found.by_label().items()} == pytest.approx(wanted)
+
+
+def test_scores_of_entity_types(tagger, tagged):
+    archive = load_archive(tagger("tagging_cross_entropy", epochs=4))
+    found = examine(archive, str(tagged), 100)
+    assert found.unit == "entity type"
+    score = TaggingScore(by_label=True)
+    for instance in archive.validation_dataset_reader.read(str(tagged)):
+        output = archive.model.forward_on_instances([instance])[0]
+        score([output["tags"]], [instance["metadata"].metadata["tags"]])
+    wanted = {key.removeprefix("f1-"): value for key, value in score.get_metric().items() if key.startswith("f1-")}
+    assert any(wanted.values()) and {name: one.f1 for name, one in found.by_label().items()} == pytest.approx(wanted)
+
+
+def test_a_gold_label_that_training_never_had_is_missed(labelled):
+    archive, instances = labelled
+    before = examine(archive, "texts", 100)
+    instances[0]["metadata"].metadata["labels"].append("sky")
+    found = examine(archive, "texts", 100)
+    assert found.by_label()["sky"] == (1, 0, 0) and found.confusions["sky", NOTHING] == 1
+    assert found.examples[0].gold == "toy, sky" and found.counts[0]["gold"] == 2
+    assert found.examples[0].loss is None and not found.examples[0].right
+    assert max(found.f1_at.values()) < max(before.f1_at.values())
+
+
 def test_masks(tmp_path):
     net = segmentation.model(task_net=segmentation.TASK_NET, size=[10, 12]).float()
     path = segmentation.write_npz(tmp_path)
@@ -90,28 +127,28 @@ def test_masks(tmp_path):
     assert (worst.gold == original["masks"][row]).all()
     union = (worst.gold | worst.predicted).sum()
     assert worst.iou == pytest.approx(100 * (worst.gold & worst.predicted).sum() / union)
+    assert worst.energy_of_gold is None and not found.preferred
 
 
-def test_calibration_by_hand():
-    found = Findings()
-    found.confidences.append(numpy.array([0.05, 0.95, 1.0, 0.85]))
-    found.hits.append(numpy.array([False, True, False, True]))
-    bins, error = found.calibration()
-    assert bins == [(0.05, 0.0, 1), (0.85, 1.0, 1), (pytest.approx(0.975), 0.5, 2)]
-    assert error == pytest.approx((0.05 + 0.15 + 2 * 0.475) / 4)
-    assert Findings().calibration() == ([], 0.0)
-
-
-def test_the_loss_net_is_misled_where_it_likes_a_mistake():
-    found = Findings()
-    for name, right, gold, predicted in (
-        ("agrees", False, -1.0, -2.0),
-        ("agrees most", False, -1.0, -5.0),
-        ("knows better", False, -3.0, -2.0),
-        ("right", True, -1.0, -1.0),
-    ):
-        found.examples.append(Example(name, "", "", "", right, 1.0, gold, predicted))
-    assert [one.source for one in found.misjudged(9)] == ["agrees most", "agrees"]
+@pytest.mark.parametrize("size", [[10, 12], 8])
+def test_masks_that_the_loss_net_prefers_to_gold(size, tmp_path):
+    parts = {
+        "loss_net": segmentation.LOSS_NET,
+        "sampler": {"type": "discrete", "num_samples": 4},
+        "energy_loss": {"type": "ranking"},
+    }
+    net = segmentation.model(**parts, task_net=segmentation.TASK_NET, size=size).float()
+    path = segmentation.write_npz(tmp_path)
+    reader = SegmentationReader()
+    found = examine(SimpleNamespace(model=net, validation_dataset_reader=reader), path, 3)
+    net.with_energy = True
+    for instance, example in zip(reader.read(path), found.examples):
+        energy = net.forward_on_instances([instance])[0]["energy"]
+        assert example.energy_of_predicted == pytest.approx(float(energy), abs=1e-3)
+        assert example.gold == f"{int(instance['mask'].tensor.sum())} pixels"
+    below = [one for one in found.examples if one.energy_of_predicted < one.energy_of_gold]
+    assert [one.source for one in found.misjudged(9)] == [one.source for one in found.preferred]
+    assert sorted(one.source for one in below) == sorted(one.source for one in found.preferred)
 
 
 def test_data_without_gold_are_refused(labelled):

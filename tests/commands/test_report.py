@@ -40,6 +40,7 @@ def test_a_page_of_two_runs(both, tmp_path, report):
     assert re.findall("<h2>(.*?)</h2>", text) == [
         "Curves",
         "Scores on validation data",
+        "Scores of each role",
         "Can the probabilities be trusted?",
         "Is the difference more than chance?",
         "nce: What is confused",
@@ -73,6 +74,18 @@ def test_whether_runs_differ_by_more_than_chance(both, tmp_path, report):
         assert 0 < p_value <= 1
 
 
+def test_scores_of_each_role(both, tmp_path, report):
+    report(both[0], "--out", tmp_path / "a.md")
+    text = (tmp_path / "a.md").read_text(encoding="utf-8")
+    assert "| role | in gold | predicted | right | precision | recall | F1 |" in text
+    assert len(re.findall(r"^\| A\S+ \| \d+ \|.*\|$", text, re.M)) == 3
+    assert "In the 5 examples that were looked at" in text
+    # Side by side on the same examples, and one after the other on others.
+    report(*both, "--out", tmp_path / "b.md")
+    both_rows = re.findall(r"^\| ARG1 \| (\d+) \| .*$", (tmp_path / "b.md").read_text(), re.M)
+    assert len(both_rows) == 1 and "| F1 of nce | F1 of cross" in (tmp_path / "b.md").read_text()
+
+
 def test_why_runs_are_not_compared(both, tmp_path, report):
     folder = tmp_path / "copy"
     folder.mkdir()
@@ -88,7 +101,9 @@ def test_why_runs_are_not_compared(both, tmp_path, report):
     other.write_text("\n\n".join(sentences[:1] + sentences[2:]), encoding="utf-8")
     (folder / "config.json").write_text(json.dumps({**config, "validation_data_path": str(other)}))
     report(both[0], folder, "--out", tmp_path / "a.md")
-    assert "copy is not compared with nce: their data differ" in (tmp_path / "a.md").read_text()
+    text = (tmp_path / "a.md").read_text()
+    assert "copy is not compared with nce: their data differ" in text
+    assert "## nce: Scores of each role" in text and "## copy: Scores of each role" in text
     # The same model on the same data.
     report(both[0], folder, "--out", tmp_path / "a.md", "--data", other)
     assert re.search(r"^\| f1 \| copy – nce \| (\S+) \| \1 \| 0 \| 1.0000 \|$", (tmp_path / "a.md").read_text(), re.M)
@@ -99,7 +114,7 @@ def test_a_markdown_page_has_its_figures_beside_it(both, tmp_path, report):
     text = (tmp_path / "card.md").read_text(encoding="utf-8")
     named = re.findall(r"\]\((.*\.svg)\)", text)
     assert named == ["card_curves.svg"] and (tmp_path / named[0]).read_text().startswith("<svg")
-    assert "confused" not in text
+    assert "confused" not in text and "they are counted in the examples, of which none were looked at" in text
 
 
 def test_why_there_are_no_examples(both, tmp_path, report):

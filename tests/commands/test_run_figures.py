@@ -1,6 +1,6 @@
 import numpy
 
-from seal.commands.examples import Findings, Picture
+from seal.commands.findings import Findings, Picture
 from seal.commands.run_figures import as_svg, curves, masks, trust
 from seal.commands.runs import Run
 
@@ -75,5 +75,5 @@ def test_masks_that_are_empty_or_full_have_no_outline():
     image, half = numpy.zeros((4, 4, 3)), numpy.eye(4, dtype=bool)
     pictures = [Picture("a", image, half, half * False, 0.0), Picture("b", image, half, ~(half & ~half), 25.0)]
     figure = masks(pictures)
-    assert titles(figure) == ["IoU 0", "IoU 25"]
+    assert titles(figure) == ["a\nIoU 0", "b\nIoU 25"]
     assert [len(axis.collections) for axis in figure.axes] == [1, 1]

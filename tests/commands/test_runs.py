@@ -47,8 +47,9 @@ def test_a_run_is_named_by_its_archive_too(tmp_path):
 
 
 def test_names_are_as_short_as_may_be():
-    assert names_of(["x/one/model", "y/two"]) == ["model", "two"]
-    assert names_of(["x/one/model", "y/one/model/", "y/two"]) == ["x/one/model", "y/one/model", "y/two"]
+    assert names_of(["x/one/model", "y/two"]) == ["one", "two"]
+    assert names_of(["x/one/model", "y/one/model/", "y/two"]) == ["x/one", "y/one", "y/two"]
+    assert names_of(["model"]) == ["model"]
 
 
 def test_what_is_no_run_is_told(tmp_path):

@@ -3,7 +3,7 @@ import random
 import pytest
 from nltk import Tree
 
-from seal.common.linear_trees import as_brackets, brackets_of, check_tree, linearised
+from seal.common.linear_trees import as_brackets, brackets_of, check_tree, linearised, without_unknown_tags
 
 DOGS = "(S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs))))"
 DOGS_SYMBOLS = "(S (NP XX ) (VP XX (NP XX ) ) )".split()
@@ -108,3 +108,10 @@ def test_what_is_no_tree(symbols, told):
 def test_tags_for_every_word():
     with pytest.raises(ValueError):
         as_brackets("(NP XX XX )".split(), ["a", "dog"], ["DT"])
+
+
+def test_brackets_around_words_without_a_known_tag_can_go():
+    tree = as_brackets(["(S", "(NP", "XX", "XX", ")", "XX", ")"], ["a", "(XX", "b c"])
+    assert tree == "(S (NP (XX a) (XX -LRB-XX)) (XX b_c))"
+    assert without_unknown_tags(tree) == "(S (NP a -LRB-XX) b_c)"
+    assert without_unknown_tags("(S (NP (NN a)))") == "(S (NP (NN a)))"

@@ -74,6 +74,13 @@ def test_outputs_of_another_shape_are_told():
             model.energy(state, wrong)
 
 
+def test_outputs_of_the_wrong_kind_are_told():
+    model = seal_model()
+    state = model.task_state(**srl_batch(FRAMES))
+    with pytest.raises(ConfigurationError, match="outputs: indices from 0 to 5 are needed, and there is"):
+        model.energy(state, state.gold.unsqueeze(1) + 6)
+
+
 def test_the_energy_of_no_rows():
     model = seal_model()
     state = model.task_state(**srl_batch(FINDER_ROWS))

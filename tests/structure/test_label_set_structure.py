@@ -73,6 +73,20 @@ def test_the_decisions_against_enumeration(num_likely):
         torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], every[row])))
 
 
+@pytest.mark.parametrize("blend", [0, 0.5, 1])
+def test_what_labels_are_chosen_by(blend):
+    structure = LabelSetStructure(5)
+    structure.fit(*rows())
+    logits, _ = rows(20, seed=2)
+    structure.chosen["f1"] = {"option": f"blend {blend}", "own_threshold": 0.5, "blend": blend, "threshold": 0.4}
+    probabilities, threshold = structure.deciding(logits)
+    assert torch.equal(probabilities >= threshold, structure.decide(logits))
+    wanted = (1 - blend) * logits.sigmoid() + blend * structure.marginals(logits)
+    torch.testing.assert_close(probabilities, wanted)
+    structure.chosen["f1"] = {"option": "likeliest", "own_threshold": 0.5, "output": 1}
+    assert structure.deciding(logits) is None
+
+
 @pytest.mark.parametrize("num_likely", [0, 6])
 def test_it_is_loaded_whatever_sets_it_was_made_of(num_likely):
     structure, other = LabelSetStructure(5, num_likely=num_likely), LabelSetStructure(5, num_likely=num_likely)

@@ -31,9 +31,14 @@ local bi_level(solver_steps, damping, last_layer) = {
     function(encoder, energies) over(encoder, energies) { output_space+: { type: 'legal_tag_sequence' } },
 
   // Structure in prediction: a small energy chooses among the k best outputs of a net that the method `over` trains. It
-  // is learned on the scores of `folds` nets that have not seen the instance.
-  seal(over=$.crf(), structure={ type: 'tags' }, folds=3):
-    function(encoder, energies) over(encoder, energies) { structure: structure, trainer+:: { folds: folds } },
+  // is learned on the scores of `folds` nets that have not seen the instance. To save time, these can be trained by
+  // cross-entropy alone where `over` has a loss-net.
+  seal(over=$.crf(), structure={ type: 'tags' }, folds=3, folds_with_loss_net=true):
+    function(encoder, energies)
+      over(encoder, energies) {
+        structure: structure,
+        trainer+:: { folds: folds, [if !folds_with_loss_net then 'folds_with_loss_net']: false },
+      },
 
   // Learns from inputs without gold, too: those of `data.unlabelled`, which with `data.plain_text` has one a line. What
   // the method `over` has trained says what their outputs are, draws or with `hard` its predictions, and a second net

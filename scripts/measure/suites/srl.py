@@ -24,9 +24,11 @@ METHODS = {
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
     "nce_crf": "SEAL NCE over the CRF",
+    "seal_nce": "SEAL NCE over the CRF, and structure",
 }
 # Methods that are not a call of the library's function of the same name, with a place for their arguments.
 CALLS = {
+    "seal_nce": "srl.method.seal(over=srl.method.crf(over=srl.method.nce({})), folds_with_loss_net=false)",
     "nce_crf": "srl.method.crf(over=srl.method.nce({}))",
     "structured_tuning_crf": "srl.method.crf(over=srl.method.structured_tuning({}))",
     "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy(), {})",
@@ -38,6 +40,7 @@ ARGUMENTS = {
     **SHARED,
     "nce": _NCE,
     "nce_crf": _NCE,
+    "seal_nce": _NCE,
     "seal_cross_entropy": SHARED["seal"],
     "structured_tuning": _RULES,
     "structured_tuning_crf": _RULES,

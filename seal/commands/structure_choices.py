@@ -1,0 +1,114 @@
+"""
+What a structure that has been learned made of the task-net's own outputs, for examples with gold.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
+
+import torch
+
+from seal.common.setting_checks import needed
+from seal.models import MultilabelModel, ParsingModel
+from seal.models.seal_model import SealModel
+from seal.structure.tag_sequences import find_gold
+from seal.structure.tag_structure import TagPaths
+from seal.structure.trees import CompetingTrees
+from seal.two_player.task_state import TaskState
+
+
+class Weighed(NamedTuple):
+    """
+    # Parameters
+
+    own : `Any`
+        The task-net's own output of one input, in the form of the model's.
+    competes : `bool`
+        Whether gold was among the outputs that competed.
+    energies : `Sequence[Optional[float]]`
+        The structure's of gold, of `own` and of the prediction; `None` of one that did not compete.
+    """
+
+    own: Any
+    competes: bool
+    energies: Sequence[Optional[float]]
+
+
+def weighed_tags(model: SealModel, state: TaskState, predicted: torch.Tensor, keys: list[str]) -> list[Weighed]:
+    """
+    # Parameters
+
+    predicted : `torch.LongTensor`, `(batch, tokens)`
+    keys : `list[str]`
+        Those of `TagPaths`.
+
+    # Returns
+
+    `list[Weighed]`
+        `own` is `(tokens,)`, as `predicted`.
+    """
+    structure, gold, mask = model.structure, needed(state.gold, "gold"), state.mask
+    tags, _ = model.output_space.k_best(state.logits, structure.num_candidates, mask)
+    own = tags[:, 0] * mask if model.chooses else predicted
+    outputs = torch.stack([gold, own, predicted], dim=1)
+    paths = TagPaths(outputs, outputs.new_zeros(outputs.shape[:2], dtype=torch.float), mask, keys=keys)
+    energies = sum(structure.terms(paths.competing(structure.scheme)), torch.zeros_like(paths.log_prob))
+    competes = find_gold(tags, gold, mask) >= 0
+    return _weighed(own, competes, energies, outputs.new_ones(outputs.shape[:2], dtype=torch.bool))
+
+
+def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[list[str]]) -> list[Weighed]:
+    """
+    # Parameters
+
+    predicted : `list[list[str]]`
+        The symbols of each tree.
+
+    # Returns
+
+    `list[Weighed]`
+        `own` is the symbols of a tree.
+    """
+    found = model.candidates(batch["tokens"], batch["metadata"])
+    gold = [item["symbols"] for item in batch["metadata"]]
+    own = [trees[0] for trees in found.trees] if model.chooses else predicted
+    trees = [list(three) for three in zip(gold, own, predicted)]
+    competing = CompetingTrees(trees, found.words, found.log_prob.new_zeros(len(trees), 3), tags=found.tags)
+    energies = sum(model.structure.terms(competing), torch.zeros_like(competing.log_prob))
+    competes = torch.tensor([tree in others for tree, others in zip(gold, found.trees)])
+    return _weighed(own, competes, energies, torch.ones_like(energies, dtype=torch.bool))
+
+
+def weighed_sets(
+    model: MultilabelModel, logits: torch.Tensor, gold: torch.Tensor, predicted: torch.Tensor
+) -> list[Weighed]:
+    """
+    # Parameters
+
+    logits, gold, predicted : `torch.Tensor`, `(batch, labels)`
+
+    # Returns
+
+    `list[Weighed]`
+        `own` is `(labels,)`, boolean: by the threshold that is best for the score.
+    """
+    structure = model.structure
+    own = structure.own(logits, model.score)
+    outputs = torch.stack([gold.bool(), own, predicted.bool()], dim=1)
+    competing = structure.competing(logits)
+    rows = torch.arange(len(logits), device=logits.device).unsqueeze(1)
+    places = structure.set_index().of(outputs.flatten(0, 1)).unflatten(0, outputs.shape[:2])
+    if competing.likely is not None:
+        there = ~competing.likely.log_prob.isneginf()
+        same = (competing.likely.sets.bool().unsqueeze(1) == outputs.unsqueeze(2)).all(dim=3) & there.unsqueeze(1)
+        likely = len(structure.sets) + same.long().argmax(dim=2)
+        places = torch.where((places < 0) & same.any(dim=2), likely, places)
+    none = torch.zeros(len(logits), 1, device=logits.device).expand(-1, len(structure.sets) + structure.num_likely)
+    energies = sum(structure.terms(competing), none)
+    competes = places >= 0
+    return _weighed(own, competes[:, 0], energies[rows, places.clamp(min=0)], competes)
+
+
+def _weighed(own: Any, competes: torch.Tensor, energies: torch.Tensor, known: torch.Tensor) -> list[Weighed]:
+    values = zip(energies.tolist(), known.tolist())
+    rows = [[energy if there else None for energy, there in zip(*row)] for row in values]
+    return [Weighed(*row) for row in zip(own, competes.tolist(), rows)]
