@@ -58,7 +58,7 @@ MEANING = {
     "fine_tune_epochs": "last epochs, in which the energy alone trains the task-net; `null`: 3, or a third of all",
     "flips": "changed words in a round of the search by rewards",
     "folds": "nets whose scores of what they have not seen the structure is learned on",
-    "folds_with_loss_net": "whether these nets are trained with a loss-net, too, where the method `over` has one",
+    "folds_with_loss_net": "whether these nets are trained with a loss-net, too, where the method has one",
     "fraction": "the part of the training sentences that is used, always the same ones",
     "fresh_batches": "whether each of the `steps` takes the next batch, where otherwise all take the same one",
     "frozen": "whether the transformer's weights are fixed",

@@ -109,7 +109,8 @@ def _by_gold_alone(make_trainer: MakeTrainer) -> MakeTrainer:
 
     def make(model: SealModel, folder: str, data_loader: DataLoader) -> GradientDescentTrainer:
         model.loss_net = model.sampler = model.energy_loss = None
-        return make_trainer(model, folder, data_loader, loss_net=None, phases=None, reuse_features=False)
+        without = dict(loss_net=None, phases=None, reuse_features=False, fresh_batches=False)
+        return make_trainer(model, folder, data_loader, **without)
 
     return make
 
