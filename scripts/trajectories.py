@@ -14,7 +14,7 @@ from scripts.measure.suite import UserError
 EPILOG = """\
 A run is a folder that `allennlp train -s` wrote, or one of scripts/reproduce.py (OUT/runs/SUITE-METHOD-SEED). A
 value is one of the run's metrics of an epoch, such as validation_accuracy or training_loss_net_loss, or a column
-of a trace: l1, l0, energy_gradient_norm or network_gradient_norm, by the callback `trace_inference_networks`;
+of a trace: l1, l0, energy_gradient_norm, cost_difference and others, by the callback `trace_inference_networks`;
 from_draw_f1, from_random_f1 and others, by `trace_inference`. NAME=RUN,RUN:VALUE shows a value of the group's own in
 the place of the panel's.
 

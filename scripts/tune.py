@@ -42,7 +42,7 @@ The storage keeps every trial. The same command continues a search that was stop
 URL of a database; each may add one trial more than asked for. A trial whose process was killed is repeated.
 
 example:
-  python scripts/tune.py training_configs/srl_nce.jsonnet --search training_configs/search/srl_nce.json --trials 20
+  python scripts/tune.py training_configs/text_nce.jsonnet --search training_configs/search/text_nce.json --trials 20
 """
 
 

@@ -3,6 +3,7 @@ local srl = import 'lib/srl.libsonnet';
 srl.experiment(
   data=srl.data.sample,
   encoder=srl.encoder.bilstm(),
-  method=srl.method.nce(num_samples=20, energy_weight=0.1),
+  // In training, a loss-net learns by NCE, over whole frames of a CRF; in prediction, a small energy chooses among them.
+  method=srl.method.seal(over=srl.method.crf(over=srl.method.nce()), folds_with_loss_net=false),
   training=srl.training.sample,
 )

@@ -3,6 +3,6 @@ local tagging = import 'lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.sample,
   encoder=tagging.encoder.bilstm(word_dim=64, hidden=64),
-  method=tagging.method.spen(num_steps=10),
+  method=tagging.method.spen(inference_steps=10),
   training=tagging.training.sample,
 )

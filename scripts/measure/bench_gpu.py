@@ -30,7 +30,7 @@ CASES = {
 CONFIGS = (
     "srl_cross_entropy",
     "srl_crf",
-    "srl_nce",
+    "srl_nce_as_a_loss",
     "multilabel_nce",
     "multilabel_dvn",
     "multilabel_implicit_cd",

@@ -115,6 +115,21 @@ def not_evaluated(error: RuntimeError) -> UserError:
     return UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).")
 
 
+#: Settings that had other names, by these. Commands and records of runs may have them.
+OLD_NAMES = {
+    "batches": "batches_per_epoch",
+    "lambda": "perceptron_weight",
+    "num_steps": "inference_steps",
+    "optimizer": "inference_optimizer",
+}
+
+
+def present_name(key: str) -> str:
+    """The present name of a setting, which may be one for a method alone, `METHOD:name`."""
+    method, colon, name = key.rpartition(":")
+    return f"{method}{colon}{OLD_NAMES.get(name, name)}"
+
+
 def parse_settings(source: str, family: Optional[str] = None) -> dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,
@@ -127,6 +142,7 @@ def parse_settings(source: str, family: Optional[str] = None) -> dict[str, str]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not re.fullmatch(r"(\w+:)?[A-Za-z_]\w*", key):
             raise UserError(f"--settings: '{part.strip()}' is not name=value or METHOD:name=value.")
+        key = present_name(key)
         if key in settings:
             raise UserError(f"--settings: '{key}' is set twice.")
         try:

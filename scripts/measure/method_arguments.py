@@ -12,9 +12,9 @@ SHARED: dict[str, tuple[str, ...]] = {
     "ranking": (*DRAWS, "straight_through"),
     "regression_discrete": DRAWS,
     "spen_end_to_end": (
-        "num_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
+        "inference_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
     ),
-    "seal": ("structure", "folds"),
+    "seal": ("structure", "folds", "folds_with_loss_net"),
     "implicit_cd": ("num_samples", *_IMPLICIT),
     "implicit_ssvm": (*_IMPLICIT, "cost"),
 }

@@ -36,6 +36,10 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
             _bars(panel, suite, ours, metric)
         for panel in row[len(suite.statistics) :]:
             panel.axis("off")
+    # Outside of the panels, where it covers no number.
+    splits = [split for split in COLOURS if split in set(table["split"])]
+    swatches = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[split]) for split in splits]
+    figure.legend(swatches, splits, loc="outside right upper", frameon=False, fontsize=8)
     if label:
         figure.suptitle(label)
     with replacing(path) as draft:
@@ -45,7 +49,7 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
 
 def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
     methods = present_methods(suite, table)
-    splits = [split for split in ("dev", "test") if split in set(table["split"])]
+    splits = [split for split in COLOURS if split in set(table["split"])]
     width = 0.8 / len(splits)
     lowest = numpy.inf
     for index, split in enumerate(splits):
@@ -56,8 +60,7 @@ def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
                 continue
             x = place + (index - (len(splits) - 1) / 2) * width
             deviation = values.std(ddof=1) if len(values) > 1 else 0.0
-            first = split if place == 0 else None
-            panel.bar(x, values.mean(), 0.92 * width, color=COLOURS[split], label=first)
+            panel.bar(x, values.mean(), 0.92 * width, color=COLOURS[split])
             if len(values) > 1:
                 panel.errorbar(x, values.mean(), deviation, color="black", capsize=3, linewidth=1)
             panel.plot([x] * len(values), values, ".", color="black", alpha=0.5, markersize=4)
@@ -70,6 +73,7 @@ def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
                 fontsize=7,
             )
             lowest = min(lowest, values.min(), values.mean() - deviation)
+    panel.margins(y=0.12)
     top = panel.get_ylim()[1]
     if metric == suite.selection and lowest > 20:
         # Scores that differ by a point look alike on an axis from 0; the axis says where it starts.
@@ -77,11 +81,10 @@ def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
         panel.set_ylim(low, top)
         panel.set_ylabel(f"{suite.metrics[metric]} (axis from {low:.0f})")
     else:
+        panel.set_ylim(0, top)
         panel.set_ylabel(suite.metrics[metric])
-    panel.margins(y=0.12)
     panel.set_xticks(
         range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right"
     )
     panel.set_title(f"{suite.name}: {suite.metrics[metric]}")
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=8, loc="best")

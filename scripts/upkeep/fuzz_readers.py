@@ -9,10 +9,12 @@ of each other format, in which bytes, lines and tokens are changed, repeated, mo
 import argparse
 import gzip
 import io
+import math
 import multiprocessing
 import random
 import re
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -164,7 +166,7 @@ def mutated(content: bytes, generator: random.Random, size: Optional[int] = None
 
 
 def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
         if "type" in settings:
             for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
@@ -181,24 +183,35 @@ def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, what = "traceback", f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    pipe.send(Ending(kind, what, time.perf_counter() - start, memory))
+    pipe.send(Ending(kind, what, time.process_time() - start, memory))
 
 
 def read_apart(settings: dict[str, Any], path: str, seconds: float) -> Ending:
-    """Reads a file in a process of its own, which is ended after so many seconds."""
+    """
+    Reads a file in a process of its own, which is ended after so many seconds of its CPU time, as other processes may
+    take the machine's, or ten times as many of the clock.
+    """
     # Forked: the imports are done.
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_read, args=(settings, path, there))
+
+    def read() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.RLIM_INFINITY))
+        _read(settings, path, there)
+
+    process = context.Process(target=read)
     process.start()
     there.close()
+    stopped = Ending("stopped", f"more than {seconds:g} s", seconds)
     try:
-        ending = here.recv() if here.poll(seconds) else Ending("stopped", f"more than {seconds:g} s", seconds)
+        return here.recv() if here.poll(10 * seconds) else stopped
     except EOFError:
-        ending = Ending("killed", "the process ended without a word")
-    process.kill()
-    process.join()
-    return ending
+        process.join()
+        timed_out = process.exitcode == -signal.SIGXCPU
+        return stopped if timed_out else Ending("killed", "the process ended without a word")
+    finally:
+        process.kill()
+        process.join()
 
 
 def _in_its_place(name: str, path: Path) -> Path:
@@ -261,7 +274,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, help="repeat a part of each file up to so many bytes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--readers", nargs="+", choices=sorted(READERS), default=sorted(READERS))
-    parser.add_argument("--seconds", type=float, default=10.0, help="the limit of time for a file")
+    parser.add_argument("--seconds", type=float, default=10.0, help="the limit of CPU time for a file")
     parser.add_argument("--megabytes", type=float, default=1000.0, help="the limit of memory that is reported")
     parser.add_argument("--out", help="keep the files here; otherwise they are removed")
     arguments = parser.parse_args()

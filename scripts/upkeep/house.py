@@ -5,7 +5,7 @@ loads, and the files, depth and cost of a training step.
     python scripts/upkeep/house.py before=../seal-before now=. --rounds 3
 
 A room is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose docstring
-has "Patches:". A training step is a batch of `training_configs/srl_nce.jsonnet`; its files and depth are those of
+has "Patches:". A training step is a batch of NCE as a loss; its files and depth are those of
 `seal/` that are entered, and the most of their calls inside each other. Its cost is CPU time, the median over rounds,
 in which the checkouts take turns. Prints Markdown.
 """
@@ -65,7 +65,10 @@ def count(*_):
 
 torch.set_num_threads(1)
 register_optimizer_step_post_hook(count)
-sys.argv = ["allennlp", "train", "training_configs/srl_nce.jsonnet", "--include-package", "seal", "-s", sys.argv[1]]
+# In checkouts before this config had its name, NCE as a loss was `srl_nce`.
+config = "training_configs/srl_nce_as_a_loss.jsonnet"
+config = config if os.path.exists(config) else "training_configs/srl_nce.jsonnet"
+sys.argv = ["allennlp", "train", config, "--include-package", "seal", "-s", sys.argv[1]]
 from allennlp.__main__ import run
 run()
 """

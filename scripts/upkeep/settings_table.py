@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from scripts.measure.configs import library_value
+from scripts.measure.configs import OLD_NAMES, library_value
 from scripts.measure.suite import LIBRARY_FOLDER
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -40,8 +40,7 @@ MEANING = {
     "anchors": "whether a regression energy is also fitted at gold and at the output with patches of strong noise",
     "average_weights": "the decay of the average of the weights, which is validated and kept; `null`: none",
     "batch_size": "inputs a batch",
-    "batches": "batches an epoch without unlabelled references",
-    "batches_per_epoch": "batches after which an epoch ends; `null`: all",
+    "batches_per_epoch": "batches after which an epoch ends (of citations: one of labelled references); `null`: all",
     "characters": "filters of each of the two widths of a character network; 0: none",
     "checkpoint": "whether training keeps less of each step of an unrolled descent, and computes it again",
     "cost": "the cost of an output, by its registered name",
@@ -59,7 +58,9 @@ MEANING = {
     "fine_tune_epochs": "last epochs, in which the energy alone trains the task-net; `null`: 3, or a third of all",
     "flips": "changed words in a round of the search by rewards",
     "folds": "nets whose scores of what they have not seen the structure is learned on",
+    "folds_with_loss_net": "whether these nets are trained with a loss-net, too, where the method has one",
     "fraction": "the part of the training sentences that is used, always the same ones",
+    "fresh_batches": "whether each of the `steps` takes the next batch, where otherwise all take the same one",
     "frozen": "whether the transformer's weights are fixed",
     "grad_norm": "gradients are scaled down to this norm; `null`: never",
     "hard": "whether self-training learns from the best output alone, and not from draws",
@@ -70,7 +71,6 @@ MEANING = {
     "inference_steps": "steps of gradient-based inference",
     "inputs": "what the net of the papers' entities reads: `'NER'`, `'NER+'` or `'NER++'`",
     "labelled_share": "the share of instances with gold in an epoch of the student",
-    "lambda": "the weight of the perceptron loss",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
     "layers": "layers of the LSTM",
     "loss_net_activation": "the activation of the energy",
@@ -94,13 +94,11 @@ MEANING = {
     "num_labelled": "labelled references a batch",
     "num_layers": "layers of the network over the features",
     "num_samples": "candidates that the sampler draws for an input",
-    "num_steps": "steps of gradient-based inference",
     "num_unlabelled": "unlabelled references a batch",
-    "optimizer": "the optimizer of gradient-based inference",
     "over": "the method that trains the net below",
     "patience": "epochs without a better score after which training ends; `null`: never",
     "patterns": "rows of the matrix of the energy of all labels together",
-    "perceptron_weight": "the weight of the loss without a margin",
+    "perceptron_weight": "the weight of the loss without a margin; the papers' lambda",
     "pooling": "how the vectors of wordpieces become one",
     "predicate_dim": "the size of the mark of the predicate",
     "prediction_steps": "steps of the search that predicts; `null`: `inference_steps`",
@@ -187,9 +185,9 @@ def functions(source: str) -> dict[str, list[tuple[str, str]]]:
         if re.match(r"\s*:", source[end:]):
             parts = (part.strip().partition("=") for part in split_arguments(source[match.end() : end - 1]))
             found[match[1]] = [
-                (name, re.sub(r"(\$|methods)[.]", "method.", " ".join(default.split())))
+                (name, re.sub(r"(\$[.]method|\$|methods)[.]", "method.", " ".join(default.split())))
                 for name, _, default in parts
-                if name
+                if name and name not in OLD_NAMES
             ]
     return found
 
@@ -205,6 +203,11 @@ def jsonnet(value: object) -> str:
     """A value as it stands in a config."""
     text = re.sub(r'"(\w+)": ', r"\1: ", json.dumps(value))
     return re.sub(r"\{(.+)\}", r"{ \1 }", text).replace('"', "'")
+
+
+def _default(name: str, value: object) -> str:
+    """Of a setting in a table of `TABLES`, where a method stands by its name."""
+    return f"method.{value}()" if name == "over" else jsonnet(value)
 
 
 def entries() -> dict[str, dict[str, list[Entry]]]:
@@ -226,7 +229,7 @@ def entries() -> dict[str, dict[str, list[Entry]]]:
                 names = [name for name in base if not any(name in of for of in owners.values())]
             else:
                 names = owners[argument]
-            found[argument][task] = [(name, "", jsonnet(base[name])) for name in names]
+            found[argument][task] = [(name, "", _default(name, base[name])) for name in names]
         for name, default in functions((LIBRARY_FOLDER / f"{task}.libsonnet").read_text(encoding="utf-8"))["own"]:
             found["method"][task].append((name, "own", default))
     return found

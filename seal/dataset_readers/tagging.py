@@ -4,6 +4,7 @@ The dataset reader for sequence labelling: part-of-speech tags, named entities, 
 
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
@@ -18,7 +19,8 @@ from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.dataset_readers.words_field import WordsField
-from seal.files.paths import not_empty
+from seal.files.paths import expanded, not_empty
+from seal.files.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +73,11 @@ class TaggingReader(SentenceReader):
     labelled : `Optional[int]`, optional (default = `None`)
         Only this many sentences, the first, keep their tags; for `seal_partly_labelled_tagging`. `None`: all do. Give
         validation data a reader without it (`validation_dataset_reader`).
+    unlabelled : `Optional[str]`, optional (default = `None`)
+        With `labelled`, a path of further sentences without their tags, in the format of the data; those whose words
+        the data have are left out.
+    plain_text : `bool`, optional (default = `False`)
+        Whether each line of `unlabelled` is a sentence instead, with spaces between its words.
     valid_every : `int`, optional (default = `10`)
         For `FILE#train` and `FILE#valid`: one in this many sentences belongs to the latter.
     tokenizer : `str`, optional (default = `"english"`)
@@ -101,6 +108,8 @@ class TaggingReader(SentenceReader):
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         labelled: Optional[int] = None,
+        unlabelled: Optional[str] = None,
+        plain_text: bool = False,
         valid_every: int = 10,
         tokenizer: str = "english",
         serialization_dir: Optional[str] = None,
@@ -120,6 +129,11 @@ class TaggingReader(SentenceReader):
                 )
             check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
         check_range("dataset_reader.labelled", labelled, least=0)
+        if unlabelled is not None and labelled is None:
+            raise ConfigurationError(
+                "dataset_reader.unlabelled: it is read without its tags; set 'labelled' too, the number of sentences "
+                "whose tags are known."
+            )
         check_valid_every(valid_every)
         check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
         for name, indexer in self._token_indexers.items():
@@ -130,6 +144,7 @@ class TaggingReader(SentenceReader):
                     "transformer would put its wordpieces there; set it to 'wordpiece_tags'."
                 )
         self._labelled, self._valid_every = labelled, valid_every
+        self._unlabelled, self._plain_text = unlabelled, plain_text
         self._columns = TagColumns(
             token_column, tag_column, feature_columns, columns, separator, comment, id_column
         )
@@ -142,7 +157,7 @@ class TaggingReader(SentenceReader):
         self._target_encoding = target_encoding
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for number, sentence in self._shard(enumerate(self._short_enough(file_path, self._part(file_path)))):
+        for number, sentence in self._shard(enumerate(self._sentences(file_path))):
             tags = self._tags(sentence)
             if self._labelled is not None and number >= self._labelled:
                 tags = None
@@ -154,11 +169,30 @@ class TaggingReader(SentenceReader):
         # Words, as in files of data: separated by spaces.
         return self.text_to_instance(line.split(), source=source)
 
+    def _sentences(self, file_path: str) -> Iterator[TaggedSentence]:
+        known = set()
+        for sentence in self._short_enough(file_path, _telling_of_equal_tags(file_path, self._part(file_path))):
+            if self._unlabelled is not None:
+                known.add(tuple(sentence.words))
+            yield sentence
+        if self._unlabelled is not None:
+            lines = self._lines(self._unlabelled) if self._plain_text else self._part(self._unlabelled)
+            for sentence in self._short_enough(self._unlabelled, lines):
+                if tuple(sentence.words) not in known:
+                    yield replace(sentence, tags=None)
+
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
         path, part = split_off_part(file_path)
         sentences = of_part(self._columns.read(path), part, self._valid_every)
         sentences = not_empty(sentences, f"{file_path}: this part of the file holds no sentence.")
-        return _telling_of_equal_tags(file_path, with_words(file_path, sentences))
+        return with_words(file_path, sentences)
+
+    def _lines(self, file_path: str) -> Iterator[TaggedSentence]:
+        for path in expanded(file_path):
+            for number, line in text_lines(path):
+                words = line.split()
+                if words:
+                    yield TaggedSentence(words, path=path, lines=[number] * len(words))
 
     def _tags(self, sentence: TaggedSentence) -> Optional[list[str]]:
         tags = sentence.tags

@@ -5,7 +5,7 @@ from typing import Any, Optional
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, Vocabulary
+from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.losses import EnergyLoss, TaskLoss
@@ -240,6 +240,14 @@ class SealModel(Model, Objectives):
             raise ConfigurationError(f"model.inference: {type(self).__name__} predicts by its task-net alone.")
         check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
 
+    def check_reader(self, reader: Optional[DatasetReader], key: str) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if the reader, whose key in the config is `key`, leaves more to an instance than the model
+        takes: otherwise the first such instance would end a run, which may be hours later.
+        """
+
     @contextmanager
     def predicting_by(self, inference: Sampler) -> Iterator[None]:
         """
@@ -267,7 +275,7 @@ class SealModel(Model, Objectives):
         if state.gold is not None and len(state.gold) > 0:
             features = self.frozen_features(state)
             self.loss_net_loss(state, self.draw(state), features)
-            if self.task_net is not None and self.task_loss.energy_weight > 0:
+            if self.task_net is not None and self.uses_energy:
                 self.monitor("energy_alignment", self.energy_alignment(state, features))
 
     def monitor(self, name: str, value: torch.Tensor) -> None:

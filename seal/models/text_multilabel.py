@@ -2,7 +2,7 @@ from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, TextFieldTensors
+from allennlp.data import DatasetReader, Instance, TextFieldTensors
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
@@ -57,6 +57,14 @@ class TextMultilabelModel(MultilabelModel):
         for module in self.modules():
             if isinstance(module, TextTransformer):
                 module.check_length(length, source)
+
+    def check_reader(self, reader: Optional[DatasetReader], key: str) -> None:
+        found, positions = getattr(reader, "max_tokens", None), self.positions
+        if found is not None and positions is not None and found > positions:
+            raise ConfigurationError(
+                f"{key}.max_tokens: {found} pieces, and the transformer takes {positions}; set it to {positions} or "
+                "less."
+            )
 
     def forward(  # type: ignore[override]
         self,

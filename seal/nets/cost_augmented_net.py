@@ -30,6 +30,9 @@ class CostAugmentedNet(OverOutputs, Registrable):
         the same shape.
     """
 
+    #: Whether it reads the task-net's output as a constant.
+    takes_constants: bool = False
+
     def __init__(self, pretrained_file: Optional[str] = None) -> None:
         super().__init__()
         self.pretrained_file = pretrained_file

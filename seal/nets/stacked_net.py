@@ -32,6 +32,8 @@ class StackedNet(CostAugmentedNet):
     `ConfigurationError` if the encoder's input size is another one.
     """
 
+    takes_constants = True
+
     def __init__(
         self,
         output_space: OutputSpace,

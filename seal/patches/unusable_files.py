@@ -6,6 +6,7 @@ what to change.
 import io
 import itertools
 import lzma
+import os
 import re
 import tarfile
 import zipfile
@@ -119,10 +120,9 @@ def name_damaged_files_of_vectors() -> None:
     """
 
     def read(original, file_uri, embedding_dim, *args, **kwargs):
+        _check_is_a_file(file_uri)
         try:
             vectors = original(file_uri, embedding_dim, *args, **kwargs)
-        except FileNotFoundError:
-            raise
         except _UNREADABLE as error:
             told = " ".join(str(error).split())
             problem = "this is no file of word vectors, or a damaged one"
@@ -137,17 +137,33 @@ def name_damaged_files_of_vectors() -> None:
     replace_once(embedding, "_read_pretrained_embeddings_file", read)
 
 
+def _check_is_a_file(file_uri):
+    path = embedding.parse_embeddings_file_uri(file_uri)[0]
+    if "://" in path or os.path.isfile(os.path.expanduser(path)):
+        return
+    if os.path.isdir(os.path.expanduser(path)):
+        raise ConfigurationError(f"{path}: a file of word vectors is needed, and this is a folder; name a file in it.")
+    where = "" if os.path.isabs(path) or path.startswith("~") else f" in {os.getcwd()}"
+    folder, name = os.path.split(path)
+    if folder == os.path.join("data", "vectors"):  # As the configs' libraries make it of a name.
+        where += f", where vectors named '{os.path.splitext(name)[0]}' are looked for"
+    raise ConfigurationError(
+        f"{path}: there is no such file of word vectors{where}; put it there, or give the path of another."
+    )
+
+
 def name_files_of_vectors_that_are_no_text() -> None:
     """
     Patches: `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile.__init__` and `__next__`.
 
-    Symptom: a file of word vectors that is empty or not UTF-8 ends in a traceback. A byte order mark becomes part of
-    the first word.
+    Symptom: a file of word vectors that is empty or not UTF-8 ends in a traceback; of one that is not there, or is a
+    folder, nothing says where it was looked for. A byte order mark becomes part of the first word.
 
     Can go: when AllenNLP names the file, and leaves out the mark.
     """
 
     def __init__(original, self, file_uri, encoding="utf-8-sig", *args, **kwargs):
+        _check_is_a_file(file_uri)
         try:
             original(self, file_uri, encoding, *args, **kwargs)
         except StopIteration:

@@ -6,7 +6,7 @@ from seal.samplers.discrete import DiscreteSampler
 from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.gold import GoldSampler
 from seal.samplers.gradient_based_inference import GradientBasedInference
-from seal.samplers.gradient_paths import THROUGH, check_through, with_gradient
+from seal.samplers.gradient_paths import THROUGH, check_new_candidates, check_through, with_gradient
 from seal.samplers.reward_search import RewardSearch
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.samplers.smooth_perturbation import SmoothPerturbation

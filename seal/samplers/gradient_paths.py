@@ -5,8 +5,12 @@ from typing import Optional
 import torch
 
 from seal.common.setting_checks import check_choice
+from seal.losses import EnergyLoss
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates, OutputSpace
 from seal.registry import ConfigurationError
+from seal.samplers.discrete import DiscreteSampler
+from seal.samplers.sampler import Sampler
+from seal.samplers.stack import StackedSampler
 
 #: The ways in which the gradient of a loss of candidates reaches the logits that they were drawn from.
 THROUGH = ("straight_through", "relaxed", "soft", "none")
@@ -15,6 +19,26 @@ THROUGH = ("straight_through", "relaxed", "soft", "none")
 def check_through(through: str, key: str) -> None:
     """Raises `ConfigurationError`, with the config key, if `through` is none of `THROUGH`."""
     check_choice(key, through, THROUGH)
+
+
+def check_new_candidates(through: str, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if `through` makes other candidates than the sampler's, where the loss needs those.
+    """
+    if through in ("relaxed", "soft") and energy_loss is not None and energy_loss.needs_noise_log_prob:
+        raise ConfigurationError(
+            f"trainer.through: '{through}' makes candidates whose log-probability nobody knows, and "
+            f"{type(energy_loss).__name__} needs it; take 'straight_through'."
+        )
+    samplers = sampler.samplers if isinstance(sampler, StackedSampler) else [sampler]
+    other = [type(each).__name__ for each in samplers if not isinstance(each, (DiscreteSampler, type(None)))]
+    if through == "relaxed" and other:
+        raise ConfigurationError(
+            "trainer.through: 'relaxed' puts independent draws from the task-net in the place of all candidates, and "
+            f"model.sampler, {other[0]}, finds others; take 'straight_through', or the sampler 'discrete'."
+        )
 
 
 def with_gradient(

@@ -8,18 +8,22 @@ import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
+from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range
-from seal.models import SealModel, TaskState
+from seal.models import SealModel
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
+from seal.training.cpu_autocast import uses_cpu_autocast
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.held_out import HeldOut, held_out_of_run, learn_structure
-from seal.training.micro_batches import GroupedLoader, MicroBatch, micro_batches
+from seal.training.loaded_data import check_data
+from seal.training.micro_batches import GroupedLoader, Update, micro_batches, updates_on_fresh_batches
+from seal.training.parameter_names import check_found
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
@@ -27,8 +31,7 @@ from seal.training.players import Players
 from seal.training.replicas import accelerator_of_run, average_gradients
 from seal.training.self_training import SelfTraining
 from seal.training.signatures import with_parameters_of
-from seal.training.trainer_checks import check_data, check_no_grad, check_reused_features, uses_cpu_autocast
-from seal.two_player import PlayerLosses, RandomStream, TwoPlayerOptimizer
+from seal.two_player import MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
@@ -66,6 +69,13 @@ class AlternatingTrainer(PhasedTrainer):
         alone is from before the loss-net's last update: the whole of the term `local`, and the features that the other
         terms read; their own parameters are those after it. In both cases these features have the dropout of the
         loss-net's encoder, if there is any.
+    fresh_batches : `bool`, optional (default = `False`)
+        Whether each of a player's several updates takes the next batch, where otherwise all updates are on the same
+        one: with `task_net.steps = 5` (the `k` of Tu, Pang & Gimpel 2020, section 4.3) and `loss_net.steps = 1`, the
+        networks are updated on five batches, and the energy on the last of these or, if it is first, on the first. An
+        epoch is still one pass over the data, and so has fewer updates. Its last batches, if they are too few, are
+        taken again. What counts batches, such as a scheduler, `save_every_num_batches` and the progress bar, counts
+        such groups.
     phases : `list[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
@@ -79,6 +89,9 @@ class AlternatingTrainer(PhasedTrainer):
         The structure is learned on held-out scores: before the task-net, as many nets are trained, each on all folds of
         the data but one, which it then scores (`folds/` in the run's folder). With 0 the structure is learned on the
         task-net's scores of what it has seen.
+    folds_with_loss_net : `bool`, optional (default = `True`)
+        Whether the nets of folds are trained with a loss-net, too. Without it they learn by cross-entropy alone, in a
+        part of the time; the structure learns from them nearly as well.
     use_amp : `bool`, optional (default = `False`)
         Mixed precision. On a GPU it is AllenNLP's; on a CPU, matrix products and convolutions run in bfloat16, which
         is faster if the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses, at least the
@@ -95,8 +108,8 @@ class AlternatingTrainer(PhasedTrainer):
         optimizer: TwoPlayerOptimizer,
         data_loader: DataLoader,
         *,
-        turns: list[str],
-        grad_norms: dict[str, Optional[float]],
+        players: Players,
+        batches_of_updates: int = 1,
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         reuse_features: bool = False,
@@ -104,16 +117,23 @@ class AlternatingTrainer(PhasedTrainer):
         self_training: Optional[Callable[..., dict[str, Any]]] = None,
         **settings: Any,
     ) -> None:
-        if num_gradient_accumulation_steps > 1:
-            data_loader = GroupedLoader(data_loader, num_gradient_accumulation_steps)
+        group_size = num_gradient_accumulation_steps * batches_of_updates
+        if group_size > 1:
+            data_loader = GroupedLoader(data_loader, group_size)
         super().__init__(model, optimizer, data_loader, **settings)
-        self._turns = turns
-        self._grad_norms = grad_norms
+        self._fresh_batches, self._accumulated = batches_of_updates > 1, num_gradient_accumulation_steps
+        #: What is called between the turns of a batch, with the player whose updates are done.
+        self.between_turns: list[Callable[[str], None]] = []
+        self._order = players.turns
+        self._grad_norms = players.grad_norms
         self._cpu_autocast = cpu_autocast
         self._seed = torch.initial_seed() + 1 + self._rank
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
-        self._player_losses = PlayerLosses(model, self._loss_net_stream, self._check_output, reuse_features)
+        self._turns = Turns(
+            model, optimizer, self._loss_net_stream, self._backpropagate, self._step_optimizer, self._diverged,
+            reuse_features,
+        )
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
         self._held_out = held_out
@@ -128,12 +148,7 @@ class AlternatingTrainer(PhasedTrainer):
             )
         scheduler = self._learning_rate_scheduler
         if self._validation_data_loader is None and scheduler is not None:
-            # It would end the run after the first epoch.
-            for player in scheduler.following_metric():
-                raise ConfigurationError(
-                    f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
-                    "validation_data_path; give one, or leave the scheduler out."
-                )
+            scheduler.check_follows_no_metric()
         student = None if self._self_training is None else copy.deepcopy(self.model)
         if self._held_out is not None:
             self._held_out.train(self.model)
@@ -145,7 +160,7 @@ class AlternatingTrainer(PhasedTrainer):
         return metrics
 
     def _validation_loss(self, epoch: int) -> tuple[float, Optional[float], int]:
-        if LOSS_NET in self.optimizer.players and (self._uses_energy() or self._phase.trains(LOSS_NET)):
+        if LOSS_NET in self.optimizer.players and (self._plan().uses_energy or self._phase.trains(LOSS_NET)):
             # The same draws in every epoch, which no other draws depend on.
             self._validation_stream = RandomStream(self._seed)
         try:
@@ -174,35 +189,39 @@ class AlternatingTrainer(PhasedTrainer):
         return outputs
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
-        group = micro_batches(batch)
-        turns = self._phase_turns()
-        for player in turns[:-1]:
-            self._backward(player, group, len(group))
-            self._update(player, group)
+        parts, plan = micro_batches(batch), self._plan()
+        updates = self._updates(parts, plan)
+        for (player, group), (following, _) in zip(updates, updates[1:]):
+            self._turns.update(player, group, plan, parts)
+            if following != player:
+                self._end_turn(player)
         # AllenNLP's loop backpropagates what is returned, clips and steps.
-        earlier = self._backward(turns[-1], group[:-1], len(group))
-        return self._loss(turns[-1], group[-1]) / len(group) + earlier
+        last, group = updates[-1]
+        earlier = self._turns.accumulate(last, group[:-1], len(group), plan)
+        return self._turns.loss(last, group[-1], plan) / len(group) + earlier
 
-    def _phase_turns(self) -> list[str]:
-        """The player of each update of a batch in this phase, in order."""
-        return [player for player in self._turns if self._phase.trains(player)]
+    def _updates(self, parts: list[MicroBatch], plan: Plan) -> list[Update]:
+        """The updates of these batches, in order."""
+        if self._fresh_batches:
+            return updates_on_fresh_batches(parts, plan.order, self._accumulated)
+        return [(player, parts) for player in plan.order]
 
-    def _uses_energy(self) -> bool:
-        model = self.model
-        return model.loss_net is not None and model.task_loss.energy_weight > 0 and self._phase.energy
+    def _end_turn(self, player: str) -> None:
+        with torch.autocast(self.cuda_device.type, enabled=False):
+            for function in self.between_turns:
+                function(player)
 
-    def _backward(self, player: str, parts: list[MicroBatch], group_size: int) -> Union[float, torch.Tensor]:
-        """Accumulates the player's gradients over `parts`; returns their share of the group's mean loss, a constant."""
-        total: Union[float, torch.Tensor] = 0.0
-        for part in parts:
-            loss = self._loss(player, part) / group_size
-            total = total + loss.detach()
-            scaled = loss if self._scaler is None else self._scaler.scale(loss)
-            with torch.autocast(self.cuda_device.type, enabled=False):
-                scaled.backward()
-        return total
+    def _plan(self) -> Plan:
+        """What is done with a batch in this phase."""
+        order = [player for player in self._order if self._phase.trains(player)]
+        return Plan(order, self.model.uses_energy and self._phase.energy, self._phase.supervised)
 
-    def _update(self, player: str, group: list[MicroBatch]) -> None:
+    def _backpropagate(self, loss: torch.Tensor) -> None:
+        scaled = loss if self._scaler is None else self._scaler.scale(loss)
+        with torch.autocast(self.cuda_device.type, enabled=False):
+            scaled.backward()
+
+    def _step_optimizer(self) -> None:
         """Does what AllenNLP's loop does after a backward pass, for all updates of a batch but the last."""
         self.rescale_gradients()
         self.clip_gradient()
@@ -213,30 +232,8 @@ class AlternatingTrainer(PhasedTrainer):
             self._scaler.update()
         else:
             self.optimizer.step()
-        self.optimizer.zero_grad()
         # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
         torch.clear_autocast_cache()
-        self._player_losses.updated(player, group)
-
-    def _loss(self, player: str, part: MicroBatch) -> torch.Tensor:
-        self.optimizer.turn = player
-        loss = self._task_net_loss(part) if player == TASK_NET else self._loss_net_loss(part)
-        if not torch.isfinite(loss):
-            raise self._diverged_in_loss(loss, player, part)
-        if player == TASK_NET:
-            part.state = None  # The backward pass frees its graph, and the update makes it stale.
-        return loss
-
-    def _task_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        return self._player_losses.of_task_net(part, self._phase_turns(), self._uses_energy(), self._phase.supervised)
-
-    def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        return self._player_losses.of_loss_net(part, self._phase_turns())
-
-    def _check_output(self, state: TaskState) -> None:
-        """Ends training where there is nothing to draw from."""
-        if not torch.isfinite(state.logits).all():
-            raise self._diverged("task_net's output is no longer finite", TASK_NET)
 
     def rescale_gradients(self) -> Optional[float]:
         """Averages over workers, clips and logs the gradient of the player whose turn it is."""
@@ -262,26 +259,12 @@ class AlternatingTrainer(PhasedTrainer):
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
         elif self._scaler is None:  # With a scaler such an update is skipped.
-            blamed = [player, LOSS_NET] if self._follows_energy(player) else [player]
-            raise self._diverged(f"{player}'s gradient is {length}", *blamed)
+            raise self._diverged(f"{player}'s gradient is {length}", *self._turns.of[player].blamed(self._plan()))
         return length
 
     def _diverged(self, what: str, *players: str) -> NonFiniteLoss:
         place = f"at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}"
         return player_diverged(what, players, place, self._last_good_checkpoint)
-
-    def _diverged_in_loss(self, loss: torch.Tensor, player: str, part: MicroBatch) -> NonFiniteLoss:
-        """A loss-net that diverges may show it in the loss of the task-net, which has the energy in it."""
-        if self._follows_energy(player) and torch.isfinite(part.state.logits).all():
-            with torch.no_grad():
-                energy = self.model.task_net_loss(part.state, part.features, supervised=False)
-            if not torch.isfinite(energy):
-                return self._diverged(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
-        return self._diverged(f"{player}'s loss is {float(loss.detach())}", player)
-
-    def _follows_energy(self, player: str) -> bool:
-        """Whether the player's loss has the energy of a loss-net that is trained as well."""
-        return player == TASK_NET and self._uses_energy() and LOSS_NET in self.optimizer.players
 
     def _diverged_in_validation(self, error: NonFiniteOutput) -> NonFiniteLoss:
         players = list(self.optimizer.players)
@@ -323,12 +306,14 @@ class AlternatingTrainer(PhasedTrainer):
         loss_net: Optional[Player] = None,
         first: str = LOSS_NET,
         reuse_features: bool = False,
+        fresh_batches: bool = False,
         phases: Optional[list[Phase]] = None,
         best_of_all_phases: bool = False,
         validation_metric: Union[str, list[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
         folds: Optional[int] = None,
+        folds_with_loss_net: bool = True,
         self_training: Optional[SelfTraining] = None,
         grad_clipping: float = None,
         distributed: bool = False,
@@ -345,42 +330,55 @@ class AlternatingTrainer(PhasedTrainer):
 
         `ConfigurationError` if the model is not one of seal's, `first` names no player, no player is to be trained,
         the phases do not fit the players or `num_epochs`, `no_grad` names no parameter, there are no features to
-        reuse, or a reader's `max_tokens` is more than the model's transformer takes.
+        reuse, no player has several updates for fresh batches, or a reader's `max_tokens` is more than the model's
+        transformer takes.
         """
+        _check_kind(model)
         cpu_autocast = uses_cpu_autocast(model, use_amp, cuda_device)
         check_range("trainer.grad_clipping", grad_clipping, above=0)
-        check_no_grad(model, no_grad)
-        check_data(model, data_loader, validation_data_loader, validation_metric, phases or [])
-        settings.update(validation_metric=validation_metric, num_epochs=num_epochs, cuda_device=cuda_device)
-        settings.update(grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer)
-        settings.update(best_of_all_phases=best_of_all_phases, reuse_features=reuse_features)
-        # Trains nets like this one. Not `cls.from_partial_objects`: a subclass has made its own arguments of the
-        # settings by now.
-        make = partial(AlternatingTrainer.from_partial_objects.__func__, cls)
-        make = partial(make, task_net=task_net, loss_net=loss_net, first=first, phases=phases, use_amp=use_amp)
-        make = partial(make, validation_data_loader=validation_data_loader, **settings)
+        check_found(no_grad or (), dict(model.named_parameters()), "trainer.no_grad", "of the model")
+        check_data(model, data_loader, validation_data_loader)
+        schedule = Phases(phases or [Phase()], num_epochs)
+        schedule.check_metrics(model, validation_metric, validation_data_loader is not None)
+        given = {TASK_NET: task_net, LOSS_NET: loss_net}
+        players = Players(model, given, first, schedule, reuse_features, fresh_batches)
+        # What the nets of folds and a student share with this one.
+        settings.update(
+            validation_data_loader=validation_data_loader, validation_metric=validation_metric, num_epochs=num_epochs,
+            cuda_device=cuda_device, grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer,
+            best_of_all_phases=best_of_all_phases, reuse_features=reuse_features,
+        )
+        # Not `cls.from_partial_objects`: a subclass has made its own arguments of the settings by now.
+        make = partial(
+            AlternatingTrainer.from_partial_objects.__func__, cls, task_net=task_net, loss_net=loss_net, first=first,
+            phases=phases, use_amp=use_amp, fresh_batches=fresh_batches, **settings,
+        )
         loaders = (data_loader, validation_data_loader)
-        held_out = held_out_of_run(model, folds, make, *loaders, serialization_dir, distributed)
+        held_out = held_out_of_run(
+            model, folds, folds_with_loss_net, make, *loaders, serialization_dir, distributed
+        )
         teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
-        phases_of_run = Phases(phases or [Phase()], num_epochs)
-        players = Players(model, {TASK_NET: task_net, LOSS_NET: loss_net}, first, phases_of_run)
-        if reuse_features:
-            check_reused_features(model, players.turns, phases_of_run)
         return super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
             data_loader=data_loader,
-            validation_data_loader=validation_data_loader,
             distributed=distributed,
             use_amp=use_amp and not cpu_autocast,
             optimizer=Lazy(players.optimizer),
             learning_rate_scheduler=Lazy(players.scheduler),
             ddp_accelerator=accelerator_of_run(ddp_accelerator, distributed, cuda_device),
-            turns=players.turns,
-            grad_norms=players.grad_norms,
-            phases=phases_of_run,
+            players=players,
+            batches_of_updates=players.batches_of_updates,
+            phases=schedule,
             cpu_autocast=cpu_autocast,
             held_out=held_out,
             self_training=teach,
             **settings,
+        )
+
+
+def _check_kind(model: Model) -> None:
+    if not isinstance(model, SealModel):
+        raise ConfigurationError(
+            f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
         )

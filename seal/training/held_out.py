@@ -2,31 +2,29 @@ import copy
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
-from allennlp.data import DataLoader, Instance, TensorDict
-from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.fields import TextField
+from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.random_states import random_state, set_random_state, set_seed
-from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.files.whole_files import replacing
 from seal.models import SealModel
+from seal.training.loaded_data import inputs_of, restricted
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_FOLDS = 3
 
 Record = dict[str, Any]
-#: Constructs a trainer from a model, a folder and the training data.
-MakeTrainer = Callable[[SealModel, str, DataLoader], GradientDescentTrainer]
+#: Constructs a trainer from a model, a folder, the training data and settings in place of the run's.
+MakeTrainer = Callable[..., GradientDescentTrainer]
 
 
 class HeldOut:
@@ -47,13 +45,20 @@ class HeldOut:
         The training data.
     serialization_dir : `str`
         The run's folder.
+    with_loss_net : `bool`, optional (default = `True`)
+        Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
     """
 
     def __init__(
-        self, folds: int, make_trainer: MakeTrainer, data_loader: DataLoader, serialization_dir: str
+        self,
+        folds: int,
+        make_trainer: MakeTrainer,
+        data_loader: DataLoader,
+        serialization_dir: str,
+        with_loss_net: bool = True,
     ) -> None:
         self.folds = folds
-        self._make_trainer = make_trainer
+        self._make_trainer = make_trainer if with_loss_net else _by_gold_alone(make_trainer)
         self._data_loader = data_loader
         self._folder = os.path.join(serialization_dir, "folds")
 
@@ -99,9 +104,21 @@ class HeldOut:
         return os.path.join(self._folder, str(fold), "held_out.pt")
 
 
+def _by_gold_alone(make_trainer: MakeTrainer) -> MakeTrainer:
+    """Makes trainers of the task-net without what its loss-net needs."""
+
+    def make(model: SealModel, folder: str, data_loader: DataLoader) -> GradientDescentTrainer:
+        model.loss_net = model.sampler = model.energy_loss = None
+        without = dict(loss_net=None, phases=None, reuse_features=False, fresh_batches=False)
+        return make_trainer(model, folder, data_loader, **without)
+
+    return make
+
+
 def held_out_of_run(
     model: SealModel,
     folds: Optional[int],
+    with_loss_net: bool,
     make_trainer: MakeTrainer,
     data_loader: DataLoader,
     validation_data_loader: Optional[DataLoader],
@@ -131,7 +148,13 @@ def held_out_of_run(
         raise ConfigurationError(
             "model.structure: it is not learned in distributed runs; leave 'distributed' out."
         )
-    return HeldOut(DEFAULT_FOLDS if folds is None else folds, make_trainer, data_loader, serialization_dir)
+    loss, with_cost = model.task_loss, model.cost_augmented_net is not None
+    if not with_loss_net and (with_cost or loss.needs_gold_energy or loss.cross_entropy_weight == 0):
+        raise ConfigurationError(
+            "trainer.folds_with_loss_net: without its loss-net this task-net has nothing to learn from; leave it out."
+        )
+    folds = DEFAULT_FOLDS if folds is None else folds
+    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net)
 
 
 def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[str, Any]:
@@ -189,7 +212,11 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     `ConfigurationError` if there are fewer different instances than folds, or the data are not in memory.
     """
     groups: dict[Any, list[int]] = {}
-    for place, key in enumerate(_keys(data_loader)):
+    otherwise = (
+        "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
+        "the folds to 0."
+    )
+    for place, key in enumerate(inputs_of(data_loader, otherwise)):
         groups.setdefault(key, []).append(place)
     if len(groups) < folds:
         raise ConfigurationError(
@@ -199,50 +226,3 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed)).tolist()
     keys = list(groups)
     return [sorted(place for i in order[fold::folds] for place in groups[keys[i]]) for fold in range(folds)]
-
-
-def _keys(data_loader: DataLoader) -> list[Any]:
-    if isinstance(data_loader, TensorLoader):
-        return list(range(data_loader.num_rows))
-    instances = instances_of(
-        data_loader,
-        "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
-        "the folds to 0.",
-    )
-    keys = [input_of(instance) for instance in instances]
-    return [place if key is None else key for place, key in enumerate(keys)]
-
-
-def instances_of(data_loader: DataLoader, otherwise: str) -> list[Instance]:
-    """
-    The instances of a loader that has them in memory.
-
-    # Raises
-
-    `ConfigurationError` with the message `otherwise` if it has not.
-    """
-    instances = getattr(data_loader, "_instances", None)
-    if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
-        raise ConfigurationError(otherwise)
-    return instances
-
-
-def with_instances(data_loader: DataLoader, instances: Sequence[Instance]) -> DataLoader:
-    """A data loader of the same settings for other instances."""
-    other = copy.copy(data_loader)
-    other._instances = instances
-    other._batch_generator = None
-    return other
-
-
-def input_of(instance: Instance) -> Optional[tuple[str, ...]]:
-    """The words of an instance, which has `None` if it has no words."""
-    tokens = instance.fields.get("tokens")
-    return tuple(token.text for token in tokens) if isinstance(tokens, TextField) else None
-
-
-def restricted(data_loader: DataLoader, places: list[int]) -> DataLoader:
-    """A data loader of the same settings for some of its instances."""
-    if isinstance(data_loader, TensorLoader):
-        return data_loader.with_rows(torch.tensor(places))
-    return with_instances(data_loader, [data_loader._instances[place] for place in places])

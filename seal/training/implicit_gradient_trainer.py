@@ -1,7 +1,7 @@
 import contextlib
 import functools
 import logging
-import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Optional, Union
 
@@ -13,36 +13,41 @@ from allennlp.training.checkpointer import TrainerCheckpoint
 
 from seal.common.module_modes import without_gradient
 from seal.common.precision import mixed_precision_in
-from seal.common.setting_checks import check_choice
-from seal.hypergradients import HypergradientReport, InverseHessianVector, NeumannSeries, NonFiniteValue
-from seal.hypergradients.vector_products import PRODUCTS
+from seal.hypergradients import HypergradientReport, InverseHessianVector, NonFiniteValue
 from seal.models import SealModel
-from seal.samplers import check_through
+from seal.training.adam_geometry import adam_geometry, check_adam
 from seal.training.alternating_trainer import AlternatingTrainer
-from seal.training.implicit_checks import (
-    check_adam,
-    check_average,
-    check_distributed,
-    check_energy_weight,
-    check_finite_differences,
-    check_mixed_precision,
-    check_new_candidates,
-    check_unrolled,
-    warn_of_kinks,
-)
+from seal.training.bilevel import Bilevel
+from seal.training.inner_parameters import check_full_precision, inner_parameters, warn_of_kinks
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from seal.training.signatures import with_parameters_of
 from seal.training.surrogate_loss import SurrogateLoss
-from seal.training.trainer_checks import check_found
 from seal.training.unrolling import Unrolling
+from seal.two_player import LossNetTurn, Plan
 
 logger = logging.getLogger(__name__)
 
-#: The geometries in which the system can be solved.
-GEOMETRIES = ("euclidean", "adam")
-# The least weight of a parameter in the geometry of Adam, in units of the mean one.
-_LEAST_WEIGHT = 0.01
+
+class ImplicitTurn(LossNetTurn):
+    """
+    The loss-net's turn, with its effect on a task-net that follows it.
+
+    # Parameters
+
+    plain : `LossNetTurn`
+        The same without.
+    implicit_loss : `Callable[[MicroBatch], torch.Tensor]`
+    """
+
+    def __init__(self, plain: LossNetTurn, implicit_loss: Callable[[MicroBatch], torch.Tensor]) -> None:
+        super().__init__(**vars(plain))
+        self._implicit_loss = implicit_loss
+
+    def _loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
+        # A task-net that is not trained in this phase does not follow the loss-net.
+        follows = plan.uses_energy and TASK_NET in plan.order
+        return self._implicit_loss(part) if follows else super()._loss(part, plan)
 
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
@@ -116,26 +121,21 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     """
 
     def __init__(
-        self,
-        *args: Any,
-        solver: Optional[InverseHessianVector],
-        implicit: bool,
-        through: str,
-        products: str,
-        inner_parameters: Optional[Union[str, list[str]]],
-        warm_start: bool,
-        geometry: str,
-        unroll: Optional[Unrolling],
-        outer_data_loader: Optional[DataLoader],
-        **settings: Any,
+        self, *args: Any, bilevel: Bilevel, outer_data_loader: Optional[DataLoader] = None, **settings: Any
     ) -> None:
         super().__init__(*args, **settings)
-        #: As the parameter, or its default.
-        self.solver = solver or NeumannSeries(damping=0.1, max_steps=5)
+        self._bilevel = bilevel
         self._surrogate_loss = SurrogateLoss(
-            self.model, self.solver, through, products, self._distributed, warm_start, unroll
+            self.model,
+            bilevel.solver,
+            bilevel.through,
+            bilevel.products,
+            self._distributed,
+            bilevel.warm_start,
+            bilevel.unroll,
         )
-        self._geometry = geometry
+        if bilevel.implicit:
+            self._turns.of[LOSS_NET] = ImplicitTurn(self._turns.of[LOSS_NET], self._implicit_loss)
         # All of them, so that a run that is continued has only to count.
         self._outer_batches: list[TensorDict] = []
         if outer_data_loader is not None:
@@ -144,8 +144,6 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             self._outer_batches = list(outer_data_loader)
             if not self._outer_batches:
                 raise ConfigurationError("trainer.outer_data_loader: it has no batch.")
-        self._implicit = implicit
-        self._inner = inner_parameters
         # The same in all workers, which solve one system together.
         self._solver_seed = torch.initial_seed()
         # What the solver has reported so far.
@@ -172,82 +170,64 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         **settings: Any,
     ) -> "ImplicitGradientTrainer":
         """The constructor that `FromParams` calls."""
-        check_through(through, "trainer.through")
+        bilevel = Bilevel(solver, implicit, through, products, inner_parameters, warm_start, geometry, unroll)
         if implicit and settings.get("reuse_features"):
             raise ConfigurationError(
                 "trainer.reuse_features: the implicit gradient computes features of its own; leave it out."
             )
-        check_choice("trainer.products", products, PRODUCTS)
-        check_choice("trainer.geometry", geometry, GEOMETRIES)
-        if unroll is not None:
-            check_unrolled(solver, warm_start, geometry)
+        if not settings.get("folds_with_loss_net", True):
+            raise ConfigurationError(
+                "trainer.folds_with_loss_net: 'implicit_gradient' always trains both nets; leave it out."
+            )
         trainer = super().from_partial_objects(
             model=model,
             serialization_dir=serialization_dir,
             first=first,
             use_amp=use_amp,
-            solver=solver,
-            implicit=implicit,
-            through=through,
-            products=products,
-            inner_parameters=inner_parameters,
-            warm_start=warm_start,
-            geometry=geometry,
-            unroll=unroll,
+            bilevel=bilevel,
             outer_data_loader=outer_data_loader,
             **settings,
         )
-        check_new_candidates(model, through)
-        check_average(solver)
+        bilevel.check_model(model)
         if {TASK_NET, LOSS_NET} - set(trainer.optimizer.players):
             raise ConfigurationError(
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
-        inner = trainer.inner_parameters
+        inner = trainer.inner_parameters.values()
         if implicit:
-            check_energy_weight(model)
-            if products == "finite_differences":
-                check_finite_differences(model)
             if trainer._distributed:
-                check_distributed(solver, settings.get("num_gradient_accumulation_steps", 1))
+                bilevel.check_distributed(settings.get("num_gradient_accumulation_steps", 1))
             if use_amp:
-                check_mixed_precision(model, inner.values(), trainer._cpu_autocast)
+                check_full_precision(model, inner, trainer._cpu_autocast)
             if geometry == "adam":
                 check_adam(trainer.optimizer.players[TASK_NET])
-            warn_of_kinks(model, inner.values())
+            warn_of_kinks(model, inner)
         return trainer
 
-    def _loss_net_loss(self, part: MicroBatch) -> torch.Tensor:
-        # A task-net that is not trained in this phase does not follow the loss-net.
-        if not self._implicit or not self._uses_energy() or TASK_NET not in self._phase_turns():
-            return super()._loss_net_loss(part)
+    @property
+    def solver(self) -> InverseHessianVector:
+        """As the parameter, or its default."""
+        return self._bilevel.solver
+
+    def _implicit_loss(self, part: MicroBatch) -> torch.Tensor:
+        """The loss-net's loss, with the gradient that has the implicit part."""
         inner = self.inner_parameters
         given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
         generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)
+        metric = None
+        if self._bilevel.geometry == "adam":
+            metric = adam_geometry(self.optimizer.players[TASK_NET], inner)
         try:
             with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
                 loss, report = self._surrogate_loss(
-                    part, inner, self.parameters_of(LOSS_NET), generator, self._weights(inner), self._outer_batch()
+                    part, inner, self.parameters_of(LOSS_NET), generator, metric, self._outer_batch()
                 )
         except NonFiniteValue as error:
             raise self._diverged(error.what, TASK_NET) from error
         if report is not None:
             self._report(report)
         return loss
-
-    def _weights(self, inner: dict[str, torch.nn.Parameter]) -> Optional[dict[str, torch.Tensor]]:
-        """The geometry of the system; `None` if it is Euclidean, or before the task-net's first update."""
-        if self._geometry == "euclidean":
-            return None
-        states = self.optimizer.players[TASK_NET].state
-        squares = {name: states[p]["exp_avg_sq"] for name, p in inner.items() if "exp_avg_sq" in states.get(p, {})}
-        if not squares:
-            return None
-        roots = {name: squares[name].sqrt() if name in squares else torch.zeros_like(p) for name, p in inner.items()}
-        size = sum(root.numel() for root in roots.values())
-        mean = (sum(root.sum() for root in roots.values()) / size).clamp(min=torch.finfo(torch.float32).tiny)
-        return {name: (root / mean).clamp(min=_LEAST_WEIGHT) for name, root in roots.items()}
 
     def _outer_batch(self) -> Optional[TensorDict]:
         """The next batch of the outer loss, where it has batches of its own."""
@@ -290,28 +270,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
     @functools.cached_property
     def inner_parameters(self) -> dict[str, torch.nn.Parameter]:
         """`theta`, by name."""
-        moved, inner = self.parameters_of(TASK_NET), self._inner
-        if inner is None:
-            return moved
-        if inner == "last_layer":
-            last = set(self.model.task_net.last_layer_parameters())
-            found = {name: parameter for name, parameter in moved.items() if parameter in last}
-            if not found:
-                raise ConfigurationError(
-                    "trainer.inner_parameters: 'last_layer', and the task-net has none, or none that its optimizer "
-                    "moves; leave it out to take all of its parameters, or give regular expressions."
-                )
-            return found
-        if not isinstance(inner, list):
-            raise ConfigurationError(
-                f"trainer.inner_parameters: 'last_layer' or a list of regular expressions, not {inner!r}."
-            )
-        for pattern in inner:
-            check_found(pattern, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
-        found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in inner)}
-        if not found:
-            raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")
-        return found
+        return inner_parameters(self.model, self.parameters_of(TASK_NET), self._bilevel.inner_parameters)
 
     def _report(self, report: HypergradientReport) -> None:
         values = {

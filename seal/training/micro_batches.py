@@ -51,6 +51,43 @@ def micro_batches(batch: TensorDict) -> list[MicroBatch]:
     return [MicroBatch(part, alone=len(parts) == 1) for part in parts]
 
 
+#: An update: its player, and the batches that make it.
+Update = tuple[str, list[MicroBatch]]
+
+
+def most_steps(turns: list[str]) -> int:
+    """The number of updates of the player that has the most in `turns`."""
+    return max(turns.count(player) for player in turns)
+
+
+def updates_on_fresh_batches(parts: list[MicroBatch], turns: list[str], accumulated: int = 1) -> list[Update]:
+    """
+    The updates of a group, each on the next `accumulated` batches: the player that is first begins with the first
+    batches, and the other one ends with the last, so that with one update each both are on the same. A player has all
+    its updates in a small group too, where it takes batches again: workers of a distributed run exchange as many
+    gradients.
+
+    # Parameters
+
+    parts : `list[MicroBatch]`
+        At least one, and up to `accumulated` for each update of the player that has the most. `alone` is set.
+    turns : `list[str]`
+        The player of each update, in order.
+    accumulated : `int`, optional (default = `1`)
+    """
+    units = [parts[i : i + accumulated] for i in range(0, len(parts), accumulated)]
+    steps = {player: turns.count(player) for player in turns}
+    most, (first, *others) = most_steps(turns), steps
+    taken = {first: range(steps[first]), **{player: range(most - steps[player], most) for player in others}}
+    places = {player: [place % len(units) for place in taken[player]] for player in steps}
+    for place, unit in enumerate(units):
+        # A graph is of use to the other player only before its first update.
+        shared = all(place in places[first] and place == places[player][0] for player in others)
+        for part in unit:
+            part.alone = len(unit) == 1 and shared
+    return [(player, units[place]) for player in steps for place in places[player]]
+
+
 def is_part_of_the_data(loader: DataLoader) -> bool:
     """Whether a pass over the loader yields only a part of its instances."""
     loader = loader.loader if isinstance(loader, GroupedLoader) else loader

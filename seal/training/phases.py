@@ -5,7 +5,9 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_choice, check_range
+from seal.models import SealModel
 from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.validation_metric import check_validation_metric
 
 BOTH = "both"
 
@@ -123,7 +125,7 @@ class Phases:
                 "not 0."
             )
 
-    def check(self, players: Collection[str]) -> None:
+    def check_players(self, players: Collection[str]) -> None:
         """
         # Raises
 
@@ -141,6 +143,47 @@ class Phases:
                     f"trainer.phases[{index}].restart: the phase does not train the task_net that is to start "
                     "anew."
                 )
+
+    def check_model(self, model: SealModel) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if the model lacks what trains its task-net in a phase, or the loss-net that a phase copies
+        the task-net to.
+        """
+        without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in self)
+        if without_energy and model.task_loss.cross_entropy_weight == 0:
+            raise ConfigurationError(
+                "trainer.phases: without the energy the task-net has only cross-entropy to follow; give "
+                "model.task_loss a cross_entropy_weight above 0."
+            )
+        if any(phase.copy_task_net for phase in self):
+            if model.loss_net is None:
+                raise ConfigurationError("trainer.phases: copy_task_net: the model has no loss_net.")
+            model.loss_net.check_copy(model.task_net)
+        unsupervised = any(not phase.supervised for phase in self)
+        if unsupervised and (model.loss_net is None or model.task_loss.energy_weight == 0):
+            raise ConfigurationError(
+                "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
+                "loss_net, and model.task_loss an energy_weight above 0."
+            )
+
+    def check_metrics(self, model: SealModel, validation_metric: Union[str, list[str]], validated: bool) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if the metric of the run, or one of a phase, cannot choose among epochs of the model, or a
+        phase has one and the run is not `validated`.
+        """
+        if validated:
+            check_validation_metric(model, validation_metric)
+        for index, phase in enumerate(self):
+            if phase.validation_metric is None:
+                continue
+            key = f"trainer.phases[{index}].validation_metric"
+            if not validated:
+                raise ConfigurationError(f"{key}: there is no validation_data_path; give one, or leave it out.")
+            check_validation_metric(model, phase.validation_metric, key)
 
     def __len__(self) -> int:
         return len(self._phases)

@@ -20,7 +20,8 @@ class Player(FromParams):
     grad_norm : `float`, optional (default = `None`)
         The player's gradient is scaled down to this norm where it is longer.
     steps : `int`, optional (default = `1`)
-        The number of updates per batch. 0 freezes the player.
+        The number of updates per batch, all on that batch unless the trainer's `fresh_batches` is set. 0 freezes the
+        player.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 import logging
 import math
 import re
+from collections.abc import Collection
 from typing import Any, Optional
 
 import torch
@@ -10,9 +11,9 @@ from allennlp.training.optimizers import MultiOptimizer
 
 from seal.common.setting_checks import check_choice, check_range
 from seal.models import SealModel
-from seal.training.phases import Phases
+from seal.training.micro_batches import most_steps
+from seal.training.phases import BOTH, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
-from seal.training.trainer_checks import check_frozen_loss_net, check_phases
 from seal.training.two_player import TwoPlayerScheduler, follows_metric
 from seal.two_player.optimizer import TwoPlayerOptimizer
 
@@ -32,15 +33,26 @@ class Players:
         The player that is updated first in a batch.
     phases : `Phases`
         Those of the run.
+    reuse_features : `bool`, optional (default = `False`)
+        Whether one pass of the loss-net's own encoder is to serve both players.
+    fresh_batches : `bool`, optional (default = `False`)
+        Whether each of a player's several updates is to take a batch of its own.
 
     # Raises
 
     `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is
-    out of range, no player is to be trained, or the phases do not fit the players.
+    out of range, no player is to be trained, the phases do not fit the players or the model, there are no features to
+    reuse, or no updates for fresh batches.
     """
 
     def __init__(
-        self, model: SealModel, given: dict[str, Optional[Player]], first: str, phases: Phases
+        self,
+        model: SealModel,
+        given: dict[str, Optional[Player]],
+        first: str,
+        phases: Phases,
+        reuse_features: bool = False,
+        fresh_batches: bool = False,
     ) -> None:
         check_choice("trainer.first", first, (TASK_NET, LOSS_NET))
         nets = {TASK_NET: model.task_net, LOSS_NET: model.loss_net}
@@ -55,16 +67,47 @@ class Players:
         with_steps = {name: player for name, player in settings.items() if player.steps > 0}
         if not with_steps:
             raise ConfigurationError("trainer: the steps of all players are 0; nothing would be trained.")
-        phases.check(with_steps)
+        phases.check_players(with_steps)
         # A player that no phase trains is frozen.
         self._players = {
             name: player for name, player in with_steps.items() if any(phase.trains(name) for phase in phases)
         }
         check_frozen_loss_net(model, self._players)
-        check_phases(model, phases)
+        phases.check_model(model)
         self._model = model
         self._first = first
         self._phases = phases
+        if reuse_features:
+            self._check_reused_features()
+        #: The number of batches, each as large as an update's, on which the updates of a step are made.
+        self.batches_of_updates = most_steps(self.turns) if fresh_batches else 1
+        if fresh_batches:
+            self._check_fresh_batches()
+
+    def _check_fresh_batches(self) -> None:
+        most = self.batches_of_updates
+        if most == 1:
+            raise ConfigurationError(
+                "trainer.fresh_batches: each player makes one update a batch; give one more steps, or leave it out."
+            )
+        for index, phase in enumerate(self._phases):
+            trained = {name: player.steps for name, player in self._players.items() if phase.trains(name)}
+            if max(trained.values()) < most:
+                (name,) = trained
+                raise ConfigurationError(
+                    f"trainer.fresh_batches: phase {index} trains the {name} alone, with {trained[name]} updates for "
+                    f"{most} batches, and would pass over the rest of the data; set trainer.{name}.steps to {most}."
+                )
+
+    def _check_reused_features(self) -> None:
+        both = [phase for phase in self._phases if phase.train == BOTH and phase.energy]
+        if len(self._players) < 2 or not both:
+            problem = "no phase trains the loss-net and, by its energy, the task-net; leave it out"
+        elif self._model.loss_net.shares_encoder:
+            problem = "the loss-net shares the task-net's encoder, whose pass serves both already; leave it out"
+        else:
+            return
+        raise ConfigurationError(f"trainer.reuse_features: {problem}.")
 
     @property
     def turns(self) -> list[str]:
@@ -117,6 +160,9 @@ class Players:
                 "not be larger than the number of instances."
             )
 
+        if num_steps_per_epoch is not None:
+            num_steps_per_epoch = -(-num_steps_per_epoch // self.batches_of_updates)
+
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             key = f"trainer.{name}.learning_rate_scheduler"
             try:
@@ -143,6 +189,16 @@ class Players:
 
         scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
         return TwoPlayerScheduler({name: make(name, self._phases.epochs_of(name)) for name in scheduled}, make)
+
+
+def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
+    """`ConfigurationError` if the task-net is to follow a loss-net that is not among `players`, and as it was drawn."""
+    frozen = model.loss_net is not None and LOSS_NET not in players
+    if frozen and model.task_loss.energy_weight > 0 and model.loss_net.pretrained_file is None:
+        raise ConfigurationError(
+            "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
+            "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."
+        )
 
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:

@@ -15,11 +15,10 @@ from allennlp.training import GradientDescentTrainer
 
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.training.held_out import HeldOut, MakeTrainer, learn_structure, save_best
+from seal.training.loaded_data import RowLoader
 from seal.training.taught_instances import InputInstances
 from seal.training.taught_rows import InputRows
 
@@ -188,7 +187,7 @@ class SelfTraining(FromParams):
 
         `ConfigurationError` if there is none, or a file is malformed.
         """
-        kind = InputRows if isinstance(data_loader, TensorLoader) else InputInstances
+        kind = InputRows if isinstance(data_loader, RowLoader) else InputInstances
         inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text, self.distil)
         if not len(inputs):
             raise ConfigurationError(
@@ -236,9 +235,9 @@ def check_self_training(
         )
     if distributed:
         raise ConfigurationError("trainer.self_training: not in distributed runs; leave 'distributed' out.")
-    if isinstance(data_loader, TensorLoader):
+    if isinstance(data_loader, RowLoader):
         return
-    if isinstance(data_loader.reader, MultilabelReader):
+    if hasattr(data_loader.reader, "read_table"):
         raise ConfigurationError(
             "trainer.self_training: feature vectors are taught as a table; set data_loader.type to 'tensors'."
         )

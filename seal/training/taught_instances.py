@@ -11,7 +11,7 @@ from allennlp.nn.util import move_to_device
 from seal.common.length_groups import length_groups, size_of
 from seal.files.whole_files import replacing
 from seal.models import SealModel
-from seal.training.held_out import input_of, instances_of, with_instances
+from seal.training.loaded_data import input_of, instances_of, with_instances
 
 _BATCH = 64
 

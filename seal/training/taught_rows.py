@@ -9,9 +9,9 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.data import DataLoader, DatasetReader, TensorDict
 from allennlp.nn.util import move_to_device
 
-from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.dataset_readers.tensor_table import TensorTable
 from seal.models import SealModel
+from seal.training.loaded_data import RowLoader
 
 _BATCH = 512
 
@@ -38,7 +38,7 @@ class InputRows:
         cls,
         model: SealModel,
         reader: DatasetReader,
-        data_loader: TensorLoader,
+        data_loader: RowLoader,
         path: Optional[str],
         plain_text: bool,
         own: bool,
@@ -69,7 +69,7 @@ class InputRows:
         return torch.cat(found)
 
     @staticmethod
-    def num_gold(data_loader: TensorLoader) -> int:
+    def num_gold(data_loader: RowLoader) -> int:
         return data_loader.num_rows
 
     def answered(self, path: str, model: SealModel) -> "InputRows":
@@ -84,7 +84,7 @@ class InputRows:
             yield places.tolist(), move_to_device({"features": self.features(places.numpy())}, device)
 
     def student_data(
-        self, data_loader: TensorLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
+        self, data_loader: RowLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
     ) -> DataLoader:
         """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
         gold, rows = data_loader.table_and_rows()

@@ -2,6 +2,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Optional
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal.common.nested_values import plain
@@ -36,9 +37,19 @@ class TwoPlayerScheduler:
         self._last_batch: Optional[int] = None
         self._batches = dict.fromkeys(players, 0)
 
-    def following_metric(self) -> list[str]:
-        """The players whose scheduler follows a validation metric."""
-        return [name for name, scheduler in self.players.items() if follows_metric(scheduler)]
+    def check_follows_no_metric(self) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if a scheduler follows a validation metric: without validation data it would end the run
+        after the first epoch.
+        """
+        for player, scheduler in self.players.items():
+            if follows_metric(scheduler):
+                raise ConfigurationError(
+                    f"trainer.{player}.learning_rate_scheduler: it follows trainer.validation_metric, and there is no "
+                    "validation_data_path; give one, or leave the scheduler out."
+                )
 
     def restart(self, player: str, num_epochs: int) -> None:
         """

@@ -1,7 +1,11 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
+import torch
+
 from seal.output_spaces import Candidates
+from seal.two_player.features import Features
+from seal.two_player.objectives import Objectives
 from seal.two_player.task_state import TaskState
 
 
@@ -20,11 +24,8 @@ class MicroBatch:
         Until the task-net is updated. It has a graph to backpropagate through if `has_graph`.
     candidates : `Candidates`, optional
         For the whole step.
-    features : `list[Any]`, optional
-        The loss-net's features as constants, until the loss-net is updated or, with `reuse_features`, for the rest of
-        the step.
-    features_with_graph : `list[Any]`, optional
-        The same with their graph, for the loss-net's next loss.
+    features : `Features`
+        The loss-net's, until it is updated or, with `reuse_features`, for the rest of the step.
     """
 
     batch: dict[str, Any]
@@ -32,5 +33,9 @@ class MicroBatch:
     state: Optional[TaskState] = None
     has_graph: bool = False
     candidates: Optional[Candidates] = None
-    features: Optional[list[Any]] = None
-    features_with_graph: Optional[list[Any]] = None
+    features: Features = field(default_factory=Features)
+
+    def run(self, nets: Objectives) -> TaskState:
+        """Runs the task-net, with a graph unless gradients are off."""
+        self.state, self.has_graph = nets.state_of_all_nets(**self.batch), torch.is_grad_enabled()
+        return self.state

@@ -149,3 +149,43 @@ def check_structure(model, structure) -> None:
             "model.structure: it chooses among the task-net's outputs, and 'inference' predicts without these; leave "
             "one of the two out."
         )
+
+
+def check_implicit(task_loss: TaskLoss) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if the task-net that minimises the loss does not depend on the loss-net, by its gradient.
+    """
+    if task_loss.energy_weight == 0:
+        raise ConfigurationError(
+            "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
+            "implicit gradient; set it above 0, or trainer.implicit to false."
+        )
+    if task_loss.through_draws:
+        raise ConfigurationError(
+            "model.task_loss.type: 'through_draws' takes energies for constants, so that there is no implicit "
+            "gradient; take 'weighted', or set trainer.implicit to false."
+        )
+
+
+def check_finite_differences(model) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if the task loss depends on the task-net in ways that its gradient leaves out, as differences
+    do not.
+    """
+    net = model.cost_augmented_net
+    reasons = {
+        "model.task_loss.straight_through: it": model.task_loss.straight_through,
+        "model.task_loss: it draws outputs, which": model.task_loss.draws,
+        "model.loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
+        "model.cost_augmented_net: its input": net is not None and net.takes_constants,
+    }
+    for what, found in reasons.items():
+        if found:
+            raise ConfigurationError(
+                f"{what} counts as constant in the task-net's gradient, but moves with its parameters in finite "
+                "differences; set trainer.products to 'autograd'."
+            )

@@ -10,6 +10,7 @@ from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
+from seal.two_player.features import Features
 from seal.two_player.loss_terms import LossTerms
 from seal.two_player.task_state import TaskState, check_gold
 
@@ -37,6 +38,11 @@ class Objectives(torch.nn.Module):
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Is given the value of each loss and energy by its name."""
 
+    @property
+    def uses_energy(self) -> bool:
+        """Whether the task-net is to follow the energy."""
+        return self.loss_net is not None and self.task_loss.energy_weight > 0
+
     def state_of_all_nets(self, **batch: Any) -> TaskState:
         """`task_state`, with the logits of the cost-augmented network if there is one and gold is given."""
         state = self.task_state(**batch)
@@ -63,12 +69,10 @@ class Objectives(torch.nn.Module):
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
-        features: list[Any] = []
+        features = Features()
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
-            if not features:
-                features.append(self.frozen_features(state))
-            return self._energies(features[0], outputs, state.mask)
+            return self._energies(features.frozen(self, state), outputs, state.mask)
 
         logits, cost_augmented = state.logits.detach(), state.cost_augmented
         cost_augmented = None if cost_augmented is None else cost_augmented.detach()

@@ -9,9 +9,9 @@ from seal.registry import ConfigurationError
 from seal.two_player.micro_batch import MicroBatch
 from seal.two_player.objectives import Objectives
 from seal.two_player.optimizer import TwoPlayerOptimizer
-from seal.two_player.player_losses import LOSS_NET, TASK_NET, PlayerLosses
 from seal.two_player.random_stream import RandomStream
-from seal.two_player.task_state import TaskState
+from seal.two_player.turn import LOSS_NET, TASK_NET, Plan
+from seal.two_player.turns import Turns
 
 
 @dataclass
@@ -92,9 +92,10 @@ class TwoPlayerStep:
             raise ConfigurationError("TwoPlayerStep: give task_net or loss_net, with steps of at least 1.")
         self.nets = nets
         self.optimizer = TwoPlayerOptimizer({name: player.optimizer for name, player in self._players.items()})
-        self._backward = backward
         self._stream = RandomStream(torch.initial_seed() + 1 if seed is None else seed)
-        self._losses = PlayerLosses(nets, self._stream, _check_output, reuse_features)
+        self._turns = Turns(
+            nets, self.optimizer, self._stream, backward, self._step_optimizer, _diverged, reuse_features
+        )
 
     @property
     def turns(self) -> list[str]:
@@ -131,24 +132,14 @@ class TwoPlayerStep:
         `FloatingPointError` if the loss or the task-net's output is no longer finite; weights are as they were.
         """
         check_choice("player", player, tuple(self._players))
-        self.optimizer.turn = player
-        if player == TASK_NET:
-            uses_energy = self.nets.loss_net is not None and self.nets.task_loss.energy_weight > 0
-            loss = self._losses.of_task_net(part, self.turns, uses_energy)
-            part.state = None  # The backward pass frees its graph, and the update makes it stale.
-        else:
-            loss = self._losses.of_loss_net(part, self.turns)
-        if not torch.isfinite(loss):
-            raise FloatingPointError(f"{player}'s loss is {float(loss.detach())}; train at a lower rate.")
         self.optimizer.zero_grad()
-        self._backward(loss)
-        grad_norm = self._players[player].grad_norm
+        return self._turns.update(player, [part], Plan(self.turns, self.nets.uses_energy))
+
+    def _step_optimizer(self) -> None:
+        grad_norm = self._players[self.optimizer.turn].grad_norm
         if grad_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.optimizer.parameters(), grad_norm)
         self.optimizer.step()
-        self.optimizer.zero_grad()
-        self._losses.updated(player, [part])
-        return loss.detach()
 
     def end(self, player: str) -> None:
         """Ends the player's updates of a batch: steps its scheduler, if it has one. `step` does this itself."""
@@ -172,6 +163,5 @@ class TwoPlayerStep:
         self._stream.state = state["stream"]
 
 
-def _check_output(state: TaskState) -> None:
-    if not torch.isfinite(state.logits).all():
-        raise FloatingPointError("task_net's output is no longer finite; train at a lower rate.")
+def _diverged(what: str, *players: str) -> FloatingPointError:
+    return FloatingPointError(f"{what}; train at a lower rate.")

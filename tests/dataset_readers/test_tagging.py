@@ -230,6 +230,27 @@ def test_workers_together_keep_the_tags_of_the_first_sentences(tmp_path):
     assert found == [[(2, 1), (1, 0)], [(3, 1), (4, 0)]]
 
 
+@pytest.mark.parametrize("plain", [False, True])
+def test_further_sentences_without_tags(tmp_path, plain):
+    path = numbered(tmp_path / "x", [2, 3])
+    lines = ["a b", "w0 w0", "", "w9 w0 w0"]
+    rows = "\n\n".join("\n".join(f"{word}\tZ" for word in line.split()) for line in lines if line)
+    further = write(tmp_path / "further", "\n".join(lines) if plain else rows)
+    # Also where `labelled` is more than the data have; those that the data have are left out.
+    for labelled, known in ((1, [1, 0, 0, 0]), (9, [1, 1, 0, 0])):
+        instances = list(reader_of(labelled=labelled, unlabelled=further, plain_text=plain).read(path))
+        assert [instance["labelled"].label for instance in instances] == known
+        assert [token.text for token in instances[2]["tokens"]] == ["a", "b"]
+        assert [token.text for token in instances[3]["tokens"]] == ["w9", "w0", "w0"]
+        assert all(instance["metadata"].metadata["tags"] is None for instance in instances[2:])
+    assert instances[3]["metadata"].metadata["source"] == f"{further}:{4 if plain else 7}"
+    assert len(list(reader_of(labelled=1, unlabelled=further, plain_text=plain, max_words=2).read(path))) == 2
+    with pytest.raises(ConfigurationError, match="unlabelled: it is read without its tags; set 'labelled' too"):
+        reader_of(unlabelled=further)
+    missing = reader_of(labelled=1, unlabelled="nowhere.txt", plain_text=plain)
+    assert "nowhere.txt" in message_of(missing, path)
+
+
 @pytest.mark.parametrize("wrong", [7, ["a.tsv"], {"a": "b"}])
 def test_a_path_that_is_none(wrong):
     assert message_of(reader_of(), wrong).startswith("the path of data must be one string here, found ")

@@ -30,6 +30,27 @@ def test_an_empty_file_of_vectors(tmp_path):
     assert EmbeddingsTextFile(str(path)).read() == "a 1.0\n"
 
 
+def test_vectors_that_are_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vocab = Vocabulary(counter={"tokens": {"rose": 1}})
+    (tmp_path / "folder").mkdir()
+    no_file = "there is no such file of word vectors"
+    told = {
+        "data/vectors/glove.txt": f"{no_file} in {tmp_path}, where vectors named 'glove' are looked for; put it there, "
+        "or give the path of another.",
+        "mine.h5": f"{no_file} in {tmp_path}; put it there",
+        str(tmp_path / "mine.vec"): f"{no_file}; put it there",
+        "(folder/mine.zip)#part.txt": f"{no_file} in {tmp_path}; put it there",
+        "folder": "a file of word vectors is needed, and this is a folder; name a file in it.",
+    }
+    for path, message in told.items():
+        shown = "folder/mine.zip" if path.startswith("(") else path
+        for read in (EmbeddingsTextFile, lambda uri: Embedding(embedding_dim=2, pretrained_file=uri, vocab=vocab)):
+            with pytest.raises(ConfigurationError) as error:
+                read(path)
+            assert str(error.value.message).startswith(f"{shown}: {message}")
+
+
 def test_vectors_of_another_size(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("rose 1 0 2\nsalt 0 1 2\n")

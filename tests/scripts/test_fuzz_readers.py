@@ -19,6 +19,8 @@ class Unsafe(DatasetReader):
             what = file.read()
         if what == "slow":
             time.sleep(60)
+        while what == "busy":
+            pass
         if what == "large":
             bytearray(2 * 10**8)
         if what == "bad":
@@ -26,11 +28,13 @@ class Unsafe(DatasetReader):
         yield from ()
 
 
-@pytest.mark.parametrize("what, kind", [("slow", "stopped"), ("bad", "traceback"), ("fine", "read"), ("large", "read")])
+@pytest.mark.parametrize(
+    "what, kind", [("slow", "stopped"), ("busy", "stopped"), ("bad", "traceback"), ("fine", "read"), ("large", "read")]
+)
 def test_how_the_reading_of_a_file_ends(tmp_path, what, kind):
     path = tmp_path / "file"
     path.write_text(what)
-    ending = read_apart({"type": "unsafe"}, str(path), 1.0 if what == "slow" else 20.0)
+    ending = read_apart({"type": "unsafe"}, str(path), 0.2 if kind == "stopped" else 20.0)
     assert ending.kind == kind
     if what == "bad":
         assert ending.what.startswith("KeyError: 'lost' (test_fuzz_readers.py:")

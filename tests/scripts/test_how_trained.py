@@ -14,22 +14,26 @@ MADE_UP = {name: SimpleNamespace(baseline="cross_entropy") for name in ("one", "
 def test_what_a_command_says_of_a_run_is_noted(tmp_path):
     overrides = {"trainer.patience": 2, "nce:model.sampler.num_samples": None, "crf:trainer.patience": 3}
     plain = configs.given_of("nce", Settings("lib", 5, 7, 1.0), {})
-    asked = Settings("lib", 5, 7, 0.25, "a b/c", (("lambda", "'it\\'s'"), ("weights", "{ a: 1 }")))
+    asked = Settings("lib", 5, 7, 0.25, "a b/c", (("tau", "'it\\'s'"), ("weights", "{ a: 1 }")))
     found = configs.given_of("nce", asked, overrides)
     assert plain == {"epochs": "7"}
     assert found == {
-        "epochs": "7", "fraction": "0.25", "encoder": '"a b/c"', "lambda": "'it\\'s'", "weights": "{ a: 1 }",
+        "epochs": "7", "fraction": "0.25", "encoder": '"a b/c"', "tau": "'it\\'s'", "weights": "{ a: 1 }",
         "trainer.patience": "2", "model.sampler.num_samples": "null",
     }  # fmt: skip
-    provenance.note_training(tmp_path, False, found, ["lambda"])
-    provenance.note_training(tmp_path, True, found, ["lambda"])
-    assert provenance.given(tmp_path) == (found, ["lambda"]) and len(provenance.trainings(tmp_path)) == 2
+    provenance.note_training(tmp_path, False, found, ["tau"])
+    provenance.note_training(tmp_path, True, found, ["tau"])
+    assert provenance.given(tmp_path) == (found, ["tau"]) and len(provenance.trainings(tmp_path)) == 2
+    # Of a run from when settings had other names.
+    (tmp_path / "run.json").write_text('{"given": {"lambda": "3", "x.lambda": "4"}, "own": ["lambda"]}')
+    assert provenance.given(tmp_path) == ({"perceptron_weight": "3", "x.lambda": "4"}, ["perceptron_weight"])
     (tmp_path / "run.json").write_text('{"trainings": [{}]}')
     assert provenance.given(tmp_path) == (None, [])
 
 
 def test_what_is_for_one_method():
     settings = configs.parse_settings("patience=3,nce:num_samples=4,crf:lambda=1")
+    assert "crf:perceptron_weight" in settings
     overrides = {"trainer.patience": 1, "nce:model.sampler.flips": 2}
     own = configs.own_names("nce", settings, overrides)
     assert own == ("num_samples", "model.sampler.flips")

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy
 import pandas
 import pytest
+import torch
 from allennlp.training.checkpointer import Checkpointer
 
 from scripts import reproduce
@@ -25,6 +26,7 @@ from scripts.measure.suite import Method, Settings, UserError, all_suites
 from scripts.measure.suites import srl
 from seal.common.significance import Statistic
 from tests.scripts.written_configs import ROOT, evaluated
+from tests.training.runs import build
 
 TINY = ["--suite", "srl_sample", "--seeds", "1", "--epochs", "3", "--fraction", "0.02"]
 TINY += ["--overrides", '{"validation_dataset_reader.fraction": 0.05}']
@@ -140,6 +142,26 @@ def test_configs_are_those_of_training_configs(name, prefix, method):
     settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder)
     path = ROOT / "training_configs" / f"{prefix}{method}.jsonnet"
     assert evaluated(suite.methods[method].write(settings)) == evaluated(path.read_text(encoding="utf-8"), path.parent)
+
+
+def test_structured_tuning_over_the_crf(tmp_path, monkeypatch):
+    """As SEAL's table has it. The config loads, and the price is on what the CRF expects, not on single tokens."""
+    monkeypatch.chdir(ROOT)
+    method = SUITES["srl_sample"].methods["structured_tuning_crf"]
+    more = (("weight", "2.5"), ("roles", "['ARG1']"), ("hidden", "5"))
+    settings = Settings(library="lib", seed=13, epochs=1, fraction=0.02, encoder=None, more=more)
+    trainer = build(evaluated(method.write(settings)), tmp_path)
+    model = trainer.model
+    batch = next(iter(trainer.data_loader))
+    state = model.task_state(**batch)
+    begins = model.vocab.get_token_index("B-ARG1", "srl_tags")
+    logits = state.logits.detach()
+    logits[..., begins] += 5
+    free = model.output_space.cross_entropy(logits, state.gold, state.mask)
+    priced = model.task_loss.supervised(model.output_space, logits, state.gold, state.mask)
+    expected = model.output_space.chain(logits, state.mask).marginals()[..., begins].sum(dim=1)
+    assert bool((expected > 1).all())
+    assert torch.allclose(priced - free, 2.5 * (expected - 1), atol=1e-3)
 
 
 def test_overrides_keep_what_is_beside_them():

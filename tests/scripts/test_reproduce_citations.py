@@ -34,8 +34,8 @@ def test_every_argument_of_a_method_reaches_its_config(name):
 
 def test_a_kind_is_given_the_settings_that_it_reads():
     suite = all_suites()["citations_cora_10"]
-    given = (("num_unlabelled", "7"), ("batches", "8"), ("batch_size", "9"))
-    for method, name in (("cross_entropy", "batches: 8"), ("implicit_rewarded_cd", "num_unlabelled: 7")):
+    given = (("num_unlabelled", "7"), ("batches_per_epoch", "8"), ("batch_size", "9"))
+    for method, name in (("cross_entropy", "batches_per_epoch: 8"), ("implicit_rewarded_cd", "num_unlabelled: 7")):
         text = suite.methods[method].write(settings_of(suite, *given))
         assert f"seed: 13, {name} }}" in text and evaluated(text)
 

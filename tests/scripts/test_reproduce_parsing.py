@@ -31,7 +31,8 @@ def test_every_argument_of_a_method_reaches_its_config(name):
         assert trained["trainer"]["patience"] == 3 and searched["model"]["beam"] == 2
         assert attended["model"]["task_net"]["encoder"]["next_word"] is False
     names = parsing.setting_names(suite.dataset, "compound_stacked")
-    assert {"lambda", "energies", "beam", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
+    assert {"perceptron_weight", "energies", "beam", "task_net_lr"} <= set(names)
+    assert not {"seed", "epochs"} & set(names)
 
 
 def test_configs_are_those_of_training_configs():

@@ -21,7 +21,7 @@ def test_every_argument_of_a_method_reaches_its_config(name):
         _, trained = with_every_argument(suite, method, arguments, ("patience", "3"))
         assert trained["trainer"]["patience"] == 3
     names = tagging.setting_names(suite.dataset, "compound_stacked")
-    assert {"lambda", "energies", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
+    assert {"perceptron_weight", "energies", "task_net_lr"} <= set(names) and not {"seed", "epochs"} & set(names)
 
 
 def test_configs_are_those_of_training_configs():

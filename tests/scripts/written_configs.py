@@ -14,8 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 VALUES = {
     "cost": "'hamming'",
     "fine_tune_epochs": "2",
+    "fresh_batches": "true",
+    "inference_optimizer": "'adam'",
     "last_layer": "true",
-    "optimizer": "'adam'",
     "q": "{ type: 'pass_through', input_dim: 26 }",
     "share_encoder": "true",
     "straight_through": "true",

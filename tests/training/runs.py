@@ -244,3 +244,8 @@ def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 
     settings["vocabulary"] = {"type": "from_files", "directory": str(folder / "vocabulary")}
     settings["trainer"].update(distributed=True, world_size=size, local_rank=rank)
     return build(settings, folder, local_rank=rank)
+
+
+def loss_of(trainer, player, part):
+    """The player's loss of a `MicroBatch`, when it is its turn."""
+    return trainer._turns.loss(player, part, trainer._plan())

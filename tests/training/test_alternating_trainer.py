@@ -12,7 +12,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from seal.patches import user_errors
-from seal.training import AlternatingTrainer, trainer_checks
+from seal.training import AlternatingTrainer, cpu_autocast
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
@@ -739,7 +739,7 @@ def test_no_turn_has_a_backward_pass_under_autocast(tmp_path):
 
 
 def test_mixed_precision_on_a_processor_without_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer_checks, "has_bfloat16_lstms", lambda: False)
+    monkeypatch.setattr(cpu_autocast, "has_bfloat16_lstms", lambda: False)
     with pytest.raises(ConfigurationError, match="trainer.use_amp: this processor has no LSTM in bfloat16"):
         build(config(trainer__use_amp=True, trainer__cuda_device=-1), tmp_path)
 
@@ -905,7 +905,7 @@ def test_registered():
 
 def test_a_keyword_that_no_trainer_knows_is_refused():
     with pytest.raises(TypeError, match="AlternatingTrainer: unexpected keyword argument 'num_epoch'"):
-        AlternatingTrainer(None, None, None, turns=[], grad_norms={}, phases=None, num_epoch=3)
+        AlternatingTrainer(None, None, None, players=None, phases=None, num_epoch=3)
 
 
 def test_a_best_epoch_is_one_that_was_validated(tmp_path):

@@ -16,15 +16,16 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.models import SrlModel
 from seal.training import held_out
+from seal.training.loaded_data import restricted
 from tests.training.runs import DATA, ROOT, Killed, build, comparable, config, elsewhere, same, weights
 
 
 def settings(**more):
     """Ten epochs of the fixture's 5 frames and 3 sentences; 30 paths compete."""
     return config(
-        method="cross_entropy",
-        epochs=10,
         **{
+            "method": "cross_entropy",
+            "epochs": 10,
             "model__structure": {"type": "tags", "num_candidates": 30},
             "trainer__task_net__optimizer__lr": 0.03,
             "trainer__folds": 3,
@@ -62,7 +63,7 @@ def test_rows_of_tables_are_parted():
     parts = held_out.folds_of(data, 4, seed=3)
     assert sorted(row for part in parts for row in part) == list(range(data.num_rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    first = held_out.restricted(data, parts[0])
+    first = restricted(data, parts[0])
     assert first.num_rows == len(parts[0]) and data.num_rows == sum(map(len, parts))
 
 
@@ -92,6 +93,33 @@ def test_no_net_scores_what_it_has_seen(tmp_path, monkeypatch):
         assert seen[fold][1] and seen[fold][1] | scored[fold][1] == whole
         assert not seen[fold][1] & scored[fold][1]
     assert set.union(*(scored[fold][1] for fold in folds)) == whole
+
+
+def test_nets_of_folds_can_be_trained_without_their_loss_net(tmp_path, monkeypatch):
+    """They are then those of cross-entropy, and the final net is trained with its loss-net."""
+    records = {}
+    original = SrlModel.fit_structure
+
+    def watched(self, training, validation):
+        records.setdefault("with" if self.loss_net is not None else "without", training)
+        return original(self, training, validation)
+
+    monkeypatch.setattr(SrlModel, "fit_structure", watched)
+    crf = {"model__output_space__type": "crf_tag_sequence"}
+    metrics = build(
+        settings(method="nce", trainer__folds_with_loss_net=False, **crf), tmp_path / "nce"
+    ).train()
+    assert "training_loss_net_loss" in metrics
+    build(settings(**crf), tmp_path / "crf").train()
+    assert len(records["with"]) == len(records["without"]) > 0
+    for one, other in zip(records["with"], records["without"]):
+        assert torch.equal(one["tags"], other["tags"]) and torch.equal(one["log_prob"], other["log_prob"])
+    for refused in (
+        {"model__task_loss": {"cross_entropy_weight": 0, "energy_weight": 1}},
+        {"trainer__type": "implicit_gradient", "trainer__solver": {"type": "identity"}},
+    ):
+        with pytest.raises(ConfigurationError, match="trainer.folds_with_loss_net: .* leave it out"):
+            build(settings(method="nce", trainer__folds_with_loss_net=False, **refused), tmp_path / "refused")
 
 
 @pytest.mark.parametrize("folds", [0, 2])

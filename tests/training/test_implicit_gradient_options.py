@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
+from tests.training.runs import loss_of
 from tests.training.test_implicit_gradient_trainer import (
     EXACT,
     SSVM,
@@ -65,10 +66,10 @@ def test_the_geometry_of_adam(tmp_path):
     trainer.optimizer.turn = TASK_NET
     for _ in range(2):
         trainer.optimizer.zero_grad()
-        trainer._loss(TASK_NET, MicroBatch(part.batch)).backward()
+        loss_of(trainer, TASK_NET, MicroBatch(part.batch)).backward()
         trainer.optimizer.step()
     trainer.optimizer.zero_grad()
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     found = loss_nets_gradient(trainer)
 
     states = trainer.optimizer.players[TASK_NET].state
@@ -100,7 +101,7 @@ def test_the_outer_loss_may_be_that_of_held_out_batches(tmp_path):
     for completed in (0, 1, len(kept)):
         trainer._total_batches_completed = completed
         trainer.model.zero_grad()
-        trainer._loss(LOSS_NET, MicroBatch(batch)).backward()
+        loss_of(trainer, LOSS_NET, MicroBatch(batch)).backward()
         results.append(loss_nets_gradient(trainer))
         explicit, v = gradients_of(trainer, primary_of(trainer.model, kept[completed % len(kept)]))
         implicit = -cross.T @ torch.linalg.solve(hessian + 5.0 * torch.eye(len(v), dtype=v.dtype), v)
@@ -115,7 +116,7 @@ def test_an_unrolled_inner_loop(tmp_path):
     model = trainer.model.double()
     batch = in_double(next(iter(trainer.data_loader)))
     before = {name: value.clone() for name, value in weights(trainer).items()}
-    trainer._loss(LOSS_NET, MicroBatch(batch)).backward()
+    loss_of(trainer, LOSS_NET, MicroBatch(batch)).backward()
     found = loss_nets_gradient(trainer)
     assert all(torch.equal(value, before[name]) for name, value in weights(trainer).items())
     metrics = model.get_metrics(reset=True)
@@ -158,7 +159,7 @@ def test_a_solve_starts_where_the_last_one_ended(tmp_path):
     batch = in_double(next(iter(trainer.data_loader)))
     residuals = []
     for _ in range(4):
-        trainer._loss(LOSS_NET, MicroBatch(batch))
+        loss_of(trainer, LOSS_NET, MicroBatch(batch))
         residuals.append(model.get_metrics(reset=True)["solver_residual"])
     # The same system again and again, by two steps each time.
     assert residuals[0] > 1e-3 and all(later < 0.7 * earlier for earlier, later in zip(residuals, residuals[1:]))
@@ -184,7 +185,7 @@ def test_a_killed_run_starts_where_it_was(tmp_path, geometry):
 
 def test_damping_that_follows_the_curvature_is_logged(tmp_path):
     trainer = build(tmp_path, SSVM, solver={"type": "minres", "damping": 0.01, "relative_damping": 0.2})
-    trainer._loss(LOSS_NET, MicroBatch(next(iter(trainer.data_loader))))
+    loss_of(trainer, LOSS_NET, MicroBatch(next(iter(trainer.data_loader))))
     metrics = trainer.model.get_metrics()
     least, most = metrics["least_curvature"], metrics["most_curvature"]
     expected = max(0.01, 0.2 * max(abs(least), abs(most)) - least)

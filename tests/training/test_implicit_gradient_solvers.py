@@ -9,11 +9,12 @@ from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
 from tests.training import runs
+from tests.training.runs import loss_of
 from tests.training.test_implicit_gradient_trainer import CD, build, wide
 
 
 def gradient_of(trainer, part):
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     return torch.cat([p.grad.reshape(-1) for p in trainer.parameters_of(LOSS_NET).values()])
 
 

@@ -15,6 +15,7 @@ from tests.multilabel import LOSS_NET as LOSS_NET_PARAMS
 from tests.multilabel import TASK_NET as TASK_NET_PARAMS
 from tests.multilabel import run_settings, write_data
 from tests.training import runs
+from tests.training.runs import loss_of
 
 CD = {
     "sampler": {"type": "discrete", "num_samples": 4},
@@ -131,7 +132,7 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
     trainer = build(tmp_path, LOSSES[loss], solver=EXACT, products=products)
     model = trainer.model.double()
     part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    value = trainer._loss(LOSS_NET, part)
+    value = loss_of(trainer, LOSS_NET, part)
     value.backward()
     found = loss_nets_gradient(trainer)
     assert used == [PRODUCTS[products]]
@@ -164,7 +165,7 @@ def test_each_candidate_is_a_function_of_its_own_network(tmp_path, kind):
     trainer = build(tmp_path, loss, solver=EXACT)
     model = trainer.model.double()
     part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     found = loss_nets_gradient(trainer)
 
     state = model.state_of_all_nets(**part.batch)
@@ -183,7 +184,7 @@ def test_candidates_of_no_network_are_refused(tmp_path, sampler):
     trainer = build(tmp_path, {**DVN, "sampler": sampler})
     part = MicroBatch(next(iter(trainer.data_loader)))
     with pytest.raises(ConfigurationError, match="trainer.implicit: no candidate of model.sampler is a function of"):
-        trainer._loss(LOSS_NET, part)
+        loss_of(trainer, LOSS_NET, part)
 
 
 def test_a_phase_of_the_loss_net_alone_has_no_implicit_part(tmp_path):
@@ -196,7 +197,7 @@ def test_a_phase_of_the_loss_net_alone_has_no_implicit_part(tmp_path):
         trainer = build(tmp_path / kind, loss, kind, epochs=2, phases=phases, **more)
         trainer._enter(0)
         part = MicroBatch(next(iter(trainer.data_loader)))
-        trainer._loss(LOSS_NET, part).backward()
+        loss_of(trainer, LOSS_NET, part).backward()
         gradients.append(torch.cat([p.grad.reshape(-1) for p in trainer.model.loss_net_parameters()]))
         assert torch.equal(part.state.logits, trainer.model.eval().task_state(**part.batch).logits)
     assert torch.equal(*gradients)
@@ -207,16 +208,16 @@ def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
     trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters="last_layer")
     trainer.model.double()
     part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     explicit, implicit = dense(trainer, part)
     tolerance = 1e-9 if products == "autograd" else 1e-5
     assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
     assert implicit.norm() > 100 * tolerance
     assert list(trainer.inner_parameters) == ["task_net._head.weight"]
-    trainer._inner = ["[.]_head[.]"]
+    trainer._bilevel.inner_parameters = ["[.]_head[.]"]
     del trainer.inner_parameters
     assert list(trainer.inner_parameters) == ["task_net._head.weight"]
-    trainer._inner = None
+    trainer._bilevel.inner_parameters = None
     del trainer.inner_parameters
     assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
 
@@ -229,9 +230,9 @@ def test_what_lies_below_the_inner_parameters_is_not_differentiated(tmp_path):
     part = MicroBatch(next(iter(trainer.data_loader)))
     vectors = []
     trainer.model.task_net.encoder.register_forward_hook(lambda module, inputs, output: vectors.append(output))
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     assert not passed and [vector.requires_grad for vector in vectors] == [False, False]
-    trainer._loss(TASK_NET, part).backward()
+    loss_of(trainer, TASK_NET, part).backward()
     assert passed
 
 
@@ -256,7 +257,7 @@ def test_without_the_implicit_part_it_is_alternating_training(tmp_path):
 
 def test_inner_steps_come_first(tmp_path):
     trainer = build(tmp_path, task_net={"optimizer": {"type": "sgd", "lr": 0.1}, "steps": 3})
-    assert trainer._turns == [TASK_NET] * 3 + [LOSS_NET]
+    assert trainer._plan().order == [TASK_NET] * 3 + [LOSS_NET]
 
 
 def test_a_killed_run_recovers_to_the_same_result(tmp_path):
@@ -294,7 +295,7 @@ def test_the_way_through_the_candidates(tmp_path, through):
     trainer = build(tmp_path, CD, solver=EXACT, through=through)
     model = trainer.model.double()
     part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     implicit_norm = model.get_metrics()["implicit_norm"]
     if through == "none":
         assert implicit_norm == 0
@@ -309,13 +310,13 @@ def test_a_turn_of_the_loss_net_draws_from_its_own_stream(tmp_path):
     batch, before = next(iter(trainer.data_loader)), torch.get_rng_state()
     states = []
     for _ in range(2):
-        trainer._loss(LOSS_NET, MicroBatch(batch))
+        loss_of(trainer, LOSS_NET, MicroBatch(batch))
         states.append(trainer._loss_net_stream.state[0])
     assert torch.equal(torch.get_rng_state(), before) and not torch.equal(*states)
 
 
 def hypergradient_of_the_first_batch(trainer):
-    trainer._loss(LOSS_NET, MicroBatch(next(iter(trainer.data_loader)))).backward()
+    loss_of(trainer, LOSS_NET, MicroBatch(next(iter(trainer.data_loader)))).backward()
     return loss_nets_gradient(trainer)
 
 
@@ -382,7 +383,7 @@ def test_one_pass_draws_the_candidates_and_carries_the_gradient(tmp_path):
     calls = []
     trainer.model.task_net.register_forward_hook(lambda *_: calls.append(1))
     part = MicroBatch(next(iter(trainer.data_loader)))
-    trainer._loss(LOSS_NET, part)
+    loss_of(trainer, LOSS_NET, part)
     assert len(calls) == 2
 
 
@@ -404,7 +405,7 @@ def net():
 def test_the_span_of_a_batch_is_enough(tmp_path):
     trainer, batch = wide(tmp_path, solver={"type": "exact", "damping": 5.0})
     part = MicroBatch(batch)
-    trainer._loss(LOSS_NET, part).backward()
+    loss_of(trainer, LOSS_NET, part).backward()
     found = torch.cat([p.grad.reshape(-1) for p in trainer.parameters_of(LOSS_NET).values()])
     explicit, implicit = dense(trainer, part)
     assert torch.allclose(found, explicit + implicit, atol=1e-9) and implicit.norm() > 1e-3
@@ -439,7 +440,7 @@ def test_a_frozen_loss_net(tmp_path):
         parameter.requires_grad_(False)
     part = MicroBatch(next(iter(trainer.data_loader)))
     with pytest.raises(ConfigurationError, match="outer parameters 'loss_net.* is frozen"):
-        trainer._loss(LOSS_NET, part)
+        loss_of(trainer, LOSS_NET, part)
 
 
 @pytest.mark.parametrize(
@@ -521,7 +522,7 @@ def last_layers_gradients(folder, use_amp, refuse=False):
             net.encoder.forward = torch.autocast("cpu", enabled=False)(net.encoder.forward)
     # As in training, where the trainer opens a context around the batch.
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=use_amp):
-        loss = trainer._loss(LOSS_NET, part)
+        loss = loss_of(trainer, LOSS_NET, part)
     loss.backward()
     norms = model.get_metrics()
     assert norms["implicit_norm"] > 0.1 * norms["explicit_norm"]
@@ -568,7 +569,7 @@ def test_mixed_precision_ends_with_an_error_inside(tmp_path):
     handle = trainer.model.loss_net.encoder.register_forward_pre_hook(fail)
     part = MicroBatch(next(iter(trainer.data_loader)))
     with pytest.raises(RuntimeError, match="no features"):
-        trainer._loss(LOSS_NET, part)
+        loss_of(trainer, LOSS_NET, part)
     handle.remove()
     assert not torch.is_autocast_enabled("cpu")
     assert not trainer.model.loss_net.encoder._forward_hooks

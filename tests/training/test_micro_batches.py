@@ -1,11 +1,13 @@
-"""Gradient accumulation, over groups that both players see whole."""
+"""Gradient accumulation, over groups that both players see whole, and several updates on a batch each."""
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader
 
-from seal.training.micro_batches import BatchGroup, GroupedLoader, micro_batches
-from tests.training.runs import build, config, counted, distance, weights
+from seal.training.micro_batches import BatchGroup, GroupedLoader, micro_batches, updates_on_fresh_batches
+from seal.two_player import TwoPlayerStep, Updates
+from tests.training.runs import LINEAR, build, config, counted, distance, weights
 
 
 class Loader(DataLoader):
@@ -131,3 +133,123 @@ def test_both_players_see_the_whole_group_before_the_second_moves(tmp_path):
     assert turns == ["loss_net"] * 12 + ["task_net"] * 4
     assert passes == [False] * 4 + [True] * 4
     assert len(trainer.optimizer.players) == 2
+
+
+# Fresh batches.
+
+TASK, LOSS = "task_net", "loss_net"
+
+
+@pytest.mark.parametrize(
+    "turns, accumulated, batches, expected, alone",
+    [
+        # The paper's order: k steps of the networks, and then one of the energy on the last of their batches.
+        ([TASK] * 3 + [LOSS], 1, 3, [(TASK, "a"), (TASK, "b"), (TASK, "c"), (LOSS, "c")], "c"),
+        ([LOSS] + [TASK] * 3, 1, 3, [(LOSS, "a"), (TASK, "a"), (TASK, "b"), (TASK, "c")], "a"),
+        ([LOSS] * 2 + [TASK] * 3, 1, 3, [(LOSS, "a"), (LOSS, "b"), (TASK, "a"), (TASK, "b"), (TASK, "c")], "a"),
+        ([TASK] * 3 + [LOSS] * 2, 1, 3, [(TASK, "a"), (TASK, "b"), (TASK, "c"), (LOSS, "b"), (LOSS, "c")], "b"),
+        ([TASK] * 2 + [LOSS], 2, 4, [(TASK, "ab"), (TASK, "cd"), (LOSS, "cd")], ""),
+        # The last of an epoch.
+        ([TASK] * 3 + [LOSS], 1, 2, [(TASK, "a"), (TASK, "b"), (TASK, "a"), (LOSS, "a")], "a"),
+        ([TASK] * 2 + [LOSS], 2, 3, [(TASK, "ab"), (TASK, "c"), (LOSS, "c")], "c"),
+        ([TASK] * 2 + [LOSS], 2, 1, [(TASK, "a"), (TASK, "a"), (LOSS, "a")], "a"),
+        ([TASK] * 2, 1, 2, [(TASK, "a"), (TASK, "b")], "ab"),
+    ],
+)
+def test_which_batches_make_which_update(turns, accumulated, batches, expected, alone):
+    parts = micro_batches(BatchGroup((f"batch_{i}", {"name": "abcd"[i]}) for i in range(batches)))
+    updates = updates_on_fresh_batches(parts, turns, accumulated)
+    assert [(player, "".join(part.batch["name"] for part in group)) for player, group in updates] == expected
+    assert "".join(part.batch["name"] for part in parts if part.alone) == alone
+
+
+@pytest.mark.parametrize(
+    "first, steps, share, reuse",
+    [
+        (TASK, (3, 1), False, False),
+        (LOSS, (3, 1), False, False),
+        (LOSS, (3, 2), False, False),
+        (LOSS, (2, 3), True, False),
+        (TASK, (3, 2), True, False),
+        (TASK, (3, 2), False, True),
+    ],
+)
+def test_each_update_is_that_of_its_batch_alone(tmp_path, first, steps, share, reuse):
+    """Against a loop that keeps nothing from one update to the next. Four batches: three, and one taken three times."""
+    settings = config(
+        "margin",
+        share_encoder=share,
+        dropout=0.0,
+        validation_data_path=...,
+        trainer__validation_metric="-loss",
+        trainer__first=first,
+        trainer__reuse_features=reuse,
+        trainer__fresh_batches=True,
+        trainer__task_net__steps=steps[0],
+        trainer__loss_net__steps=steps[1],
+    )
+    trainer = build(settings, tmp_path / "fresh")
+    trainer.model.double()
+    other = build(settings, tmp_path / "by_hand")
+    nets = other.model.double().train()
+    step = TwoPlayerStep(
+        nets, **{name: Updates(optimizer, grad_norm=10.0) for name, optimizer in other.optimizer.players.items()}
+    )
+    groups = [[part.batch for part in micro_batches(group)] for group in other.data_loader]
+    assert [len(group) for group in groups] == [3, 1] and len(trainer.data_loader) == 2
+    trainer.train()
+    for group in groups:
+        for player in sorted((TASK, LOSS), key=lambda name: name != first):
+            count = steps[player == LOSS]
+            places = range(count) if player == first else range(max(steps) - count, max(steps))
+            for place in places:
+                step.update(player, step.begin(group[place % len(group)]))
+    assert distance(weights(trainer.model), weights(nets)) < 1e-9
+
+
+def test_draws_dropout_and_shared_features_on_fresh_batches(tmp_path):
+    """No graph that one update has freed or made stale is used by another."""
+    for first in (TASK, LOSS):
+        settings = config(
+            epochs=2,
+            trainer__first=first,
+            trainer__reuse_features=True,
+            trainer__fresh_batches=True,
+            trainer__task_net__steps=3,
+            trainer__loss_net__steps=2,
+        )
+        trainer = build(settings, tmp_path / first)
+        with counted(trainer.model.task_net) as passes:
+            trainer._train_epoch(0)
+        # Each of the six updates of the task-net has a pass with a graph. The loss-net needs two more in the first
+        # group and one in the last, of one batch; in each one less where the task-net takes over its graph.
+        assert sum(passes) == 6 and len(passes) == (9 if first == TASK else 7)
+
+
+def test_schedulers_count_groups(tmp_path):
+    settings = config(
+        epochs=3,
+        trainer__fresh_batches=True,
+        trainer__task_net__steps=2,
+        trainer__task_net__learning_rate_scheduler=LINEAR,
+    )
+    trainer = build(settings, tmp_path)
+    trainer.train()
+    # Of a rate that falls linearly, to be 0 at the end of all 6 groups.
+    assert trainer.optimizer.players[TASK].param_groups[0]["lr"] == 0
+
+
+@pytest.mark.parametrize(
+    "more, told",
+    [
+        ({}, "trainer.fresh_batches: each player makes one update a batch; give one more steps, or leave it out."),
+        (
+            {"trainer__task_net__steps": 3, "trainer__phases": [{"epochs": 1, "train": "loss_net"}, {}]},
+            "trainer.fresh_batches: phase 0 trains the loss_net alone, with 1 updates for 3 batches, .* "
+            "set trainer.loss_net.steps to 3.",
+        ),
+    ],
+)
+def test_fresh_batches_that_change_nothing_or_leave_data_out(tmp_path, more, told):
+    with pytest.raises(ConfigurationError, match=told):
+        build(config(epochs=2, trainer__fresh_batches=True, **more), tmp_path)

@@ -13,12 +13,14 @@ from tests.training import runs
 LIBRARY = Path(__file__).resolve().parents[2] / "training_configs" / "lib" / "citation_tagging.libsonnet"
 
 
-def settings_of(folder, method, labelled=2, epochs=2, **more):
+def settings_of(folder, method, labelled=2, epochs=2, unlabelled=None, **more):
     """Of the library, on our references, and small."""
+    data = "{}" if unlabelled is None else f"{{ unlabelled: {json.dumps(unlabelled)}, plain_text: true }}"
     config = folder / "config.jsonnet"
     config.write_text(
         f"local citations = import {json.dumps(str(LIBRARY))};\n"
-        f"citations.semi_supervised(labelled={labelled}, method=citations.method.{method}(num_samples=4), "
+        f"citations.semi_supervised(data=citations.data.cora + {data}, labelled={labelled}, "
+        f"method=citations.method.{method}(num_samples=4), "
         f"training=citations.training + {{ epochs: {epochs}, num_labelled: 2, num_unlabelled: 2 }})",
         encoding="utf-8",
     )
@@ -73,6 +75,25 @@ def test_tags_that_are_not_known_change_nothing(method, tmp_path):
         trainer.train()
         ends.append(runs.weights(trainer.model))
     assert runs.same(*ends)
+
+
+def test_further_references_without_tags(tmp_path):
+    """Those of `data.unlabelled`: they are learned from, and are no part of validation."""
+    further = tmp_path / "further.txt"
+    further.write_text("K . Vale . New roofs . 1990 .\nL . Moor . Old roofs . 1991 .\n", encoding="utf-8")
+    settings = settings_of(tmp_path, "rewarded_cd", epochs=1, unlabelled=str(further))
+    assert settings["dataset_reader"].pop("plain_text") and settings["dataset_reader"].pop("unlabelled")
+    assert settings["dataset_reader"] == {**settings["validation_dataset_reader"], "labelled": 2}
+    ends = []
+    for more in ({}, {"unlabelled": str(further), "plain_text": True}):
+        settings["dataset_reader"].update(more)
+        trainer = runs.build(settings, tmp_path / str(len(more)))
+        trainer.train()
+        ends.append(runs.weights(trainer.model))
+        instances = list(trainer.data_loader.iter_instances())
+        assert [i["labelled"].label for i in instances] == [1] * 2 + [0] * (4 + len(more))
+        assert len(list(trainer._validation_data_loader.iter_instances())) == 6
+    assert not runs.same(*ends)
 
 
 @pytest.mark.slow

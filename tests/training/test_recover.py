@@ -176,6 +176,12 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         {"trainer__checkpointer": {"save_completed_epochs": False, "save_every_num_batches": 3}},
         {"trainer__moving_average": {"type": "exponential", "decay": 0.8}},
         {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
+        {"trainer__fresh_batches": True, "trainer__first": "task_net", "trainer__task_net__steps": 2},
+        {
+            "trainer__fresh_batches": True,
+            "trainer__loss_net__steps": 2,
+            "data_loader": {"batch_size": 1, "shuffle": True, "batches_per_epoch": 5},
+        },
         {"trainer__first": "task_net", "trainer__phases": [{"epochs": 1, "energy": False}, {}]},
         {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
         {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
@@ -191,6 +197,8 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
         "every_3rd",
         "moving_average",
         "accumulation",
+        "fresh",
+        "fresh_in_parts",
         "phases",
         "adamw",
         "cosine",
@@ -206,7 +214,9 @@ def test_killed_under_other_settings(tmp_path, more):
     built = settings(**more)
     if "task_net__optimizer" in str(more):
         del built["trainer"]["task_net"]["learning_rate_scheduler"]
-    per_epoch = 2 if "accumulation" in str(more) else more.get("data_loader", {}).get("batches_per_epoch", 4)
+    per_epoch = more.get("data_loader", {}).get("batches_per_epoch", 4)
+    if "accumulation" in str(more) or "fresh" in str(more):
+        per_epoch = -(-per_epoch // 2)
     whole = Whole(built, tmp_path / "whole")
     folder = tmp_path / "killed"
     trainer, metrics = kill_and_recover(built, folder, KillAt(2), KillAt(per_epoch + 2))

@@ -7,14 +7,14 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
 from seal.scores import L1Cost
-from seal.training.trace_inference_networks import trace
+from seal.training.trace_inference_networks import VALUES, trace
 from tests.segmentation import seal_parts, write_npz
 from tests.training.runs import KillAt, Killed, build, config, kill_and_recover, same, train_until_killed, weights
 
 LAST = {"validation_data_path": ..., "trainer__validation_metric": "-loss"}
 
 
-def settings_of(kind="stacked", every=None, **more):
+def settings_of(kind="stacked", every=None, own=False, **more):
     settings = config("margin", energy_weight=1.0, **more)
     if kind is not None:
         settings["model"].update(
@@ -23,7 +23,8 @@ def settings_of(kind="stacked", every=None, **more):
             energy_loss={"type": "compound", "separate": True},
             task_loss={"type": "inference_network"},
         )
-    settings["trainer"]["callbacks"] = [{"type": "trace_inference_networks", "every": every}]
+    callback = {"type": "trace_inference_networks", "every": every, "after_own_steps": own}
+    settings["trainer"]["callbacks"] = [callback]
     return settings
 
 
@@ -43,6 +44,7 @@ def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
     model.eval()
     singles = build(settings_of(kind, batch_size=1), tmp_path / "singles").data_loader
     space, l1, l0, losses, energies = model.output_space, [], [], [], []
+    others: dict[str, list[torch.Tensor]] = {name: [] for name in VALUES[2:6]}
     for batch in singles:
         state = model.state_of_all_nets(**batch)
         if len(state.logits) == 0:
@@ -52,12 +54,20 @@ def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
         features = model.loss_net.encode(state.inputs, state.hidden, state.mask)
         energy = [model.loss_net(features, y.unsqueeze(1), state.mask) for y in (first, state.logits.softmax(-1), gold)]
         l1.append((first - gold).abs().sum() - energy[0])
+        more = (first - gold).abs().sum() - (state.logits.softmax(-1) - gold).abs().sum()
+        for name, value in zip(others, (energy[2], energy[1], energy[0], more)):
+            others[name].append(value)
         l0.append(torch.relu(l1[-1] + energy[2]))
         losses.append(model.loss_net_loss(state, model.draw(state)))
         energies.append(energy[1])
     assert len(l1) == 5
     assert found["l1"] == pytest.approx(torch.stack(l1).mean().item())
     assert found["l0"] == pytest.approx(torch.stack(l0).mean().item())
+    if kind is None:
+        for name in ("energy_cost_augmented", "cost_difference"):
+            assert name not in found and others.pop(name)
+    for name, values in others.items():
+        assert found[name] == pytest.approx(torch.stack(values).mean().item()), name
     for name, value, net in (
         ("energy_gradient_norm", torch.stack(losses).mean(), model.loss_net),
         ("network_gradient_norm", torch.stack(energies).mean(), model.task_net),
@@ -86,7 +96,7 @@ def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
         models.append(weights(trainer.model))
     assert same(*models)
     rows = read(tmp_path / "traced")
-    assert list(rows[0]) == ["epoch", "batches", "l1", "l0", "energy_gradient_norm", "network_gradient_norm"]
+    assert list(rows[0]) == ["epoch", "batches", *VALUES]
     assert [row["epoch"] for row in rows] == [0, 1, 2]
     per_epoch = rows[0]["batches"]
     assert [row["batches"] for row in rows] == [per_epoch, 2 * per_epoch, 3 * per_epoch]
@@ -150,6 +160,65 @@ def test_a_row_is_of_the_weights_after_its_batches(tmp_path):
     assert read(tmp_path / "batches") == read(tmp_path / "epochs")
 
 
+@pytest.mark.parametrize("first", ["task_net", "loss_net"])
+def test_each_value_after_the_steps_of_its_own_player(tmp_path, first):
+    """Against what is seen when the other player's turn, or the next batch, begins. Three steps of the task-net."""
+    settings = settings_of(every=3, own=True, dropout=0.3, trainer__first=first, trainer__task_net__steps=3, **LAST)
+    trainer = build(settings, tmp_path)
+    seen, turns = {}, []
+
+    def look(player):
+        turns.append(player)
+        seen[player, trainer._total_batches_completed + 1] = trace(trainer.model, trainer.data_loader, L1Cost())
+
+    trainer.between_turns.append(look)
+
+    class AfterBatch(TrainerCallback):
+        def on_batch(self, trainer, *args, **kwargs) -> None:
+            second = {"task_net": "loss_net", "loss_net": "task_net"}[first]
+            seen[second, trainer._total_batches_completed] = trace(trainer.model, trainer.data_loader, L1Cost())
+
+    trainer._callbacks.append(AfterBatch(""))
+    trainer.train()
+    assert turns == [first] * 4
+    (row,) = read(tmp_path)
+    # A cost has no energy in it, nor gold's energy the networks.
+    unmoved = {"task_net": "cost_difference", "loss_net": "energy_gold"}[first]
+    for name in VALUES:
+        player, other = "task_net", "loss_net"
+        if name == "energy_gradient_norm":
+            player, other = other, player
+        assert row[name] == seen[player, 3][name], name
+        if name != unmoved:
+            assert row[name] != seen[other, 3][name], name
+
+
+def test_the_last_batch_of_an_epoch_and_nothing_else_is_moved(tmp_path):
+    """With fresh batches: the row is that of the networks before the energy's last update."""
+    models = []
+    for traced in (True, False):
+        more = {"trainer__first": "task_net", "trainer__task_net__steps": 3, "trainer__fresh_batches": True}
+        settings = settings_of(epochs=2, own=True, dropout=0.3, **more, **LAST)
+        settings["trainer"]["callbacks"] *= traced
+        trainer = build(settings, tmp_path / str(traced))
+        trainer.train()
+        models.append(weights(trainer.model))
+    assert same(*models)
+    rows = read(tmp_path / "True")
+    assert [(row["epoch"], row["batches"]) for row in rows] == [(0, 2), (1, 4)]
+
+
+def test_a_phase_of_one_player_is_measured_after_its_batches(tmp_path):
+    rows = []
+    for own in (True, False):
+        settings = settings_of(epochs=2, own=own, trainer__phases=[{"epochs": 1, "train": "loss_net"}, {}], **LAST)
+        build(settings, tmp_path / str(own)).train()
+        rows.append(read(tmp_path / str(own)))
+    # In the second phase the loss-net is first, so that the task-net's values are those of the end.
+    assert rows[0][0] == rows[1][0]
+    assert {name for name in VALUES if rows[0][1][name] != rows[1][1][name]} == {"energy_gradient_norm"}
+
+
 def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
     """They are drawn when a pass starts, and the measuring is a pass of its own."""
     models = []
@@ -185,9 +254,11 @@ def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [2, 3, 4, 5])
-@pytest.mark.parametrize("save_every", [1, 3])
-def test_killed_within_an_epoch(tmp_path, save_every, batch):
-    settings = settings_of(every=1, epochs=2, dropout=0.3, trainer__checkpointer={"save_every_num_batches": save_every})
+@pytest.mark.parametrize("save_every, every, own", [(1, 1, False), (3, 1, False), (1, 1, True), (3, None, True)])
+def test_killed_within_an_epoch(tmp_path, save_every, every, own, batch):
+    checkpointer = {"save_every_num_batches": save_every}
+    more = {"trainer__checkpointer": checkpointer, "trainer__first": "task_net"}
+    settings = settings_of(every=every, own=own, epochs=2, dropout=0.3, **more)
     build(settings, tmp_path / "whole").train()
     kill_and_recover(settings, tmp_path / "killed", KillAt(batch))
     assert read(tmp_path / "killed") == read(tmp_path / "whole")
@@ -222,6 +293,10 @@ def test_an_epoch_of_a_part_of_the_data_is_refused(tmp_path, accumulated):
     [
         (settings_of(every=0), "every of 'trace_inference_networks' must be at least 1, found 0"),
         ({**config("cross_entropy"), "callbacks": True}, "is for models with a task_net and a loss_net"),
+        (
+            settings_of(own=True, data_loader={"batch_size": 2, "max_instances_in_memory": 4}),
+            "the data_loader does not know which that is; set every to a number of batches",
+        ),
     ],
 )
 def test_mistakes_end_in_a_sentence(tmp_path, settings, message):

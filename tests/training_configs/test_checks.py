@@ -187,7 +187,7 @@ def test_what_a_method_reads_of_settings_for_several(library, dataset):
 
 @pytest.mark.parametrize(
     "kind, unread, read",
-    [("supervised", "num_unlabelled", "batches"), ("semi_supervised", "batches", "num_unlabelled")],
+    [("supervised", "num_unlabelled", "batches_per_epoch"), ("semi_supervised", "batches_per_epoch", "num_unlabelled")],
 )
 def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
     called = f"lib.{kind}(labelled=5, method=lib.method.%s(), training=lib.training + {{ %s }})"
@@ -197,6 +197,48 @@ def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
             evaluated("citation_tagging", called % (method, f"{name}: 7"))
     # One object of settings may be for several methods.
     assert evaluated("citation_tagging", called % (method, f"{read}: 7, loss_net_lr: 1"))
+
+
+@pytest.mark.parametrize(
+    "library, experiment, names",
+    [
+        ("tagging", "compound_separated(%s=0.3)", ("lambda", "perceptron_weight")),
+        ("tagging", "compound_shared(%s=0.3)", ("lambda", "perceptron_weight")),
+        ("tagging", "compound_stacked(%s=0.3)", ("lambda", "perceptron_weight")),
+        ("parsing", "compound_separated(%s=0.3)", ("lambda", "perceptron_weight")),
+        ("parsing", "compound_shared(%s=0.3)", ("lambda", "perceptron_weight")),
+        ("parsing", "compound_stacked(%s=0.3)", ("lambda", "perceptron_weight")),
+        ("tagging", "spen(%s=7)", ("num_steps", "inference_steps")),
+        ("tagging", "dvn(%s=7)", ("num_steps", "inference_steps")),
+        ("tagging", "spen(%s='adam')", ("optimizer", "inference_optimizer")),
+        ("tagging", "dvn(%s='adam')", ("optimizer", "inference_optimizer")),
+        ("srl", "spen_end_to_end(%s=7)", ("num_steps", "inference_steps")),
+        ("text", "spen_end_to_end(%s=7)", ("num_steps", "inference_steps")),
+        ("citation_tagging", "dvn(%s=7)", ("num_steps", "inference_steps")),
+        ("citation_tagging", "dvn(%s='adam')", ("optimizer", "inference_optimizer")),
+        ("citation_tagging", "nce(), training=lib.training + { %s: 7 }", ("batches", "batches_per_epoch")),
+    ],
+)
+def test_earlier_names_of_settings(library, experiment, names):
+    given = "labelled=5" if library == "citation_tagging" else "data=lib.data.sample, encoder=lib.encoder.bilstm()"
+    called = "supervised" if library == "citation_tagging" else "experiment"
+    source = f"lib.{called}({given}, method=lib.method.{experiment})"
+    old, new = (json.loads(evaluated(library, source % name)) for name in names)
+    value = experiment.split("=" if "batches" not in names else ":")[-1].strip(" )}'")
+    assert old == new and value in json.dumps(old)
+
+
+def test_citations_without_tags():
+    more = "{ unlabelled: 'raw.txt', plain_text: true }"
+    called = f"lib.%s(data=lib.data.cora + {more}, labelled=5, method=lib.method.%s())"
+    rewarded = json.loads(evaluated("citation_tagging", called % ("semi_supervised", "rewarded_cd")))
+    taught = json.loads(evaluated("citation_tagging", called % ("supervised", "self_training")))
+    expected = {"unlabelled": "raw.txt", "plain_text": True}
+    assert expected.items() <= rewarded["dataset_reader"].items()
+    assert expected.items() <= taught["trainer"]["self_training"].items()
+    for config in (rewarded, taught):
+        assert "unlabelled" not in config["validation_dataset_reader"]
+    assert "unlabelled" not in taught["dataset_reader"] and "self_training" not in rewarded["trainer"]
 
 
 @pytest.mark.parametrize("library", DATA)

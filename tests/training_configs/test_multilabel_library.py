@@ -155,6 +155,26 @@ def test_self_training():
             evaluated(data, f"self_training(over='{over}')")
 
 
+def test_self_training_over_a_method():
+    """As in the other tasks; the settings of that method are those of the whole."""
+    data = "{ unlabelled: 'raw.arff' }"
+    named, called = (evaluated(data, f"self_training(over={over})") for over in ("'nce'", "lib.method.nce()"))
+    assert named == called
+    taught = evaluated(data, "self_training(over=lib.method_for.bibtex.nce(num_samples=7), hard=true)")
+    assert taught["trainer"].pop("self_training") == {"unlabelled": "raw.arff", "hard": True, "labelled_share": 0.5}
+    call = "lib.experiment(data=lib.data.sample, method=lib.method_for.bibtex.nce(num_samples=7))"
+    assert taught == library_value("multilabel.libsonnet", call)
+    own = "lib.method.own({ type: 'gold' }, { type: 'gold_energy' }, energy_weight=2)"
+    config = evaluated(data, f"self_training(over={own})")
+    assert config["model"]["sampler"] == {"type": "gold"} and config["model"]["task_loss"] == {"energy_weight": 2}
+    for method, told in (
+        ("self_training(over=lib.method.nce)", "not a method; call one"),
+        ("nce(over=lib.method.cross_entropy())", "'over' changes nothing for 'nce'"),
+    ):
+        with pytest.raises(RuntimeError, match=told):
+            evaluated(data, method)
+
+
 def test_a_learned_partition_function_is_a_term_of_the_energy():
     nce, partition = (evaluated("", f"{method}()") for method in ("nce", "partition"))
     assert partition["model"].pop("energy_loss") == {"type": "partition"}

@@ -337,6 +337,41 @@ def test_the_optimizer_of_the_networks_is_a_setting(data):
 
 
 @pytest.mark.parametrize(
+    "preset, networks, patience",
+    [
+        ("sgd_networks", {"type": "sgd", "momentum": 0.9, "lr": 0.05}, 10),
+        ("adam_networks", {"type": "fused_adamw", "weight_decay": 0, "lr": 1e-3}, 25),
+    ],
+)
+def test_the_papers_training_of_inference_networks(preset, networks, patience):
+    trainer = evaluated(
+        "tagging.experiment(tagging.data.twitter_pos, tagging.encoder.bilstm(), tagging.method.perceptron(), "
+        f"tagging.training.twitter_pos + tagging.training.{preset})"
+    )["trainer"]
+    assert trainer["task_net"]["optimizer"] == networks
+    assert trainer["loss_net"]["optimizer"] == {"type": "fused_adamw", "weight_decay": 0, "lr": 1e-3}
+    # Until dev is no better, and not when the epochs of AdamW are over.
+    assert trainer["patience"] == patience and trainer["num_epochs"] >= 100
+
+
+@pytest.mark.parametrize(
+    "method", ["margin_rescaled", "perceptron", "compound_separated", "compound_shared", "compound_stacked"]
+)
+@pytest.mark.parametrize("task", ["tagging", "parsing"])
+def test_steps_on_fresh_batches(task, method):
+    def trainer(arguments):
+        source = f"""
+        local lib = import '{LIBRARY.with_name(task + ".libsonnet").as_posix()}';
+        lib.experiment(data=lib.data.sample, encoder=lib.encoder.bilstm(),
+          method=lib.method.{method}({arguments}))"""
+        return json.loads(_jsonnet.evaluate_snippet("test", source))["trainer"]
+
+    assert "fresh_batches" not in trainer("steps=5")
+    made = trainer("steps=5, fresh_batches=true")
+    assert made.pop("fresh_batches") is True and made == trainer("steps=5")
+
+
+@pytest.mark.parametrize(
     "inputs, names, characters, trainable",
     [
         ("NER", [], False, False),

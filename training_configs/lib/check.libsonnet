@@ -41,10 +41,15 @@ local changes(build, all, name, other) =
     if std.length(missing) == 0 then self.known('data', given, like)
     else error "data: '%s' is missing; needed are %s" % [missing[0], listed(needed)],
 
+  // The value of an argument that had the name of `old` before, which is null unless it is given.
+  renamed(value, old): if old == null then value else old,
+
+  // Those fields of `given` that are there, of these names.
+  given(given, names): { [name]: given[name] for name in names if std.objectHas(given, name) },
+
   // What self-training takes of the data: the path of inputs without gold, which distillation can do without.
   unlabelled(given, settings):
-    if std.objectHas(given, 'unlabelled') then
-      { unlabelled: given.unlabelled, [if std.objectHas(given, 'plain_text') then 'plain_text']: given.plain_text }
+    if std.objectHas(given, 'unlabelled') then self.given(given, ['unlabelled', 'plain_text'])
     else if std.get(settings, 'distil', false) then {}
     else error "data: 'unlabelled' is missing, the path of inputs that the method 'self_training' learns from",
 

@@ -31,9 +31,14 @@ local bi_level(solver_steps, damping, last_layer) = {
     function(encoder, energies) over(encoder, energies) { output_space+: { type: 'legal_tag_sequence' } },
 
   // Structure in prediction: a small energy chooses among the k best outputs of a net that the method `over` trains. It
-  // is learned on the scores of `folds` nets that have not seen the instance.
-  seal(over=$.crf(), structure={ type: 'tags' }, folds=3):
-    function(encoder, energies) over(encoder, energies) { structure: structure, trainer+:: { folds: folds } },
+  // is learned on the scores of `folds` nets that have not seen the instance. To save time, these can be trained by
+  // cross-entropy alone where `over` has a loss-net.
+  seal(over=$.crf(), structure={ type: 'tags' }, folds=3, folds_with_loss_net=true):
+    function(encoder, energies)
+      over(encoder, energies) {
+        structure: structure,
+        trainer+:: { folds: folds, [if !folds_with_loss_net then 'folds_with_loss_net']: false },
+      },
 
   // Learns from inputs without gold, too: those of `data.unlabelled`, which with `data.plain_text` has one a line. What
   // the method `over` has trained says what their outputs are, draws or with `hard` its predictions, and a second net
@@ -64,18 +69,20 @@ local bi_level(solver_steps, damping, last_layer) = {
   // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): the net's output is the end of a descent on the
   // energy, whose local term is the linear layer's, and cross-entropy is taken at every step. `weights` says how the
   // steps count. With `truncation`, gradients pass back through so many steps; `checkpoint` takes time for memory.
+  // `num_steps` is an earlier name of `inference_steps`.
   spen_end_to_end(
-    num_steps=5,
+    inference_steps=5,
     step_size=0.5,
     momentum=0.5,
     entropy_weight=1.0,
     truncation=null,
     checkpoint=false,
     weights='late',
+    num_steps=null,
   ):
     function(encoder, energies) {
       task_net+: components.unrolled(energies) {
-        num_steps: num_steps,
+        num_steps: check.renamed(inference_steps, num_steps),
         step_size: step_size,
         momentum: momentum,
         entropy_weight: entropy_weight,

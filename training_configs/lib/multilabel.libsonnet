@@ -45,6 +45,9 @@ local callable(name, base, method=methods[name]) =
     hard=unset,
     labelled_share=unset,
   ) {
+    // The method `over`, whose settings are then those of all; it may be a name, too.
+    local named = if std.isString(over) then over else if check.called(over) then over.name,
+    local teaches = name == 'self_training' && named != over,
     local settings = {
       energy_weight: energy_weight,
       num_samples: num_samples,
@@ -64,15 +67,15 @@ local callable(name, base, method=methods[name]) =
       loss_net_from: loss_net_from,
       task_net_from: task_net_from,
       folds: folds,
-      over: over,
+      over: if teaches then unset else named,
       hard: hard,
       labelled_share: labelled_share,
     },
     name:: name,
-    base:: base,
-    parts:: method,
+    base:: if teaches then over.base else base,
+    parts:: if teaches then methods.taught(over.parts) else method,
     names:: std.objectFields(settings),
-    given:: given(settings),
+    given:: (if teaches then over.given else {}) + given(settings),
   };
 
 {

@@ -131,9 +131,10 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   },
   // Learns from inputs without gold, too: those of `data.unlabelled`. What the method `over` has trained says what
   // their labels are, and a second net learns from these and from gold.
-  self_training: function(s, task_net, loss_net)
-    choose($, s.over, 'method')(s, task_net, loss_net)
-    + { trainer+: { self_training: { hard: s.hard, labelled_share: s.labelled_share } } },
+  self_training: function(s, task_net, loss_net) $.taught(choose($, s.over, 'method'))(s, task_net, loss_net),
+  // The same over any method, by its function.
+  taught(over):: function(s, task_net, loss_net)
+    over(s, task_net, loss_net) + { trainer+: { self_training: { hard: s.hard, labelled_share: s.labelled_share } } },
   // A net that predicts alone what `seal` predicts with its structure: it learns from gold and from draws of that
   // distribution over whole label sets, on the training data's inputs and those of `data.unlabelled`, if there are any.
   distilled: function(s, task_net, loss_net)

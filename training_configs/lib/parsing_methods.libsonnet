@@ -10,11 +10,13 @@ local tagging = import 'tagging_methods.libsonnet';
   // Structure in prediction: a small energy of rules and of words that hang on each other chooses among the trees of
   // the beam of a parser that the method `over` trains. It is learned on the trees of `folds` nets that have not seen
   // the sentence.
-  seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3): tagging.seal(over, structure, folds),
+  seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3, folds_with_loss_net=true):
+    tagging.seal(over, structure, folds, folds_with_loss_net),
 
-  // Inference networks. `lambda` is the weight of the test-time network's energy, `tau` that of local cross-entropy.
+  // Inference networks. `perceptron_weight`, earlier `lambda`, is the weight of the test-time network's energy, `tau`
+  // that of local cross-entropy.
   compound_stacked(
-    lambda=1.0,
+    perceptron_weight=1.0,
     tau=1.0,
     truncation=false,
     steps=1,
@@ -22,16 +24,50 @@ local tagging = import 'tagging_methods.libsonnet';
     cost='l1',
     q=null,
     cost_augmented_tau=null,
+    fresh_batches=false,
+    lambda=null,
   ):
-    tagging.compound_stacked(lambda, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau),
-  compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
-    tagging.compound_shared(lambda, tau, truncation, steps, share_encoder, cost),
-  compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=true, cost='l1'):
-    tagging.compound_separated(lambda, tau, truncation, steps, share_encoder, cost),
-  margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=true, cost='l1'):
-    tagging.margin_rescaled(tau, truncation, steps, fine_tune_epochs, share_encoder, cost),
-  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=true):
-    tagging.perceptron(tau, truncation, steps, share_encoder),
+    tagging.compound_stacked(
+      perceptron_weight, tau, truncation, steps, share_encoder, cost, q, cost_augmented_tau, fresh_batches, lambda
+    ),
+  compound_shared(
+    perceptron_weight=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=true,
+    cost='l1',
+    fresh_batches=false,
+    lambda=null,
+  ):
+    tagging.compound_shared(
+      perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches, lambda
+    ),
+  compound_separated(
+    perceptron_weight=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=true,
+    cost='l1',
+    fresh_batches=false,
+    lambda=null,
+  ):
+    tagging.compound_separated(
+      perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches, lambda
+    ),
+  margin_rescaled(
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    fine_tune_epochs=null,
+    share_encoder=true,
+    cost='l1',
+    fresh_batches=false,
+  ):
+    tagging.margin_rescaled(tau, truncation, steps, fine_tune_epochs, share_encoder, cost, fresh_batches),
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=true, fresh_batches=false):
+    tagging.perceptron(tau, truncation, steps, share_encoder, fresh_batches),
 
   // SEAL-dynamic.
   margin(energy_weight=0.1, cost='l1', share_encoder=true): tagging.margin(energy_weight, cost, share_encoder),

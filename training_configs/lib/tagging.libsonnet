@@ -33,7 +33,8 @@ local sentences = import 'sentences.libsonnet';
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },
     ud_ewt_pos: self.default { epochs: 10, patience: 4 },
-    // The paper's optimizer (Adam) and learning rate, with early stopping on dev.
+    // The paper's optimizer (Adam) and learning rate, with early stopping on dev, which ends after about 25 epochs.
+    // Inference networks without local cross-entropy take about 100: add `{ epochs: 150, patience: 25 }`.
     conll2003: self.default {
       local adam = { type: 'fused_adamw', weight_decay: 0 },
       epochs: 30,
@@ -42,6 +43,25 @@ local sentences = import 'sentences.libsonnet';
       loss_net_lr: 5e-4,
       task_net_optimizer: adam,
       loss_net_optimizer: adam,
+    },
+    // How the paper trains inference networks for parts of speech (Tu, Pang & Gimpel 2020, section 6): the networks by
+    // SGD with momentum, the energy by Adam, until dev is no better; they stop after about 60 epochs. To be added to
+    // other settings: `training=tagging.training.twitter_pos + tagging.training.sgd_networks`. Rates, momentum and
+    // patience are ours, as the paper has none.
+    sgd_networks: {
+      epochs: 100,
+      patience: 10,
+      task_net_lr: 0.05,
+      task_net_optimizer: { type: 'sgd', momentum: 0.9 },
+      loss_net_optimizer: { type: 'fused_adamw', weight_decay: 0 },
+    },
+    // The same without local cross-entropy (`tau=0`), where the networks need Adam and about 150 epochs. Patience is
+    // long, as they are no better for many epochs before they learn.
+    adam_networks: self.sgd_networks {
+      epochs: 250,
+      patience: 25,
+      task_net_lr: 1e-3,
+      task_net_optimizer: { type: 'fused_adamw', weight_decay: 0 },
     },
     // For few data: `training=tagging.training.default + tagging.training.small_data`.
     small_data: sentences.small_data,

@@ -6,17 +6,33 @@ local methods = import 'methods.libsonnet';
 methods {
   // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy always has weight 1; `tau` is the
   // weight of the local cross-entropy, and `truncation` says whether the networks' own loss has the hinge. In each
-  // batch, the networks are updated first, `steps` times (the paper's k), then the energy.
-  local inference_network(steps) =
+  // batch, the networks are updated first, `steps` times (the paper's k), then the energy. With `fresh_batches`, each
+  // of these steps takes the next batch, and the energy that of the last.
+  local inference_network(steps, fresh_batches) =
     assert check.from('method', { steps: steps }, 'steps', 1);
-    { trainer+:: { first: 'task_net', task_net+: { steps: steps } } },
+    assert check.truth('method', { fresh_batches: fresh_batches }, 'fresh_batches');
+    {
+      trainer+:: {
+        first: 'task_net',
+        task_net+: { steps: steps },
+        [if fresh_batches then 'fresh_batches']: true,
+      },
+    },
 
   // One network, which is cost-augmented and then, in the last `fine_tune_epochs`, tuned to be the test-time network
   // (Tu & Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training if that is less.
-  margin_rescaled(tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=false, cost='l1'):
+  margin_rescaled(
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    fine_tune_epochs=null,
+    share_encoder=false,
+    cost='l1',
+    fresh_batches=false,
+  ):
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps)
+      + inference_network(steps, fresh_batches)
       + {
         task_loss: {
           type: 'inference_network',
@@ -42,10 +58,10 @@ methods {
       },
 
   // The loss without a margin (Eq. 5, second term).
-  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=false):
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=false, fresh_batches=false):
     function(encoder, energies)
       $.margin(share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps)
+      + inference_network(steps, fresh_batches)
       + {
         energy_loss: { type: 'perceptron' },
         task_loss: {
@@ -56,42 +72,71 @@ methods {
         },
       },
 
-  // A cost-augmented network beside the test-time network (Eq. 6); `net` is how the two share weights.
-  local compound(net, lambda, tau, truncation, steps, share_encoder, cost) =
+  // A cost-augmented network beside the test-time network (Eq. 6); `net` is how the two share weights, and
+  // `perceptron_weight` the paper's lambda, which is its earlier name here.
+  local compound(net, perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches) =
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps)
+      + inference_network(steps, fresh_batches)
       + {
         cost_augmented_net: net(encoder),
         sampler: { type: 'stack', samplers: ['cost_augmented_output', 'task_net_output'] },
-        energy_loss: { type: 'compound', cost: { type: cost }, perceptron_weight: lambda, separate: true },
+        energy_loss: { type: 'compound', cost: { type: cost }, perceptron_weight: perceptron_weight, separate: true },
         task_loss: {
           type: 'inference_network',
           cost: { type: cost },
-          perceptron_weight: lambda,
+          perceptron_weight: perceptron_weight,
           cross_entropy_weight: tau,
           zero_truncation: truncation,
         },
       },
 
-  compound_separated(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
+  compound_separated(
+    perceptron_weight=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=false,
+    cost='l1',
+    fresh_batches=false,
+    lambda=null,
+  ):
     compound(
       function(encoder) { type: 'separated', encoder: encoder },
-      lambda,
+      check.renamed(perceptron_weight, lambda),
       tau,
       truncation,
       steps,
       share_encoder,
       cost,
+      fresh_batches,
     ),
 
-  compound_shared(lambda=1.0, tau=1.0, truncation=false, steps=1, share_encoder=false, cost='l1'):
-    compound(function(encoder) { type: 'shared' }, lambda, tau, truncation, steps, share_encoder, cost),
+  compound_shared(
+    perceptron_weight=1.0,
+    tau=1.0,
+    truncation=false,
+    steps=1,
+    share_encoder=false,
+    cost='l1',
+    fresh_batches=false,
+    lambda=null,
+  ):
+    compound(
+      function(encoder) { type: 'shared' },
+      check.renamed(perceptron_weight, lambda),
+      tau,
+      truncation,
+      steps,
+      share_encoder,
+      cost,
+      fresh_batches,
+    ),
 
   // `q`: a sequence encoder over [A(x)_t ; y_t]; null for the affine map. `cost_augmented_tau`: the weight of its
   // cross-entropy, where that is not `tau`; as it reads gold, cross-entropy teaches it to repeat gold.
   compound_stacked(
-    lambda=1.0,
+    perceptron_weight=1.0,
     tau=1.0,
     truncation=false,
     steps=1,
@@ -99,16 +144,19 @@ methods {
     cost='l1',
     q=null,
     cost_augmented_tau=null,
+    fresh_batches=false,
+    lambda=null,
   ):
     function(encoder, energies)
       compound(
         function(encoder) { type: 'stacked', [if q != null then 'encoder']: q },
-        lambda,
+        check.renamed(perceptron_weight, lambda),
         tau,
         truncation,
         steps,
         share_encoder,
         cost,
+        fresh_batches,
       )(encoder, energies) + {
         task_loss+: {
           [if cost_augmented_tau != null then 'cost_augmented_cross_entropy_weight']: cost_augmented_tau,
@@ -136,20 +184,28 @@ methods {
     },
 
   // Energy-only models predict by gradient descent over the simplex of each token. Adam is not suitable: its first
-  // steps have one size for all tags of a token, and what is equal is lost in the projection.
-  local descent(num_steps, step_size, optimizer) = {
+  // steps have one size for all tags of a token, and what is equal is lost in the projection. `num_steps` and
+  // `optimizer` are earlier names of `inference_steps` and `inference_optimizer`.
+  local descent(inference_steps, step_size, inference_optimizer, num_steps, optimizer) = {
     type: 'gradient_based_inference',
-    num_steps: num_steps,
+    num_steps: check.renamed(inference_steps, num_steps),
     step_size: step_size,
-    optimizer: optimizer,
+    optimizer: check.renamed(inference_optimizer, optimizer),
     start: 'half',
   },
 
   // Energy alone, by margin training.
-  spen(num_steps=10, step_size=0.5, optimizer='sgd', cost='l1'):
+  spen(
+    inference_steps=10,
+    step_size=0.5,
+    inference_optimizer='sgd',
+    cost='l1',
+    num_steps=null,
+    optimizer=null,
+  ):
     assert check.cost(cost);
     function(encoder, energies) {
-      local search = descent(num_steps, step_size, optimizer),
+      local search = descent(inference_steps, step_size, inference_optimizer, num_steps, optimizer),
       task_net:: null,
       loss_net: { encoder: encoder, energies: energies },
       sampler: search { objective: 'cost_augmented', cost: { type: cost } },
@@ -159,9 +215,16 @@ methods {
 
   // Energy alone: a deep value network, whose energy is fitted to the token accuracy of the output that it finds and of
   // an adversarial one beside gold.
-  dvn(num_steps=10, step_size=0.2, optimizer='sgd', adversarial_steps=1):
+  dvn(
+    inference_steps=10,
+    step_size=0.2,
+    inference_optimizer='sgd',
+    adversarial_steps=1,
+    num_steps=null,
+    optimizer=null,
+  ):
     function(encoder, energies) {
-      local search = descent(num_steps, step_size, optimizer),
+      local search = descent(inference_steps, step_size, inference_optimizer, num_steps, optimizer),
       local score = { type: 'token_accuracy' },
       task_net:: null,
       loss_net: { encoder: encoder, energies: energies },

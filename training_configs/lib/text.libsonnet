@@ -19,8 +19,8 @@ local encoders = import 'text_encoders.libsonnet';
     implicit_ssvm: methods.implicit_ssvm,
     own: methods.own,
     // A small energy chooses among the label sets of the training data.
-    seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3):
-      methods.seal(over, structure, folds),
+    seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3, folds_with_loss_net=true):
+      methods.seal(over, structure, folds, folds_with_loss_net),
     self_training(over=$.method.seal(), hard=false, labelled_share=0.5):
       methods.self_training(over, hard, labelled_share),
     distilled(over=$.method.seal(), hard=false, labelled_share=0.5): methods.distilled(over, hard, labelled_share),

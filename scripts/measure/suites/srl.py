@@ -16,6 +16,7 @@ METHODS = {
     "legal": "cross-entropy over legal sequences",
     "crf": "CRF",
     "structured_tuning": "structured tuning",
+    "structured_tuning_crf": "structured tuning over the CRF",
     "spen_end_to_end": "SPEN, end to end",
     "seal": "SEAL: structure on the CRF",
     "seal_cross_entropy": "structure on cross-entropy",
@@ -23,20 +24,26 @@ METHODS = {
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
     "nce_crf": "SEAL NCE over the CRF",
+    "seal_nce": "SEAL NCE over the CRF, and structure",
 }
 # Methods that are not a call of the library's function of the same name, with a place for their arguments.
 CALLS = {
+    "seal_nce": "srl.method.seal(over=srl.method.crf(over=srl.method.nce({})), folds_with_loss_net=false)",
     "nce_crf": "srl.method.crf(over=srl.method.nce({}))",
+    "structured_tuning_crf": "srl.method.crf(over=srl.method.structured_tuning({}))",
     "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy(), {})",
 }
 # The arguments that `--settings` may give to a method, and to the encoder.
 _NCE = (*SHARED["nce"], "through_draws")
+_RULES = ("weight", "roles")
 ARGUMENTS = {
     **SHARED,
     "nce": _NCE,
     "nce_crf": _NCE,
+    "seal_nce": _NCE,
     "seal_cross_entropy": SHARED["seal"],
-    "structured_tuning": ("weight", "roles"),
+    "structured_tuning": _RULES,
+    "structured_tuning_crf": _RULES,
 }
 ENCODERS = EncoderChoice(
     words="the BiLSTM",

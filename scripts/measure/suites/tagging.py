@@ -33,12 +33,12 @@ WITH_ENERGY = {
     name: ("compound_stacked", f"tagging.energies(tagging.whole.{name})") for name in ("ge_a", "ge_b", "ge_c")
 }
 # The arguments that `--settings` may give to a method of `training_configs/lib/tagging_methods.libsonnet`.
-_NETWORK = ("tau", "truncation", "steps", "share_encoder")
-_COMPOUND = (*_NETWORK, "lambda", "cost")
+_NETWORK = ("tau", "truncation", "steps", "share_encoder", "fresh_batches")
+_COMPOUND = (*_NETWORK, "perceptron_weight", "cost")
 ARGUMENTS = {
     **SHARED,
-    "spen": ("num_steps", "step_size", "optimizer", "cost"),
-    "dvn": ("num_steps", "step_size", "optimizer", "adversarial_steps"),
+    "spen": ("inference_steps", "step_size", "inference_optimizer", "cost"),
+    "dvn": ("inference_steps", "step_size", "inference_optimizer", "adversarial_steps"),
     "margin_rescaled": (*_NETWORK, "fine_tune_epochs", "cost"),
     "perceptron": _NETWORK,
     "compound_separated": _COMPOUND,

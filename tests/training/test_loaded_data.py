@@ -9,45 +9,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
-from seal.training.trainer_checks import check_max_tokens, check_validation_metric
+from seal.training.loaded_data import check_data
 from tests.models.test_text_multilabel import ENCODER, batch, model
 from tests.multilabel import model as feature_model
 from tests.tiny_bert import save_tiny_bert
-
-
-@pytest.mark.parametrize("metric", ["-loss", ["+f1", "-loss"]])
-def test_predictions_of_the_energy_have_no_loss(metric):
-    check_validation_metric(SimpleNamespace(inference=None), metric)
-    with pytest.raises(ConfigurationError, match="trainer.validation_metric: predictions of model.inference"):
-        check_validation_metric(SimpleNamespace(inference=object()), metric)
-
-
-def test_other_metrics():
-    check_validation_metric(SimpleNamespace(inference=object()), "+f1")
-    check_validation_metric(SimpleNamespace(inference=object()), ["+f1", "-hamming_loss"])
-
-
-@pytest.mark.parametrize(
-    "metric, told",
-    [
-        ("+loss", "less of 'loss' is better; write '-loss'."),
-        ("+ucr", "less of 'ucr' is better; write '-ucr'."),
-        ("+duplicates", "less of 'duplicates' is better"),
-        ("-f1", "more of 'f1' is better; write '+f1'."),
-        (["+f1", "-micro_f1_tuned"], "more of 'micro_f1_tuned' is better; write '+micro_f1_tuned'."),
-        ("-f1-PER", "more of 'f1-PER' is better"),
-        ("-mean_iou", "more of 'mean_iou' is better"),
-    ],
-)
-def test_a_direction_that_would_keep_the_worst_epoch(metric, told):
-    with pytest.raises(ConfigurationError) as error:
-        check_validation_metric(SimpleNamespace(inference=None), metric)
-    assert error.value.message.startswith(f"trainer.validation_metric: {told}")
-
-
-def test_a_metric_without_a_direction():
-    with pytest.raises(ConfigurationError, match=r"^trainer.validation_metric: '\+f1' where more is better, or '-f1'"):
-        check_validation_metric(SimpleNamespace(inference=None), ["-loss", "f1"])
 
 
 def loader_of(max_tokens):
@@ -59,14 +24,14 @@ def test_texts_that_the_transformer_may_not_take(tmp_path):
     transformer, vocab = {"type": "text_transformer", "model_name": folder}, batch()[0]
     net = model(vocab, task_net={"encoder": transformer})
     for max_tokens in (None, 512):
-        check_max_tokens(net, loader_of(max_tokens), "dataset_reader")
+        check_data(net, loader_of(max_tokens), loader_of(max_tokens))
     message = "^validation_dataset_reader.max_tokens: 513 pieces, and the transformer takes 512; set it to 512 or less"
     with pytest.raises(ConfigurationError, match=message):
-        check_max_tokens(net, loader_of(513), "validation_dataset_reader")
+        check_data(net, loader_of(512), loader_of(513))
     # Neither an encoder of words nor another task has a limit.
     for other in (model(vocab, task_net={"encoder": ENCODER}), feature_model()):
-        check_max_tokens(other, loader_of(513), "dataset_reader")
-    check_max_tokens(net, SimpleNamespace(), "dataset_reader")
+        check_data(other, loader_of(513), None)
+    check_data(net, SimpleNamespace(), None)
 
 
 @pytest.mark.parametrize("reader", ["dataset_reader", "validation_dataset_reader"])

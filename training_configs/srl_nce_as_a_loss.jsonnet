@@ -1,0 +1,8 @@
+local srl = import 'lib/srl.libsonnet';
+
+srl.experiment(
+  data=srl.data.sample,
+  encoder=srl.encoder.bilstm(),
+  method=srl.method.nce(num_samples=20, energy_weight=0.1),
+  training=srl.training.sample,
+)
