@@ -21,6 +21,9 @@ from seal.common.late_imports import late
 
 #: What AllenNLP imports for parts that most commands do not use: half of the time that the imports took.
 LATE = (
+    "boto3",
+    "botocore.client",
+    "botocore.config",
     "nltk",
     "scipy.stats",
     "sklearn",

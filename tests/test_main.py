@@ -29,6 +29,16 @@ def unpatched(monkeypatch):
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
 
 
+def test_the_client_of_s3_is_imported_at_its_first_use():
+    """It makes its session from modules that were late."""
+    code = (
+        "import sys, seal.__main__\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
+        "late = 'boto3.session' not in sys.modules\nprint(late, type(_get_s3_resource_client()).__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "True boto3.resources.factory\n", done.stderr
+
+
 def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_not_use(tmp_path):
     """In a folder without a plugins file, and with no module of AllenNLP's that asks the network."""
     code = (

@@ -94,6 +94,11 @@ class LinePredictor(Predictor):
         """The request of a line, an object; raises a `ConfigurationError` where the line is wrong."""
         raise NotImplementedError
 
+    def input_of(self, request: JsonDict) -> Any:
+        """What the record of an object without an `id` repeats of it as `input`; `None`: nothing."""
+        texts = [str(request[key]) for key in ("sentence", "text") if isinstance(request.get(key), str)]
+        return texts[-1] if texts else None
+
     def prepare(self, inputs: JsonDict) -> Any:
         """The form of a request that `records` takes; raises a `ConfigurationError` where the request is wrong."""
         raise NotImplementedError
@@ -135,9 +140,9 @@ class LinePredictor(Predictor):
         try:
             request = self.read(line)
             if "line" in head and "id" not in request:
-                for text in (request.get(key) for key in ("sentence", "text")):
-                    if isinstance(text, str) and not SURROGATE.search(text):
-                        head["input"] = str(text)
+                given = self.input_of(request)
+                if given is not None and not SURROGATE.search(json.dumps(given, ensure_ascii=False)):
+                    head["input"] = given
             return Line(self.lines, request, head=head, size=len(line))
         except ConfigurationError as error:
             wrong = Line(self.lines, {}, wrong=True, head=head, size=len(line))

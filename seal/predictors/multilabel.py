@@ -41,6 +41,7 @@ class MultilabelPredictor(LabelSetPredictor):
     Its record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, the row's `file:line`.
+    - `line` and `input`, with `seal predict`: the number of the line and, without an `id`, its `features`.
     - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
       (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
     - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
@@ -95,6 +96,9 @@ class MultilabelPredictor(LabelSetPredictor):
 
     def read(self, line: str) -> JsonDict:
         return read_record(line)
+
+    def input_of(self, request: JsonDict) -> Any:
+        return request.get("features")
 
     def prepare(self, inputs: JsonDict) -> numpy.ndarray:
         return self._rows.row(inputs)

@@ -29,7 +29,8 @@ def readable(record: dict[str, Any]) -> str:
     if "labels" in record:
         labels = [f"{name} {_number(value)}" for name, value in record["labels"].items()]
         told = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"
-        return f"{record['input']}\n  {told}" if "input" in record else told
+        # A vector of features is not for reading.
+        return f"{record['input']}\n  {told}" if isinstance(record.get("input"), str) else told
     if "description" in record:
         start = f"{record['image']}: " if "image" in record else ""
         return f"{start}{record['description']}{_numbers(record)}"

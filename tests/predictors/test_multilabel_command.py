@@ -38,6 +38,8 @@ def check(records, folder):
     assert isinstance(loaded, MultilabelPredictor)
     assert len(records) == 4
     assert [record.pop("line") for record in records] == [1, 3, 4, 5]
+    # The features of an object without an id stand for it.
+    assert [record.pop("input", None) for record in records] == [None, {"ripe": 3}, [1], None]
     for record, line in zip(records, (LINES[0], LINES[2])):
         expected = loaded.predict_json(json.loads(line))
         assert list(record) == list(expected)

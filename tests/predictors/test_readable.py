@@ -27,6 +27,7 @@ from seal.predictors.readable import readable
         ({"labels": {"cocoa": 0.971}, "energy": 2.0}, "cocoa 0.97    energy 2.00"),
         ({"labels": {}}, "no label"),
         ({"line": 3, "input": "Cocoa fell", "labels": {"cocoa": 0.971}}, "Cocoa fell\n  cocoa 0.97"),
+        ({"line": 3, "input": {"salt": 1}, "labels": {"cocoa": 0.971}}, "cocoa 0.97"),
         ({"labels": {"cocoa": None}}, "cocoa not finite"),
         ({"image": "a.png", "description": "27 % of 32 x 32 pixels", "energy": None}, "a.png: 27 % of 32 x 32 pixels"),
     ],
